@@ -1,0 +1,13 @@
+"""The hardware contract: what a blob contains and what the hardware does with it.
+
+Pure data, record layouts and pure functions; numpy is the only dependency. The compiler writes by
+these tables and the loader, the simulated device and the tools read by them.
+
+    elf        section types, flags, symbols, relocation numbers, ELF records
+    notes      version notes
+    metadata   serialised containers: network metadata, platform, performance tables
+    tasks      DMA descriptors, DPU invariants and variants, SHAVE ranges and invocations, barriers
+    shave      the SHAVE instruction set: encode, decode, assemble, disassemble
+    platforms  the table of NPU generations
+    dtypes     element types and their codes
+"""

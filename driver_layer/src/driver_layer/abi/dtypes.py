@@ -1,0 +1,91 @@
+"""Element types: their names, sizes and codes in the blob's metadata and in the graph extension.
+
+Source: fact sheet elf_driver §1.6 (DType, OVNodeType) and §5.2 (precision codes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class DType(IntEnum):
+    """Element types of tensor descriptors, and of the operands of DPU and SHAVE."""
+
+    UNSET = 0
+    FP64 = 1
+    FP32 = 2
+    FP16 = 3
+    U64 = 5
+    U32 = 6
+    U16 = 7
+    U8 = 8
+    I64 = 9
+    I32 = 10
+    I16 = 11
+    I8 = 12
+    I4 = 13
+    BIN = 16
+    BFP16 = 19
+    U4 = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """One element type.
+
+    ``storage`` is the numpy type of one stored element: for bf16 the raw 16 bits, for 4-bit types
+    the byte that holds two of them.
+    """
+
+    name: str
+    code: DType
+    node_type: int
+    precision: int
+    bits: int
+    storage: np.dtype[Any]
+
+
+_TABLE = (
+    # name   blob code    OV node  graph ext  bits  storage
+    ("f64", DType.FP64, 6, 0xF, 64, "<f8"),
+    ("f32", DType.FP32, 5, 1, 32, "<f4"),
+    ("f16", DType.FP16, 4, 2, 16, "<f2"),
+    ("bf16", DType.BFP16, 3, 9, 16, "<u2"),
+    ("u64", DType.U64, 17, 0x10, 64, "<u8"),
+    ("u32", DType.U32, 16, 0xA, 32, "<u4"),
+    ("u16", DType.U16, 15, 3, 16, "<u2"),
+    ("u8", DType.U8, 14, 4, 8, "u1"),
+    ("i64", DType.I64, 11, 0x11, 64, "<i8"),
+    ("i32", DType.I32, 10, 5, 32, "<i4"),
+    ("i16", DType.I16, 9, 6, 16, "<i2"),
+    ("i8", DType.I8, 8, 7, 8, "i1"),
+    ("boolean", DType.BIN, 2, 0xE, 8, "u1"),
+    ("i4", DType.I4, 7, 0xC, 4, "u1"),
+    ("u4", DType.U4, 13, 0xB, 4, "u1"),
+)
+
+ELEMENT_TYPES: dict[str, ElementType] = {
+    name: ElementType(name, code, node, precision, bits, np.dtype(storage))
+    for name, code, node, precision, bits, storage in _TABLE
+}
+"""All element types by name."""
+
+BY_CODE: dict[int, ElementType] = {int(t.code): t for t in ELEMENT_TYPES.values()}
+"""All element types by the code used in blobs."""
+
+
+def bf16_to_f32(raw: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
+    """Widen bf16, given as raw 16 bits, to f32; exact."""
+    return (raw.astype(np.uint32) << 16).view(np.float32)
+
+
+def f32_to_bf16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
+    """Round f32 to bf16 (nearest, ties to even), as raw 16 bits; a NaN stays a NaN."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), np.uint32(0x7FC0), rounded).astype(np.uint16)

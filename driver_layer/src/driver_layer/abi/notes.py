@@ -1,0 +1,63 @@
+"""Version notes: which loader and which mapped-inference layout a blob was written for.
+
+Source: fact sheet elf_driver §1.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from driver_layer.abi.layout import record
+
+NOTE = record(
+    32,
+    ("namesz", 0, "<u4"),
+    ("descsz", 4, "<u4"),
+    ("type", 8, "<u4"),
+    ("name", 12, "S4"),
+    ("desc", 16, ("<u4", (4,))),
+)
+"""One version note; ``desc`` is mode word, major, minor, patch."""
+
+NT_LOADER_ABI_VERSION = 1
+NT_MAPPED_INFERENCE_VERSION = 0xA000
+NOTE_OWNER = b"NPU"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Version:
+    """A version: a new major breaks, a new minor adds, a new patch changes no format."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def accepts(self, blob: Version) -> bool:
+        """Tell whether a loader of this version may load a blob of that one."""
+        return blob.major == self.major != 0 and blob.minor <= self.minor
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+LOADER_ABI_VERSION = Version(1, 2, 7)
+"""The ELF ABI of the 40XX loader."""
+
+MAPPED_INFERENCE_VERSION = Version(11, 4, 10)
+"""What a compiler stamps: the oldest layout that has all it uses."""
+
+FIRMWARE_INFERENCE_VERSION = Version(11, 13, 0)
+"""What the simulated firmware accepts."""
+
+
+def encode_note(kind: int, version: Version) -> bytes:
+    """Write one note section's content, 32 bytes."""
+    note = np.zeros(1, NOTE)
+    note["namesz"] = len(NOTE_OWNER) + 1
+    note["descsz"] = 16
+    note["type"] = kind
+    note["name"] = NOTE_OWNER
+    note["desc"] = (0, version.major, version.minor, version.patch)
+    return note.tobytes()

@@ -1,0 +1,102 @@
+"""SHAVE programs as text: the assembler and the disassembler.
+
+One instruction a line, ``;`` begins a comment::
+
+    ld    v0, w0        ; a row of x
+    mul   v1, v0, v0
+    rsum  v1, v1
+    st    w1, v1
+    end
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from driver_layer.abi.shave import FORMS, Form, Instruction, Op, ProgramError, float_bits
+
+_OPERANDS: dict[Form, tuple[str, ...]] = {
+    Form.NONE: (),
+    Form.DST_WINDOW: ("dst", "window"),
+    Form.WINDOW_A: ("window", "a"),
+    Form.DST_FLOAT: ("dst", "float"),
+    Form.DST: ("dst",),
+    Form.DST_A: ("dst", "a"),
+    Form.DST_A_B: ("dst", "a", "b"),
+    Form.DST_A_B_C: ("dst", "a", "b", "c"),
+    Form.DST_A_INT: ("dst", "a", "int"),
+}
+
+_OPCODES = {op.name.lower(): op for op in Op}
+
+
+def disassemble(program: list[Instruction]) -> str:
+    """Write a program as text; ``assemble`` gives the same program back."""
+    return "\n".join(_line(instruction) for instruction in program) + "\n"
+
+
+def assemble(text: str) -> list[Instruction]:
+    """Read a program from text.
+
+    Raises:
+        ProgramError: names the line and what is wrong with it.
+    """
+    program: list[Instruction] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = re.split(r"[\s,]+", line.split(";")[0].strip())
+        if words == [""]:
+            continue
+        program.append(_instruction(words[0], words[1:], number))
+    return program
+
+
+def _line(i: Instruction) -> str:
+    words = {
+        "dst": f"v{i.dst}",
+        "a": f"v{i.a}",
+        "b": f"v{i.b}",
+        "c": f"v{i.c}",
+        "window": f"w{i.window}",
+        "int": str(i.imm),
+        "float": _float_text(i.immediate),
+    }
+    operands = ", ".join(words[kind] for kind in _OPERANDS[i.form])
+    return f"{i.op.name.lower():<6}{operands}".rstrip()
+
+
+def _float_text(value: float) -> str:
+    """The shortest decimal that gives the same f32."""
+    if not math.isfinite(value):
+        return str(value)
+    return next(
+        t for d in range(1, 10) if float_bits(float(t := f"{value:.{d}g}")) == float_bits(value)
+    )
+
+
+def _instruction(name: str, operands: list[str], line: int) -> Instruction:
+    op = _OPCODES.get(name)
+    if op is None:
+        raise ProgramError(f"line {line}: unknown instruction {name!r}")
+    kinds = _OPERANDS[FORMS[op]]
+    if len(operands) != len(kinds):
+        raise ProgramError(f"line {line}: {name} takes {len(kinds)} operands, not {len(operands)}")
+    fields: dict[str, int] = {}
+    for kind, word in zip(kinds, operands, strict=True):
+        field = "imm" if kind in ("int", "float") else kind
+        fields[field] = _operand(kind, word, line)
+    return Instruction(op, **fields)
+
+
+def _operand(kind: str, word: str, line: int) -> int:
+    try:
+        if kind == "float":
+            return float_bits(float(word))
+        if kind == "int":
+            return int(word)
+        prefix = "w" if kind == "window" else "v"
+        if not word.startswith(prefix):
+            raise ValueError
+        return int(word[1:])
+    except ValueError:
+        raise ProgramError(f"line {line}: {word!r} is no {kind} operand") from None

@@ -1,0 +1,245 @@
+"""What the management core reads: the mapped inference and the task lists it leads to.
+
+List layout and record sizes are those of NPU4000. The register images of the DPU and the argument
+block of SHAVE kernels are this project's own: the real ones are not public.
+
+Source: fact sheet elf_driver §3.1 to §3.4.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+
+from driver_layer.abi.layout import record
+from driver_layer.abi.metadata import PERFORMANCE_METRICS, RESOURCE_REQUIREMENTS
+
+MAX_TILES = 6
+MAX_PHYSICAL_BARRIERS = 96
+MAX_BARRIER_SLOTS = 64
+"""Producers, consumers, and their sum, of one barrier."""
+
+TASK_REFERENCE = record(40, ("address", 24, "<u8"), ("count", 32, "<u8"))
+"""A list of tasks: where it lies and how many it holds."""
+
+_LISTS = (TASK_REFERENCE, (MAX_TILES,))
+
+MAPPED_INFERENCE = record(
+    1728,
+    ("api_version", 0, "<u8"),
+    ("profiling_log", 16, "<u8"),
+    ("task_storage_counts", 24, "V36"),
+    ("task_storage_size", 60, "<u4"),
+    ("dma_ddr", 64, _LISTS),
+    ("dma_cmx", 304, _LISTS),
+    ("invariants", 544, _LISTS),
+    ("variants", 784, _LISTS),
+    ("kernel_ranges", 1024, _LISTS),
+    ("kernel_invocations", 1264, _LISTS),
+    ("media", 1504, TASK_REFERENCE),
+    ("barriers", 1544, TASK_REFERENCE),
+    ("shave_runtime", 1584, "V96"),
+    ("workpoint", 1680, "<u8"),
+    ("managed_mapped_inference", 1688, TASK_REFERENCE),
+)
+"""The root of a program. ``dma_ddr[p]`` and ``dma_cmx[p]`` hold the transfers of DMA port p that
+read DDR or CMX; the others hold one list per tile."""
+
+HOST_PARSED_INFERENCE = record(
+    384,
+    ("resource_requirements", 8, RESOURCE_REQUIREMENTS),
+    ("access_mode", 20, "u1"),
+    ("performance_metrics", 24, PERFORMANCE_METRICS),
+    ("mapped_inference", 344, TASK_REFERENCE),
+)
+"""What an inference-execute command points at; written by the loader, not by the compiler."""
+
+BARRIER_CONFIG = record(
+    12,
+    ("next_same_id", 0, "<i4"),
+    ("producers", 4, "<u2"),
+    ("consumers", 6, "<u2"),
+    ("real_id", 8, "u1"),
+)
+"""A virtual barrier: when its consumers are done, ``next_same_id`` (or -1) takes its place."""
+
+SCHEDULING = record(
+    40,
+    ("wait_mask", 0, ("<u8", (2,))),
+    ("post_mask", 16, ("<u8", (2,))),
+    ("start_after", 32, "<u4"),
+    ("clean_after", 36, "<u4"),
+)
+"""When a DPU or SHAVE task may run, and what its end sets off.
+
+The masks name physical barriers 0 to 63 and 64 to 95. The management core issues a task once all
+virtual barriers below ``start_after`` are programmed; its storage is free once those below
+``clean_after`` are consumed."""
+
+DMA_DESCRIPTOR = record(
+    192,
+    ("link_address", 0, "<u8"),
+    ("src_axi", 12, "<u2"),
+    ("dst_axi", 14, "<u2"),
+    ("cfg", 16, "<u8"),
+    ("src_width", 24, "<u4"),
+    ("dst_width", 28, "<u4"),
+    ("memset_data", 32, "<u8"),
+    ("src", 40, "<u8"),
+    ("dst", 48, "<u8"),
+    ("src_list", 56, "<u4"),
+    ("dst_list", 60, "<u4"),
+    ("producer_lo", 64, "<u8"),
+    ("consumer_lo", 72, "<u8"),
+    ("producer_hi", 80, "<u8"),
+    ("consumer_hi", 88, "<u8"),
+    ("src_dim1", 96, "<u4"),
+    ("dst_dim1", 100, "<u4"),
+    ("src_stride1", 104, "<u4"),
+    ("dst_stride1", 108, "<u4"),
+    ("src_dim2", 112, "<u4"),
+    ("dst_dim2", 116, "<u4"),
+    ("src_stride2", 120, "<u4"),
+    ("dst_stride2", 124, "<u4"),
+    ("src_dim3", 128, "<u2"),
+    ("src_dim4", 130, "<u2"),
+    ("dst_dim3", 132, "<u2"),
+    ("dst_dim4", 134, "<u2"),
+    ("src_dim5", 136, "<u2"),
+    ("dst_dim5", 140, "<u2"),
+    ("src_stride3", 144, "<u4"),
+    ("dst_stride3", 148, "<u4"),
+    ("src_stride4", 152, "<u4"),
+    ("dst_stride4", 156, "<u4"),
+    ("src_stride5", 160, "<u4"),
+    ("dst_stride5", 164, "<u4"),
+)
+"""A transfer of up to six dimensions on either side; strides and widths are in bytes.
+
+``width`` is the contiguous innermost run and ``dimN`` the size of dimension N minus one. Both
+sides move the same number of bytes. Producer masks name the barriers that its end feeds, consumer
+masks those it waits for. In a gather, ``src_list`` is the CMX address of i64 row numbers,
+``src_dim1`` their count minus one and ``src_stride1`` the row pitch from ``src``."""
+
+DMA_TASK = record(
+    224,
+    ("descriptor", 0, DMA_DESCRIPTOR),
+    ("start_after", 192, "<u4"),
+    ("clean_after", 196, "<u4"),
+)
+
+DMA_MAX_BYTES = 16 << 20
+"""The most that one descriptor moves."""
+
+
+class DmaCfg(IntFlag):
+    """Fields of a descriptor's ``cfg`` word that the simulated engine knows."""
+
+    NUM_DIM = 0x7
+    """Dimensions minus one, 0 to 5."""
+    ORDERED = 1 << 28
+    BARRIER_EN = 1 << 29
+    MEMSET_EN = 1 << 30
+    ATP_EN = 1 << 31
+    SRC_LIST_RELATIVE = 2 << 35
+    SRC_LIST = 3 << 35
+
+
+DMA_BURSTS = 15 << 12 | 15 << 16 | 255 << 20
+"""Source and destination burst 15, quality of service 255: what the real compiler writes."""
+
+
+DPU_MAX_DIM = 8192
+"""The most elements along any dimension of a workload (fact sheet elf_driver §4.2)."""
+
+
+class DpuWorkload(IntEnum):
+    """What an invariant computes."""
+
+    MATMUL = 1
+
+
+class DpuFlag(IntFlag):
+    """Modifiers of a workload."""
+
+    ACCUMULATE = 1
+    """Add to what the output holds; the output is f32."""
+
+
+DPU_REGISTERS = record(
+    288,
+    ("workload", 0, "u1"),
+    ("flags", 1, "u1"),
+    ("act_type", 2, "u1"),
+    ("weight_type", 3, "u1"),
+    ("out_type", 4, "u1"),
+    ("alpha", 8, "<f4"),
+    ("act_address", 16, "<u4"),
+    ("weight_address", 20, "<u4"),
+    ("out_address", 24, "<u4"),
+    ("batch", 32, "<u4"),
+    ("m", 36, "<u4"),
+    ("n", 40, "<u4"),
+    ("k", 44, "<u4"),
+    ("act_strides", 48, ("<u4", (3,))),
+    ("weight_strides", 60, ("<u4", (3,))),
+    ("out_strides", 72, ("<u4", (3,))),
+)
+"""MATMUL: ``out[b,m,n] = alpha * sum over k of act[b,m,k] * weight[b,n,k]``, summed in f32.
+
+Addresses are in the CMX of the invariant's tile. Strides are in bytes, for (b, m, k) of act,
+(b, n, k) of weight and (b, m, n) of out; a stride of 0 repeats the operand."""
+
+DPU_INVARIANT = record(
+    352,
+    ("registers", 0, DPU_REGISTERS),
+    ("scheduling", 288, SCHEDULING),
+    ("variant_count", 328, "<u4"),
+    ("cluster", 332, "u1"),
+)
+"""What the variants of one workload share; it is done when they all are."""
+
+DPU_VARIANT = record(
+    224,
+    ("m_begin", 0, "<u4"),
+    ("m_end", 4, "<u4"),
+    ("n_begin", 8, "<u4"),
+    ("n_end", 12, "<u4"),
+    ("workload_id", 16, "<u4"),
+    ("invariant_index", 20, "<u4"),
+    ("cluster", 24, "u1"),
+)
+"""The part of an invariant's output that one pass of the DPU computes, ends exclusive."""
+
+KERNEL_RANGE = record(
+    40,
+    ("type", 0, "u1"),
+    ("kernel_entry", 8, "<u8"),
+    ("text_window_base", 16, "<u8"),
+    ("code_size", 24, "<u4"),
+    ("invocation_count", 32, "<u4"),
+)
+"""A SHAVE program; several invocations may share it."""
+
+KERNEL_INVOCATION = record(
+    96,
+    ("range", 0, "<u8"),
+    ("kernel_args", 8, "<u8"),
+    ("data_window_base", 16, "<u8"),
+    ("perf_packet_out", 24, "<u8"),
+    ("scheduling", 32, SCHEDULING),
+    ("invocation_index", 72, "<u4"),
+    ("range_index", 76, "<u4"),
+    ("tile", 80, "u1"),
+    ("args_size", 84, "<u4"),
+)
+"""One run of a SHAVE program with one argument block."""
+
+TASK_STORAGE = {
+    "invariants": 64,
+    "variants": 128,
+    "kernel_ranges": 64,
+    "kernel_invocations": 64,
+    "dma_ddr": 80,
+    "dma_cmx": 80,
+}
+"""Descriptors of a kind that a tile's CMX metadata region holds at a time on 40XX."""

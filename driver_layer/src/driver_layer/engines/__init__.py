@@ -1,0 +1,1 @@
+"""What computes inside the device: interchangeable sets of engines behind one contract."""

@@ -1,0 +1,132 @@
+"""DMA in numpy: strided copies, fills and gathers.
+
+Source: fact sheet elf_driver §3.3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from driver_layer.abi.tasks import DMA_MAX_BYTES, DmaCfg
+from driver_layer.engines.contract import Run
+from driver_layer.errors import DeviceFault
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.memory import Bytes
+
+_STRIDED_DIMS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a transfer: ``dims`` runs of ``width`` bytes, outermost first."""
+
+    address: int
+    width: int
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return self.width * math.prod(self.dims)
+
+    @property
+    def extent(self) -> int:
+        """Bytes from the first to the last."""
+        reach = sum((dim - 1) * stride for dim, stride in zip(self.dims, self.strides, strict=True))
+        return reach + self.width
+
+    def step(self) -> int:
+        """The widest element, up to 8 bytes, that divides all of its distances."""
+        return math.gcd(8, self.width, *self.strides)
+
+    def view(self, data: Bytes, element: int) -> Any:
+        """The bytes as an array of ``element``-byte integers, in order."""
+        return np.ndarray(
+            (*self.dims, self.width // element),
+            f"u{element}",
+            data,
+            strides=(*self.strides, element),
+        )
+
+
+def _side(record: Any, side: Literal["src", "dst"]) -> _Side:
+    used = int(record["cfg"]) & DmaCfg.NUM_DIM
+    if used > _STRIDED_DIMS:
+        raise DeviceFault(f"a transfer of {used + 1} dimensions")
+    order = range(used, 0, -1)
+    return _Side(
+        address=int(record[side]) & ((1 << 48) - 1),
+        width=int(record[f"{side}_width"]),
+        dims=tuple(int(record[f"{side}_dim{n}"]) + 1 for n in order),
+        strides=tuple(int(record[f"{side}_stride{n}"]) for n in order),
+    )
+
+
+def prepare_dma(descriptor: Any, bus: Bus) -> Run:
+    """Prepare a transfer; see ``engines.contract.Engines.dma``."""
+    cfg = int(descriptor["cfg"])
+    dst = _side(descriptor, "dst")
+    if not 0 < dst.size <= DMA_MAX_BYTES:
+        raise DeviceFault(f"a transfer of {dst.size} bytes", address=dst.address)
+    if cfg & DmaCfg.MEMSET_EN:
+        return _prepare_fill(dst, int(descriptor["memset_data"]) & 0xFF, bus)
+    if cfg & DmaCfg.SRC_LIST == DmaCfg.SRC_LIST_RELATIVE:
+        return _prepare_gather(descriptor, dst, bus)
+    return _prepare_copy(_side(descriptor, "src"), dst, bus)
+
+
+def _prepare_fill(dst: _Side, value: int, bus: Bus) -> Run:
+    targets = [dst.view(data, 1) for data in bus.write(dst.address, dst.extent)]
+
+    def run() -> None:
+        for target in targets:
+            target.fill(value)
+
+    return run
+
+
+def _prepare_copy(src: _Side, dst: _Side, bus: Bus) -> Run:
+    if src.size != dst.size:
+        raise DeviceFault(f"a transfer reads {src.size} bytes and writes {dst.size}")
+    element = math.gcd(src.step(), dst.step())
+    source = src.view(bus.read(src.address, src.extent), element)
+    targets = [dst.view(data, element) for data in bus.write(dst.address, dst.extent)]
+    same_shape = all(target.shape == source.shape for target in targets)
+
+    def run() -> None:
+        values = source if same_shape else source.reshape(-1)
+        for target in targets:
+            target[...] = values if same_shape else values.reshape(target.shape)
+
+    return run
+
+
+def _prepare_gather(descriptor: Any, dst: _Side, bus: Bus) -> Run:
+    """Rows ``list[i]`` of a table go to the destination one after the other."""
+    width = int(descriptor["src_width"])
+    pitch = int(descriptor["src_stride1"])
+    count = int(descriptor["src_dim1"]) + 1
+    base = int(descriptor["src"]) & ((1 << 48) - 1)
+    if width <= 0 or pitch < width or dst.size != width * count:
+        raise DeviceFault(f"a gather of {count} rows of {width} bytes, {pitch} apart", address=base)
+    rows = bus.read(int(descriptor["src_list"]), count * 8).view("<i8")
+    allocation = bus.space.find(base)
+    if allocation is None:
+        raise DeviceFault("a gather from unmapped memory", address=base)
+    room = allocation.end - base
+    table = np.ndarray(
+        ((room - width) // pitch + 1, width), "u1", bus.read(base, room), strides=(pitch, 1)
+    )
+    targets = [dst.view(data, 1) for data in bus.write(dst.address, dst.extent)]
+
+    def run() -> None:
+        if rows.min() < 0 or rows.max() >= len(table):
+            raise DeviceFault(f"a gather of row {rows.max()} of {len(table)}", address=base)
+        for target in targets:
+            target[...] = table[rows].reshape(target.shape)
+
+    return run

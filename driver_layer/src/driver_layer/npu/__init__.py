@@ -1,0 +1,1 @@
+"""The simulated NPU: its memory, CMX, barriers and management core."""

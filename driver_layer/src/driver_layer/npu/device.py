@@ -1,0 +1,55 @@
+"""The simulated device: wires its blocks together, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from driver_layer.abi.platforms import Platform
+from driver_layer.engines.contract import Engines
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.management import ManagementCore
+from driver_layer.npu.memory import AddressSpace
+
+
+class Device:
+    """One NPU.
+
+    Args:
+        platform: its generation.
+        engines: what executes tasks; the reference engines if not given.
+    """
+
+    def __init__(self, platform: Platform, engines: Engines | None = None) -> None:
+        if engines is None:
+            # Imported here so that a device with other engines does not load these.
+            from driver_layer.engines.reference import ReferenceEngines
+
+            engines = ReferenceEngines()
+        self.platform = platform
+        self.cmx = Cmx(platform)
+        self._core = ManagementCore(engines, platform.barriers_per_tile * platform.tiles)
+        self._worker: ThreadPoolExecutor | None = None
+
+    def submit(self, job: Callable[[], None]) -> Future[None]:
+        """Queue work for the device; jobs run one after the other, in the order of submission."""
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, f"npu-{self.platform.name}")
+        return self._worker.submit(job)
+
+    def run_inference(self, space: AddressSpace, hpi_address: int) -> None:
+        """Execute a loaded program to its end, on the calling thread.
+
+        Args:
+            space: the memory of the context that loaded it.
+            hpi_address: where its HOST_PARSED_INFERENCE record lies.
+
+        Raises:
+            DeviceFault: the program is malformed, deadlocks, or a task fails.
+        """
+        self._core.run_inference(Bus(self.cmx, space), hpi_address)
+
+    def forget(self, space: AddressSpace, hpi_address: int) -> None:
+        """Drop what the device remembers of a program that is being unloaded."""
+        self._core.forget(Bus(self.cmx, space), hpi_address)

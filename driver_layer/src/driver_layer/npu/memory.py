@@ -1,0 +1,164 @@
+"""The device's memory: an address space of ranges by kind, mapped per context, with faults.
+
+Each Level Zero context has an address space of its own, as each has its own page tables on the
+device. CMX is not in it: that belongs to the tiles (``npu.cmx``).
+
+Source: address ranges of linux drivers/accel/ivpu (40XX); fact sheet elf_driver §2.5.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from driver_layer.errors import DeviceFault, DriverUsageError, OutOfMemory
+
+Bytes = npt.NDArray[np.uint8]
+
+PAGE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRange:
+    """A part of the address space that one kind of memory is taken from."""
+
+    begin: int
+    end: int
+
+
+class MemoryKind(Enum):
+    """Who must reach an allocation; each kind has a range of addresses of its own."""
+
+    FW = AddressRange(0xA0000000, 0xBFF00000)
+    """The management core: task lists, the mapped inference."""
+    SHAVE = AddressRange(0x180000000, 0x200000000)
+    """SHAVE programs and their arguments."""
+    DMA = AddressRange(0x200000000, 0x2200000000)
+    """Transfers: weights, activations, the caller's tensors."""
+
+
+@dataclass(eq=False, slots=True)
+class Allocation:
+    """Memory of the device: ``data`` are its bytes, ``address`` is where the device sees them."""
+
+    kind: MemoryKind
+    address: int
+    data: Bytes
+    writable: bool = True
+    generation: int = field(default=0)
+    """Counts the host's writes, so that what was decoded from here can tell it is stale."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.data.size
+
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.address + self.data.size
+
+    def write(self, offset: int, content: bytes | Bytes) -> None:
+        """Copy bytes from the host to ``offset``."""
+        raw = np.frombuffer(content, np.uint8)
+        if offset < 0 or offset + raw.size > self.data.size:
+            raise DriverUsageError(
+                f"{raw.size} bytes at {offset} do not fit an allocation of {self.data.size}"
+            )
+        self.data[offset : offset + raw.size] = raw
+        self.generation += 1
+
+
+class AddressSpace:
+    """What one context's programs can reach."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._allocations: list[Allocation] = []
+        self.frees = 0
+        """Counts what was freed, so that prepared tasks can tell their views may be stale."""
+
+    def allocate(self, size: int, kind: MemoryKind, writable: bool = True) -> Allocation:
+        """Take ``size`` bytes, zeroed, at a page border of the kind's range.
+
+        Raises:
+            DriverUsageError: the size is not positive.
+            OutOfMemory: no gap of the range is wide enough, or the host has no memory left.
+        """
+        if size <= 0:
+            raise DriverUsageError(f"cannot allocate {size} bytes")
+        address = self._find_gap(size, kind)
+        try:
+            data = np.zeros(size, np.uint8)
+        except MemoryError:
+            raise OutOfMemory(f"the host has no {size} bytes left") from None
+        return self._insert(Allocation(kind, address, data, writable))
+
+    def map(self, data: Bytes, kind: MemoryKind, writable: bool = True) -> Allocation:
+        """Make the host's bytes reachable in place, without a copy."""
+        address = self._find_gap(max(data.size, 1), kind)
+        return self._insert(Allocation(kind, address, data, writable))
+
+    def free(self, allocation: Allocation) -> None:
+        """Take an allocation out of the address space.
+
+        Raises:
+            DriverUsageError: it is not, or no longer, of this address space.
+        """
+        index = bisect.bisect_left(self._starts, allocation.address)
+        if index >= len(self._starts) or self._allocations[index] is not allocation:
+            raise DriverUsageError(f"no allocation of this context at {allocation.address:#x}")
+        del self._starts[index], self._allocations[index]
+        self.frees += 1
+
+    def find(self, address: int) -> Allocation | None:
+        """Give the allocation that contains an address."""
+        index = bisect.bisect_right(self._starts, address) - 1
+        if index < 0 or address >= self._allocations[index].end:
+            return None
+        return self._allocations[index]
+
+    def view(self, address: int, size: int, write: bool = False) -> Bytes:
+        """Give ``size`` bytes at a device address, as the device reads or writes them.
+
+        Raises:
+            DeviceFault: they are not all in one allocation, or may not be written.
+        """
+        allocation = self.find(address)
+        if allocation is None or address + size > allocation.end:
+            raise DeviceFault(f"access to {size} unmapped bytes", address=address)
+        if write and not allocation.writable:
+            raise DeviceFault("write to read-only memory", address=address)
+        offset = address - allocation.address
+        return allocation.data[offset : offset + size]
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Bytes in use."""
+        return sum(allocation.size for allocation in self._allocations)
+
+    def _insert(self, allocation: Allocation) -> Allocation:
+        index = bisect.bisect_left(self._starts, allocation.address)
+        self._starts.insert(index, allocation.address)
+        self._allocations.insert(index, allocation)
+        return allocation
+
+    def _find_gap(self, size: int, kind: MemoryKind) -> int:
+        """First fit at page borders; a page stays free behind each allocation to catch overruns."""
+        span = kind.value
+        candidate = span.begin
+        first = bisect.bisect_left(self._starts, span.begin)
+        for allocation in self._allocations[first:]:
+            if (
+                allocation.address >= span.end
+                or candidate + size <= allocation.address - PAGE_BYTES
+            ):
+                break
+            candidate = -(-allocation.end // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES
+        if candidate + size > span.end:
+            raise OutOfMemory(f"no {size} bytes left in the {kind.name} range")
+        return candidate

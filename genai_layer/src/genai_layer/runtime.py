@@ -1,0 +1,125 @@
+"""The seam below genai: what a runtime must offer to run a language model.
+
+The shapes and names are OpenVINO's, so the real ``openvino`` package satisfies these protocols as
+it is, and so does npuw_layer. Nothing here knows devices, KV layouts or blobs.
+
+A *stateful* language model has the inputs ``input_ids`` i64 [1, n], ``attention_mask`` i64
+[1, past + n], ``position_ids`` i64 [1, n] and ``beam_idx`` i32 [1], and the output ``logits`` f32
+[1, rows, vocabulary] where ``rows`` is n or 1: the last row always belongs to the last token. What
+it remembers between calls is its state, cleared by ``reset_state``.
+
+Source: openvino.Core, CompiledModel, InferRequest, VariableState (OpenVINO Python API 2026).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Tensor(Protocol):
+    """A tensor of a request; ``data`` is a view that the next inference may overwrite."""
+
+    @property
+    def data(self) -> Array:
+        """The values as a numpy array of the tensor's shape and type."""
+        ...
+
+
+class VariableState(Protocol):
+    """One variable (a K or V cache) of a stateful model."""
+
+    @property
+    def name(self) -> str:
+        """The variable's id, as in the model's ReadValue and Assign."""
+        ...
+
+    def reset(self) -> None:
+        """Forget the value: the next inference starts from the initial state."""
+        ...
+
+
+class InferRequest(Protocol):
+    """One conversation with a compiled model: its tensors and its state.
+
+    Two requests of one compiled model share nothing that an inference changes.
+    """
+
+    def infer(self, inputs: Mapping[str, Array], /) -> object:
+        """Run once, synchronously.
+
+        Raises:
+            RuntimeError: the inputs do not fit the model or its capacity, or the device failed;
+                the message is for the user. The request stays usable after ``reset_state``.
+        """
+        ...
+
+    def start_async(self, inputs: Mapping[str, Array], /) -> None:
+        """Begin one inference; the caller does not touch the inputs before ``wait`` returns."""
+        ...
+
+    def wait(self) -> None:
+        """Block until the inference begun by ``start_async`` has ended; raise as ``infer`` does."""
+        ...
+
+    def get_tensor(self, name: str, /) -> Tensor:
+        """Give an input or output by name."""
+        ...
+
+    def query_state(self) -> Sequence[VariableState]:
+        """List the variables."""
+        ...
+
+    def reset_state(self) -> None:
+        """Forget everything: a new conversation begins."""
+        ...
+
+
+class CompiledModel(Protocol):
+    """A model ready to run on one device."""
+
+    def create_infer_request(self) -> InferRequest:
+        """Make an independent request."""
+        ...
+
+
+class Core(Protocol):
+    """Compiles models for devices."""
+
+    def compile_model(
+        self, model: str | Path, device_name: str, config: Mapping[str, Any], /
+    ) -> CompiledModel:
+        """Compile a model for a device.
+
+        Args:
+            model: an ``openvino_model.xml`` or, where the runtime reads them, a Hugging Face folder.
+            device_name: "NPU", "CPU" …
+            config: options under OpenVINO's names.
+
+        Raises:
+            RuntimeError: with a message for the user.
+        """
+        ...
+
+
+@runtime_checkable
+class ReportsExecution(Protocol):
+    """An optional ability of a request: to say in a few words how it ran.
+
+    The keys and values are shown to people as they are, e.g. ``{"KV variant": "256 of 1152"}``.
+    """
+
+    def execution_report(self) -> Mapping[str, str]:
+        """Facts on the last generation, in the order to show them."""
+        ...
+
+
+def last_logits(request: InferRequest) -> npt.NDArray[np.float32]:
+    """Give the logits of the last token, f32 [vocabulary], as a copy."""
+    return np.array(request.get_tensor("logits").data[0, -1], dtype=np.float32)
