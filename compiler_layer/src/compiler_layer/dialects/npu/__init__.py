@@ -1,0 +1,5 @@
+"""The ``npu`` dialect."""
+
+from xdsl.ir import Dialect
+
+NPU = Dialect("npu", [], [])

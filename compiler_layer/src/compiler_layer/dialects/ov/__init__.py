@@ -1,0 +1,39 @@
+"""The ``ov`` dialect: a model's graph, with OpenVINO's op names and semantics."""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from compiler_layer.dialects.ov import (
+    attention,
+    constant,
+    elementwise,
+    gather,
+    matmul,
+    reduce,
+    shape,
+    state,
+)
+from compiler_layer.dialects.ov.op import OvOp
+
+
+def _ops() -> list[type[OvOp]]:
+    modules = (attention, constant, elementwise, gather, matmul, reduce, shape, state)
+    return [
+        member
+        for module in modules
+        for member in vars(module).values()
+        if isinstance(member, type)
+        and issubclass(member, OvOp)
+        and member.__module__ == module.__name__
+        and hasattr(member, "name")
+    ]
+
+
+_OPS = _ops()
+
+OV = Dialect("ov", [*_OPS], [constant.FileAttr, constant.InlineAttr])
+"""The dialect, for xDSL's context."""
+
+OPS: dict[str, type[OvOp]] = {op.name.removeprefix("ov."): op for op in _OPS}
+"""Op classes by OpenVINO's name."""

@@ -1,0 +1,88 @@
+"""Attention and the fused ops around it; RMS and RoPE are OpenVINO's internal ops of that name."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BoolAttr, Float64Type, FloatAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+
+
+@irdl_op_definition
+class ScaledDotProductAttention(OvOp):
+    """softmax(q kᵀ · scale + mask) v (opset13).
+
+    q [..., H, M, D], k and v [..., Hkv, S, D]. In OpenVINO Hkv is H; after ``fuse-sdpa`` it may be
+    a divisor of H, and query head h attends to key head h // (H / Hkv).
+    """
+
+    name = "ov.ScaledDotProductAttention"
+    q = operand_def(Tensor)
+    k = operand_def(Tensor)
+    v = operand_def(Tensor)
+    mask_and_scale = var_operand_def(Tensor)
+    causal = prop_def(BoolAttr)
+    output = result_def(Tensor)
+
+    @property
+    def mask(self) -> SSAValue | None:
+        """Added to the scores, or where boolean true lets pass; broadcast to [..., H, M, S]."""
+        return self.mask_and_scale[0] if self.mask_and_scale else None
+
+    @property
+    def scale(self) -> SSAValue | None:
+        """A scalar; 1 / sqrt(D) if not given."""
+        return self.mask_and_scale[1] if len(self.mask_and_scale) > 1 else None
+
+    def infer(self) -> list[Tensor]:
+        """The shape of q with the last dimension of v."""
+        q, k, v = shape_of(self.q), shape_of(self.k), shape_of(self.v)
+        if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
+            raise ValueError(f"q, k and v of ranks {len(q)}, {len(k)} and {len(v)}")
+        if len(q) > 2 and min(q[-3], k[-3]) > 0 and q[-3] % k[-3]:
+            raise ValueError(f"{q[-3]} query heads over {k[-3]} key heads")
+        return [tensor(element_of(self.q), (*q[:-1], v[-1]))]
+
+
+@irdl_op_definition
+class RMS(OvOp):
+    """x / sqrt(mean(x²) + epsilon) · gamma, over the last dimension."""
+
+    name = "ov.RMS"
+    x = operand_def(Tensor)
+    gamma = opt_operand_def(Tensor)
+    epsilon = prop_def(FloatAttr[Float64Type])
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        return [tensor(element_of(self.x), shape_of(self.x))]
+
+
+@irdl_op_definition
+class RoPE(OvOp):
+    """x · cos + rotate_half(x) · sin, where rotate_half([a, b]) is [-b, a].
+
+    x [B, H, M, D], cos and sin broadcast to it; they may be of a wider type than x.
+    """
+
+    name = "ov.RoPE"
+    x = operand_def(Tensor)
+    cos = operand_def(Tensor)
+    sin = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The type of x."""
+        if shape_of(self.x)[-1] % 2:
+            raise ValueError(f"a last dimension of {shape_of(self.x)[-1]}")
+        return [tensor(element_of(self.x), shape_of(self.x))]

@@ -1,0 +1,198 @@
+"""``ov.Constant``: a view of a file, or a small value held inline.
+
+Weights are never copied into the IR: a constant says where they are, and they are memory-mapped
+when somebody reads them.
+"""
+
+from __future__ import annotations
+
+import base64
+import mmap
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Data, OpResult, SSAValue
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, prop_def, result_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
+from compiler_layer.dialects.ov.types import (
+    NUMPY,
+    Shape,
+    Tensor,
+    element_of,
+    numpy_element,
+    shape_of,
+    tensor,
+    tensor_type,
+)
+
+Array = npt.NDArray[Any]
+
+_LISTED_ELEMENTS = 16
+"""Inline values up to this many are printed as numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileView:
+    """Bytes ``offset`` to ``offset + size`` of a file."""
+
+    path: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """Row-major values of an element type, as numpy holds it."""
+
+    element: str
+    data: bytes
+
+
+@irdl_attr_definition
+class FileAttr(Data[FileView]):
+    """``#ov.file<"model.safetensors", offset, size>``."""
+
+    name = "ov.file"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> FileView:
+        """Read the parameters."""
+        with parser.in_angle_brackets():
+            path = parser.parse_str_literal()
+            parser.parse_punctuation(",")
+            offset = parser.parse_integer()
+            parser.parse_punctuation(",")
+            return FileView(path, offset, parser.parse_integer())
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write the parameters."""
+        printer.print_string(f'<"{self.data.path}", {self.data.offset}, {self.data.size}>')
+
+
+@irdl_attr_definition
+class InlineAttr(Data[Inline]):
+    """``#ov.inline<i64 [0, 8, -1, 32]>``: a value in the IR itself; base64 where it is long."""
+
+    name = "ov.inline"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Inline:
+        """Read the parameters."""
+        with parser.in_angle_brackets():
+            element = parser.parse_identifier()
+            if element not in NUMPY:
+                parser.raise_error(f"unknown element type {element}")
+            text = parser.parse_optional_str_literal()
+            if text is not None:
+                return Inline(element, base64.b64decode(text))
+            values = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parser.parse_number(allow_boolean=True)
+            )
+            return Inline(element, np.array(values, NUMPY[element]).tobytes())
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write the parameters."""
+        element, data = self.data.element, self.data.data
+        values = np.frombuffer(data, NUMPY[element])
+        if len(values) <= _LISTED_ELEMENTS and np.isfinite(values).all():
+            text = "[" + ", ".join(map(_number, values)) + "]"
+        else:
+            text = f'"{base64.b64encode(data).decode()}"'
+        printer.print_string(f"<{element} {text}>")
+
+
+def _number(value: np.generic) -> str:
+    if isinstance(value, np.bool_):
+        return str(bool(value)).lower()
+    # The IR's grammar wants a point in every float: 1e-06 is written 1.0e-06.
+    text = str(value)
+    return text if "." in text else text.replace("e", ".0e")
+
+
+@irdl_op_definition
+class Constant(OvOp):
+    """A constant tensor."""
+
+    name = "ov.Constant"
+    value = prop_def(FileAttr | InlineAttr)
+    output = result_def(Tensor)
+    assembly_format = "$value attr-dict `:` type($output)"
+
+    def infer(self) -> list[Tensor]:
+        """A constant is of the type it was made with."""
+        return [tensor_type(self.output)]
+
+    @staticmethod
+    def inline(array: Array, element: str | None = None, name: str = "") -> Constant:
+        """Make a constant of a numpy array; ``element`` is needed for bf16 alone."""
+        array = np.asarray(array)
+        kind = element or numpy_element(array.dtype)
+        value = InlineAttr(Inline(kind, np.ascontiguousarray(array, NUMPY[kind]).tobytes()))
+        return Constant._with(value, tensor(kind, array.shape), name)
+
+    @staticmethod
+    def of_file(view: FileView, element: str, shape: Shape, name: str = "") -> Constant:
+        """Make a constant that stays in its file."""
+        return Constant._with(FileAttr(view), tensor(element, shape), name)
+
+    @staticmethod
+    def _with(value: FileAttr | InlineAttr, kind: Tensor, name: str) -> Constant:
+        op = Constant(properties={"value": value}, result_types=[kind])
+        if name:
+            op.attributes[NAME_ATTRIBUTE] = StringAttr(name)
+        return op
+
+    def load(self) -> Array:
+        """Give the values, read-only; of a file, only what is touched is read."""
+        kind, shape = NUMPY[element_of(self.output)], shape_of(self.output)
+        if isinstance(self.value, InlineAttr):
+            return np.frombuffer(self.value.data.data, kind).reshape(shape)
+        view = self.value.data
+        raw = mapped_file(view.path)[view.offset : view.offset + view.size]
+        return np.frombuffer(raw, kind).reshape(shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the value."""
+        if isinstance(self.value, InlineAttr):
+            return len(self.value.data.data)
+        return self.value.data.size
+
+
+def mapped_file(path: str) -> memoryview:
+    """Map a file read-only; a file that has changed since is mapped anew."""
+    status = Path(path).stat()
+    return _map(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=64)
+def _map(path: str, mtime_ns: int, size: int) -> memoryview:
+    del mtime_ns, size  # They only tell files apart.
+    with Path(path).open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def constant_of(value: SSAValue) -> Constant | None:
+    """Give the constant that a value is, if it is one."""
+    owner = value.owner if isinstance(value, OpResult) else None
+    return owner if isinstance(owner, Constant) else None
+
+
+def values_of(value: SSAValue) -> Array | None:
+    """Give the values of a constant, or None if the value is not known."""
+    constant = constant_of(value)
+    return None if constant is None else constant.load()
+
+
+def ints_of(value: SSAValue) -> list[int] | None:
+    """Give the integers of a constant as a flat list, or None if they are not known."""
+    values = values_of(value)
+    return None if values is None else [int(v) for v in values.reshape(-1)]

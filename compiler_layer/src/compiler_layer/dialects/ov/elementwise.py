@@ -1,0 +1,255 @@
+"""Element-wise ops: unary, binary with numpy broadcasting, selection and conversion.
+
+Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.ops``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import Tensor, broadcast, element_of, shape_of, tensor
+
+
+class Unary(OvOp, ABC):
+    """y[i] = f(x[i]), of the same type."""
+
+    x = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        return [tensor(element_of(self.x), shape_of(self.x))]
+
+
+class Binary(OvOp, ABC):
+    """y = f(a, b) with numpy broadcasting, of the operands' common type."""
+
+    a = operand_def(Tensor)
+    b = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The common element type and the broadcast shape."""
+        if element_of(self.a) != element_of(self.b):
+            raise ValueError(f"operands of {element_of(self.a)} and {element_of(self.b)}")
+        return [tensor(element_of(self.a), broadcast(shape_of(self.a), shape_of(self.b)))]
+
+
+class Comparison(OvOp, ABC):
+    """y = a ? b, a boolean for each pair of elements."""
+
+    a = operand_def(Tensor)
+    b = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """Booleans of the broadcast shape."""
+        if element_of(self.a) != element_of(self.b):
+            raise ValueError(f"operands of {element_of(self.a)} and {element_of(self.b)}")
+        return [tensor("boolean", broadcast(shape_of(self.a), shape_of(self.b)))]
+
+
+@irdl_op_definition
+class Sqrt(Unary):
+    """Square root."""
+
+    name = "ov.Sqrt"
+
+
+@irdl_op_definition
+class Exp(Unary):
+    """e to the power of x."""
+
+    name = "ov.Exp"
+
+
+@irdl_op_definition
+class Sin(Unary):
+    """Sine."""
+
+    name = "ov.Sin"
+
+
+@irdl_op_definition
+class Cos(Unary):
+    """Cosine."""
+
+    name = "ov.Cos"
+
+
+@irdl_op_definition
+class Tanh(Unary):
+    """Hyperbolic tangent."""
+
+    name = "ov.Tanh"
+
+
+@irdl_op_definition
+class Sigmoid(Unary):
+    """1 / (1 + exp(-x))."""
+
+    name = "ov.Sigmoid"
+
+
+@irdl_op_definition
+class Swish(Unary):
+    """x * sigmoid(x)."""
+
+    name = "ov.Swish"
+
+
+@irdl_op_definition
+class Negative(Unary):
+    """-x."""
+
+    name = "ov.Negative"
+
+
+@irdl_op_definition
+class Abs(Unary):
+    """|x|."""
+
+    name = "ov.Abs"
+
+
+@irdl_op_definition
+class Floor(Unary):
+    """The largest integer not above x."""
+
+    name = "ov.Floor"
+
+
+@irdl_op_definition
+class Add(Binary):
+    """a + b."""
+
+    name = "ov.Add"
+
+
+@irdl_op_definition
+class Subtract(Binary):
+    """a - b."""
+
+    name = "ov.Subtract"
+
+
+@irdl_op_definition
+class Multiply(Binary):
+    """a * b."""
+
+    name = "ov.Multiply"
+
+
+@irdl_op_definition
+class Divide(Binary):
+    """a / b; for integers rounded down, as the exporter's ``m_pythondiv`` says."""
+
+    name = "ov.Divide"
+
+
+@irdl_op_definition
+class Power(Binary):
+    """a to the power of b."""
+
+    name = "ov.Power"
+
+
+@irdl_op_definition
+class Minimum(Binary):
+    """The smaller of a and b."""
+
+    name = "ov.Minimum"
+
+
+@irdl_op_definition
+class Maximum(Binary):
+    """The larger of a and b."""
+
+    name = "ov.Maximum"
+
+
+@irdl_op_definition
+class BitwiseAnd(Binary):
+    """a & b; of booleans, the logical and."""
+
+    name = "ov.BitwiseAnd"
+
+
+@irdl_op_definition
+class LogicalAnd(Binary):
+    """a and b."""
+
+    name = "ov.LogicalAnd"
+
+
+@irdl_op_definition
+class Equal(Comparison):
+    """a == b."""
+
+    name = "ov.Equal"
+
+
+@irdl_op_definition
+class Less(Comparison):
+    """a < b."""
+
+    name = "ov.Less"
+
+
+@irdl_op_definition
+class LessEqual(Comparison):
+    """a <= b."""
+
+    name = "ov.LessEqual"
+
+
+@irdl_op_definition
+class Greater(Comparison):
+    """a > b."""
+
+    name = "ov.Greater"
+
+
+@irdl_op_definition
+class GreaterEqual(Comparison):
+    """a >= b."""
+
+    name = "ov.GreaterEqual"
+
+
+@irdl_op_definition
+class Select(OvOp):
+    """Where ``condition`` is true ``then``, else ``otherwise``, with numpy broadcasting."""
+
+    name = "ov.Select"
+    condition = operand_def(Tensor)
+    then = operand_def(Tensor)
+    otherwise = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The branches' element type and the broadcast shape of all three."""
+        if element_of(self.then) != element_of(self.otherwise):
+            raise ValueError(
+                f"branches of {element_of(self.then)} and {element_of(self.otherwise)}"
+            )
+        shapes = (shape_of(self.condition), shape_of(self.then), shape_of(self.otherwise))
+        return [tensor(element_of(self.then), broadcast(*shapes))]
+
+
+@irdl_op_definition
+class Convert(OvOp):
+    """The same values in another element type; floats lose their fraction towards zero."""
+
+    name = "ov.Convert"
+    x = operand_def(Tensor)
+    destination_type = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's shape in the destination type."""
+        return [tensor(self.destination_type.data, shape_of(self.x))]

@@ -1,0 +1,114 @@
+"""What all ops of the ``ov`` dialect have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self, cast
+
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from compiler_layer.dialects.ov.types import Tensor, tensor
+
+_UNKNOWN = tensor("f32", ())
+"""Stands for a result's type until it is inferred."""
+
+NAME_ATTRIBUTE = "ov.name"
+"""The discardable attribute that carries an op's friendly name in the model."""
+
+
+class OvOp(IRDLOperation, ABC):
+    """An operation with OpenVINO's name and semantics.
+
+    Operands and results are ranked tensors. The result types follow from the operands' types and,
+    where OpenVINO says so, from the values of constant operands.
+    """
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "`(` operands `)` attr-dict `:` functional-type(operands, results)"
+
+    @abstractmethod
+    def infer(self) -> list[Tensor]:
+        """Give the result types.
+
+        Raises:
+            ValueError: the operands do not fit together.
+        """
+
+    @classmethod
+    def make(
+        cls, operands: Sequence[SSAValue | Sequence[SSAValue]], **properties: Attribute
+    ) -> Self:
+        """Build an op of this class with inferred result types.
+
+        Args:
+            operands: one entry per operand definition; variadic ones take a sequence.
+            properties: by name.
+
+        Raises:
+            ValueError: the operands do not fit together.
+        """
+        op = cls(operands=operands, properties=properties, result_types=[_UNKNOWN])
+        op.refresh_types()
+        return op
+
+    def refresh_types(self) -> bool:
+        """Set the result types to what ``infer`` says; tell whether any changed.
+
+        Raises:
+            ValueError: the operands do not fit together.
+        """
+        changed = False
+        for result, kind in zip(self.results, self.infer(), strict=True):
+            if result.type != kind:
+                Rewriter.replace_value_with_new_type(result, kind)
+                changed = True
+        return changed
+
+    @property
+    def friendly_name(self) -> str:
+        """The op's name in the model, or "" if it has none."""
+        name = self.attributes.get(NAME_ATTRIBUTE)
+        return name.data if isinstance(name, StringAttr) else ""
+
+    def verify_(self) -> None:
+        """Check the result types against ``infer``; called by xDSL."""
+        try:
+            expected = self.infer()
+        except ValueError as error:
+            raise VerifyException(f"{self.name} {self.friendly_name}: {error}") from None
+        actual = [result.type for result in self.results]
+        if actual != expected:
+            wanted = ", ".join(map(str, expected))
+            raise VerifyException(f"{self.name} {self.friendly_name}: result should be {wanted}")
+
+
+def int_attr(value: int) -> IntegerAttr:
+    """Make an i64 attribute."""
+    return IntegerAttr(value, 64)
+
+
+def ints_attr(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
+    """Make a list of integers."""
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+def bool_attr(value: bool) -> BoolAttr:
+    """Make a boolean attribute."""
+    return BoolAttr.from_bool(value)
+
+
+def int_value(attribute: Attribute) -> int:
+    """Read an integer or boolean attribute."""
+    return cast(IntegerAttr[Any], attribute).value.data

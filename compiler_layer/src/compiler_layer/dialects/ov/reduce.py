@@ -1,0 +1,85 @@
+"""Reductions over axes, and softmax."""
+
+from __future__ import annotations
+
+from abc import ABC
+
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+
+
+class Reduction(OvOp, ABC):
+    """Combines the elements along ``axes``, a constant."""
+
+    x = operand_def(Tensor)
+    axes = operand_def(Tensor)
+    keep_dims = prop_def(BoolAttr)
+    output = result_def(Tensor)
+
+    def reduced_axes(self) -> list[int]:
+        """The axes, none negative.
+
+        Raises:
+            ValueError: they are not known.
+        """
+        axes = ints_of(self.axes)
+        if axes is None:
+            raise ValueError("the axes are no constant")
+        rank = len(shape_of(self.x))
+        return [axis % rank for axis in axes]
+
+    def infer(self) -> list[Tensor]:
+        """The operand's shape with the axes 1, or gone."""
+        axes = self.reduced_axes()
+        shape = shape_of(self.x)
+        if int_value(self.keep_dims):
+            kept = tuple(1 if i in axes else d for i, d in enumerate(shape))
+        else:
+            kept = tuple(d for i, d in enumerate(shape) if i not in axes)
+        return [tensor(element_of(self.x), kept)]
+
+
+@irdl_op_definition
+class ReduceMean(Reduction):
+    """Mean."""
+
+    name = "ov.ReduceMean"
+
+
+@irdl_op_definition
+class ReduceSum(Reduction):
+    """Sum."""
+
+    name = "ov.ReduceSum"
+
+
+@irdl_op_definition
+class ReduceMax(Reduction):
+    """Maximum."""
+
+    name = "ov.ReduceMax"
+
+
+@irdl_op_definition
+class ReduceProd(Reduction):
+    """Product."""
+
+    name = "ov.ReduceProd"
+
+
+@irdl_op_definition
+class Softmax(OvOp):
+    """exp(x) / sum(exp(x)) along an axis (opset8)."""
+
+    name = "ov.Softmax"
+    x = operand_def(Tensor)
+    axis = prop_def(IntegerAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        return [tensor(element_of(self.x), shape_of(self.x))]

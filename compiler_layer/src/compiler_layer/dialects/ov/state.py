@@ -1,0 +1,41 @@
+"""Variables: what makes a model stateful."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor, tensor_type
+
+
+@irdl_op_definition
+class ReadValue(OvOp):
+    """The variable's value from the inference before; after a reset, ``init`` or zeros (opset6).
+
+    Its type is the variable's, which may be wider than that of ``init``: a cache starts with no
+    rows and grows.
+    """
+
+    name = "ov.ReadValue"
+    init = opt_operand_def(Tensor)
+    variable_id = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The type that it was made with."""
+        return [tensor_type(self.output)]
+
+
+@irdl_op_definition
+class Assign(OvOp):
+    """Sets the variable for the next inference (opset6); the result is the value itself."""
+
+    name = "ov.Assign"
+    value = operand_def(Tensor)
+    variable_id = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        return [tensor(element_of(self.value), shape_of(self.value))]

@@ -1,0 +1,114 @@
+"""Tensor types by OpenVINO's names, interned; a dimension of -1 is dynamic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
+from xdsl.ir import Attribute, SSAValue
+
+Shape = tuple[int, ...]
+Tensor = TensorType[Attribute]
+
+ELEMENTS: dict[str, Attribute] = {
+    "f64": Float64Type(),
+    "f32": Float32Type(),
+    "f16": Float16Type(),
+    "bf16": BFloat16Type(),
+    "i64": IntegerType(64),
+    "i32": IntegerType(32),
+    "i16": IntegerType(16),
+    "i8": IntegerType(8),
+    "u64": IntegerType(64, Signedness.UNSIGNED),
+    "u32": IntegerType(32, Signedness.UNSIGNED),
+    "u16": IntegerType(16, Signedness.UNSIGNED),
+    "u8": IntegerType(8, Signedness.UNSIGNED),
+    "boolean": IntegerType(1),
+}
+"""Element types by OpenVINO's names."""
+
+_NAMES = {element: name for name, element in ELEMENTS.items()}
+
+NUMPY: dict[str, np.dtype[Any]] = {
+    "f64": np.dtype("<f8"),
+    "f32": np.dtype("<f4"),
+    "f16": np.dtype("<f2"),
+    "bf16": np.dtype("<u2"),
+    "i64": np.dtype("<i8"),
+    "i32": np.dtype("<i4"),
+    "i16": np.dtype("<i2"),
+    "i8": np.dtype("i1"),
+    "u64": np.dtype("<u8"),
+    "u32": np.dtype("<u4"),
+    "u16": np.dtype("<u2"),
+    "u8": np.dtype("u1"),
+    "boolean": np.dtype("?"),
+}
+"""How values of a type are held by numpy; bf16 as its raw bits."""
+
+_FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name != "bf16"}
+
+FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
+
+
+@cache
+def tensor(element: str, shape: Shape) -> Tensor:
+    """Give the tensor type of an element type by name and a shape."""
+    return TensorType(ELEMENTS[element], [DYNAMIC_INDEX if d < 0 else d for d in shape])
+
+
+def tensor_type(value: SSAValue) -> Tensor:
+    """Give the type of a value of the graph; every one is a ranked tensor."""
+    return cast(Tensor, value.type)
+
+
+def shape_of(value: SSAValue) -> Shape:
+    """Give the shape of a value, -1 where it is dynamic."""
+    return tuple(-1 if d == DYNAMIC_INDEX else d for d in tensor_type(value).get_shape())
+
+
+def element_of(value: SSAValue) -> str:
+    """Give the name of a value's element type."""
+    return _NAMES[tensor_type(value).element_type]
+
+
+def numpy_element(array_type: np.dtype[Any]) -> str:
+    """Give the name of the element type that a numpy type holds."""
+    return _FROM_NUMPY[array_type]
+
+
+def is_static(shape: Sequence[int]) -> bool:
+    """Tell whether no dimension is dynamic."""
+    return all(d >= 0 for d in shape)
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """Join shapes as numpy does; a dynamic dimension yields to one that is known and not 1.
+
+    Raises:
+        ValueError: two known dimensions differ and neither is 1.
+    """
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return tuple(_broadcast_dim(dims) for dims in zip(*padded, strict=True))
+
+
+def _broadcast_dim(dims: Sequence[int]) -> int:
+    known = {d for d in dims if d not in (1, -1)}
+    if len(known) > 1:
+        raise ValueError(f"dimensions {sorted(known)} do not broadcast")
+    if known:
+        return known.pop()
+    return -1 if -1 in dims else 1

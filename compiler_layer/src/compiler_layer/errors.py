@@ -1,0 +1,85 @@
+"""The compiler's errors.
+
+CompilerError
+├── CompilerUsageError       you called it wrongly: an unknown option, a missing shape
+├── CompilerInputError       the model is bad or not supported
+│   ├── BadModel             a file is broken or inconsistent; names file and place
+│   ├── UnsupportedOps       operations that this compiler does not know, all of them at once
+│   └── UnsupportedModel     an architecture, type or shape that it does not know
+└── CompilerFault            a limit of the device cannot be met
+    └── DoesNotFit           a tensor or tile needs more memory than there is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class CompilerError(Exception):
+    """Anything that goes wrong in the compiler."""
+
+
+class CompilerUsageError(CompilerError):
+    """The caller broke a rule of the interface."""
+
+
+class CompilerInputError(CompilerError):
+    """The model is bad or not supported."""
+
+
+class CompilerFault(CompilerError):
+    """The model cannot be laid out on the device."""
+
+
+class BadModel(CompilerInputError):
+    """A model file is broken or inconsistent.
+
+    Args:
+        path: the file or folder.
+        message: what is wrong.
+        place: where in it, e.g. a tensor or a layer.
+    """
+
+    def __init__(self, path: object, message: str, place: str | None = None) -> None:
+        self.path = str(path)
+        self.place = place
+        where = f"{path}: " if place is None else f"{path}: {place}: "
+        super().__init__(where + message)
+
+
+class UnsupportedOps(CompilerInputError):
+    """Operations that this compiler does not know.
+
+    Args:
+        path: the model file.
+        ops: for each, its type with opset, its element type problem or "", and its friendly name.
+    """
+
+    def __init__(self, path: object, ops: Sequence[tuple[str, str]]) -> None:
+        self.ops = tuple(ops)
+        kinds: dict[str, list[str]] = {}
+        for kind, name in ops:
+            kinds.setdefault(kind, []).append(name)
+        listed = "; ".join(
+            f"{kind} ({len(names)}, first {names[0]!r})" for kind, names in sorted(kinds.items())
+        )
+        super().__init__(f"{path}: operations not supported: {listed}")
+
+
+class UnsupportedModel(CompilerInputError):
+    """An architecture, element type or shape that this compiler does not know."""
+
+
+class DoesNotFit(CompilerFault):
+    """Something needs more memory than the device has.
+
+    Args:
+        what: the operation or tensor.
+        need_bytes: what it needs.
+        have_bytes: what there is.
+    """
+
+    def __init__(self, what: str, need_bytes: int, have_bytes: int) -> None:
+        self.need_bytes = need_bytes
+        self.have_bytes = have_bytes
+        super().__init__(f"{what} needs {need_bytes} bytes of CMX, a tile has {have_bytes}")

@@ -1,0 +1,1 @@
+"""Readers of models: OpenVINO IR and Hugging Face folders, both to the same stateful graph."""

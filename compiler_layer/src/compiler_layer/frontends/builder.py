@@ -1,0 +1,104 @@
+"""Writes graphs of the ``ov`` dialect op by op, with types inferred on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, SSAValue
+
+from compiler_layer.dialects.ov import elementwise, gather, matmul, shape
+from compiler_layer.dialects.ov.constant import Array, Constant, FileView
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr, int_attr
+from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.model import Model
+
+AnyOp = TypeVar("AnyOp", bound=OvOp)
+
+
+class GraphBuilder:
+    """Appends ops to a model; each method gives the op's value.
+
+    Args:
+        model: where the ops go, before its return.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._small: dict[tuple[str, Shape, bytes], SSAValue] = {}
+
+    def add(self, op: AnyOp, name: str = "") -> AnyOp:
+        """Append an op, with a friendly name."""
+        if name:
+            op.attributes[NAME_ATTRIBUTE] = StringAttr(name)
+        self._model.body.insert_op_before(op, self._model.terminator)
+        return op
+
+    def op(
+        self,
+        kind: type[OvOp],
+        *operands: SSAValue | Sequence[SSAValue],
+        name: str = "",
+        **properties: Attribute,
+    ) -> SSAValue:
+        """Append an op with one result."""
+        return self.add(kind.make(operands, **properties), name).results[0]
+
+    def constant(self, array: Array) -> SSAValue:
+        """Give a small constant; equal ones are made once."""
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._small:
+            self._small[key] = self.add(Constant.inline(array)).output
+        return self._small[key]
+
+    def ints(self, *values: int) -> SSAValue:
+        """Give a vector of i64."""
+        return self.constant(np.array(values, np.int64))
+
+    def scalar(self, value: int) -> SSAValue:
+        """Give an i64 scalar."""
+        return self.constant(np.array(value, np.int64))
+
+    def weight(self, view: FileView, element: str, dims: Shape, name: str) -> SSAValue:
+        """Give a weight of a file as f32; it stays in its file and in its type."""
+        value = self.add(Constant.of_file(view, element, dims), f"{name}_compressed").output
+        return value if element == "f32" else self.convert(value, "f32", name)
+
+    def convert(self, value: SSAValue, element: str, name: str = "") -> SSAValue:
+        """Append a conversion."""
+        kind = StringAttr(element)
+        return self.op(elementwise.Convert, value, name=name, destination_type=kind)
+
+    def matmul(self, a: SSAValue, b: SSAValue, transpose_b: bool, name: str = "") -> SSAValue:
+        """Append a matrix product."""
+        flags = {"transpose_a": bool_attr(False), "transpose_b": bool_attr(transpose_b)}
+        return self.op(matmul.MatMul, a, b, name=name, **flags)
+
+    def reshape(self, value: SSAValue, *pattern: int, name: str = "") -> SSAValue:
+        """Append a reshape in which 0 keeps a dimension."""
+        flag = bool_attr(True)
+        return self.op(shape.Reshape, value, self.ints(*pattern), name=name, special_zero=flag)
+
+    def transpose(self, value: SSAValue, *order: int, name: str = "") -> SSAValue:
+        """Append a transposition."""
+        return self.op(shape.Transpose, value, self.ints(*order), name=name)
+
+    def unsqueeze(self, value: SSAValue, *axes: int, name: str = "") -> SSAValue:
+        """Append new dimensions of 1."""
+        return self.op(shape.Unsqueeze, value, self.ints(*axes), name=name)
+
+    def gather(self, data: SSAValue, indices: SSAValue, axis: int, name: str = "") -> SSAValue:
+        """Append a gather."""
+        zero = int_attr(0)
+        return self.op(gather.Gather, data, indices, self.scalar(axis), name=name, batch_dims=zero)
+
+    def concat(self, parts: Sequence[SSAValue], axis: int, name: str = "") -> SSAValue:
+        """Append a concatenation."""
+        return self.op(shape.Concat, parts, name=name, axis=int_attr(axis))
+
+    def dim(self, value: SSAValue, axis: int) -> SSAValue:
+        """Give one dimension of a value's shape, an i64 vector of one."""
+        whole = self.op(shape.ShapeOf, value, output_type=StringAttr("i64"))
+        return self.gather(whole, self.ints(axis), 0)

@@ -1,0 +1,117 @@
+"""Where the tensors of safetensors files lie; nothing is read but their headers.
+
+Source: the safetensors format: u64 header length, JSON header, data; offsets are relative to the
+data.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from compiler_layer.dialects.ov.constant import FileView
+from compiler_layer.dialects.ov.types import NUMPY, Shape
+from compiler_layer.errors import BadModel
+
+_ELEMENTS = {
+    "F64": "f64",
+    "F32": "f32",
+    "F16": "f16",
+    "BF16": "bf16",
+    "I64": "i64",
+    "I32": "i32",
+    "I16": "i16",
+    "I8": "i8",
+    "U8": "u8",
+    "BOOL": "boolean",
+}
+
+_MAX_HEADER_BYTES = 100 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """A tensor in a file."""
+
+    element: str
+    shape: Shape
+    view: FileView
+
+
+def read_folder_tensors(folder: Path) -> dict[str, StoredTensor]:
+    """Find the tensors of a folder's safetensors files, sharded or not.
+
+    Raises:
+        BadModel: there is none, or one is broken.
+    """
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        files = [folder / name for name in _shards(index)]
+    else:
+        files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise BadModel(folder, "no *.safetensors file; convert the weights to safetensors")
+    tensors: dict[str, StoredTensor] = {}
+    for file in files:
+        tensors |= read_file_tensors(file)
+    return tensors
+
+
+def _shards(index: Path) -> list[str]:
+    try:
+        weight_map = json.loads(index.read_text())["weight_map"]
+        names = sorted(set(cast(Mapping[str, str], weight_map).values()))
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise BadModel(index, f"no index of shards: {error}") from None
+    if any(Path(name).name != name for name in names):
+        raise BadModel(index, "a shard lies outside the folder")
+    return names
+
+
+def read_file_tensors(path: Path) -> dict[str, StoredTensor]:
+    """Read one file's header.
+
+    Raises:
+        BadModel: the file is missing or broken; names the tensor.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if size < 8 or length > min(size - 8, _MAX_HEADER_BYTES):
+                raise BadModel(path, f"its header of {length} bytes does not fit {size} bytes")
+            header: Any = json.loads(file.read(length))
+    except OSError as error:
+        raise BadModel(path, error.strerror or str(error)) from None
+    except (ValueError, RecursionError):
+        raise BadModel(path, "its header is no JSON") from None
+    if not isinstance(header, dict):
+        raise BadModel(path, "its header is no JSON object")
+    entries = cast(dict[str, Any], header)
+    begin = 8 + length
+    return {
+        name: _tensor(path, name, entry, begin, size)
+        for name, entry in entries.items()
+        if name != "__metadata__"
+    }
+
+
+def _tensor(path: Path, name: str, entry: Any, begin: int, size: int) -> StoredTensor:
+    try:
+        kind, shape = str(entry["dtype"]), tuple(int(d) for d in entry["shape"])
+        first, last = (int(offset) for offset in entry["data_offsets"])
+    except (KeyError, TypeError, ValueError):
+        raise BadModel(path, "dtype, shape or data_offsets are missing", name) from None
+    element = _ELEMENTS.get(kind)
+    if element is None:
+        raise BadModel(path, f"element type {kind} is not supported", name)
+    nbytes = math.prod(shape) * NUMPY[element].itemsize
+    if min(shape, default=0) < 0 or last - first != nbytes:
+        raise BadModel(path, f"{last - first} bytes for {kind} {list(shape)}, not {nbytes}", name)
+    if first < 0 or begin + last > size:
+        raise BadModel(path, f"lies at {begin + first} to {begin + last} of {size} bytes", name)
+    return StoredTensor(element, shape, FileView(str(path), begin + first, nbytes))

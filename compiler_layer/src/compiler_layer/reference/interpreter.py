@@ -1,0 +1,117 @@
+"""Runs a model in numpy: the executable meaning of the ``ov`` graph, dynamic shapes included.
+
+It is what "NPUW on the CPU" computes with, what constants are folded with, and what every pass is
+compared against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.model import Model
+from compiler_layer.reference import ov as _ov  # fills the table of meanings
+from compiler_layer.reference.meaning import MEANINGS, Array
+
+del _ov
+
+
+class Interpreter:
+    """One model with its variables' values.
+
+    Args:
+        model: what to run; it is not changed.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._constants: dict[Constant, Array] = {}
+        self.variables: dict[str, Array] = {}
+        """The values of the variables that an inference has assigned, by id."""
+
+    def reset(self) -> None:
+        """Forget the variables."""
+        self.variables.clear()
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once.
+
+        Args:
+            inputs: an array for each parameter of the model, by name.
+
+        Returns:
+            The results by name.
+
+        Raises:
+            CompilerUsageError: an input is missing, or has a wrong type or shape.
+        """
+        values: dict[SSAValue, Array] = {}
+        for port in self._model.inputs:
+            values[port.value] = _checked(port.name, port.value, inputs)
+        assigned: dict[str, Array] = {}
+        for op in self._model.body.ops:
+            self._execute(op, values, assigned)
+        self.variables.update(assigned)
+        return {port.name: values[port.value] for port in self._model.outputs}
+
+    def _execute(
+        self, op: Operation, values: dict[SSAValue, Array], assigned: dict[str, Array]
+    ) -> None:
+        if isinstance(op, ReturnOp):
+            return
+        if isinstance(op, Constant):
+            values[op.output] = self._constants.setdefault(op, op.load())
+            return
+        operands = [values[operand] for operand in op.operands]
+        if isinstance(op, ReadValue):
+            values[op.output] = self._read(op, operands)
+        elif isinstance(op, Assign):
+            values[op.output] = assigned[op.variable_id.data] = operands[0]
+        else:
+            for result, array in zip(op.results, evaluate(op, operands), strict=True):
+                values[result] = array
+
+    def _read(self, op: ReadValue, init: Sequence[Array]) -> Array:
+        stored = self.variables.get(op.variable_id.data)
+        if stored is not None:
+            return stored
+        if init:
+            return init[0]
+        shape = tuple(max(d, 0) for d in shape_of(op.output))
+        return np.zeros(shape, NUMPY[element_of(op.output)])
+
+
+def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
+    """Compute one op that is neither a constant nor concerned with variables.
+
+    Raises:
+        CompilerUsageError: there is no meaning for it.
+    """
+    meaning = MEANINGS.get(type(op)) if isinstance(op, OvOp) else None
+    if meaning is None:
+        raise CompilerUsageError(f"the interpreter has no meaning for {op.name}")
+    with np.errstate(all="ignore"):
+        result = meaning(op, *operands)
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _checked(name: str, value: SSAValue, inputs: Mapping[str, Array]) -> Array:
+    array = inputs.get(name)
+    if array is None:
+        raise CompilerUsageError(f"input {name!r} is missing")
+    expected, shape = NUMPY[element_of(value)], shape_of(value)
+    matching = [d in (-1, n) for d, n in zip(shape, array.shape, strict=False)]
+    if array.dtype != expected or len(shape) != array.ndim or not all(matching):
+        raise CompilerUsageError(
+            f"input {name!r} is {array.dtype} {list(array.shape)}, "
+            f"the model wants {expected} {list(shape)}"
+        )
+    return array

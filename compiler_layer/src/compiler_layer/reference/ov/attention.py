@@ -1,0 +1,49 @@
+"""Attention and the fused ops around it in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler_layer.dialects.ov import attention as ov
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.reference.meaning import Array, means, wide
+from compiler_layer.reference.ov.reduce import softmax_of
+
+
+@means(ov.ScaledDotProductAttention)
+def attention(op: ov.ScaledDotProductAttention, *operands: Array) -> Array:
+    """softmax(q kᵀ · scale + mask) v, key heads repeated over their group of query heads."""
+    q, k, v = (wide(x) for x in operands[:3])
+    if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
+        group = q.shape[-3] // k.shape[-3]
+        k, v = (np.repeat(x, group, -3) for x in (k, v))
+    scale = operands[4].reshape(-1)[0] if op.scale is not None else 1 / np.sqrt(q.shape[-1])
+    scores = np.matmul(q, k.swapaxes(-1, -2)) * np.float32(scale)
+    if int_value(op.causal):
+        allowed = np.tril(np.ones(scores.shape[-2:], bool))
+        scores = np.where(allowed, scores, -np.inf)
+    elif op.mask is not None:
+        mask = operands[3]
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + wide(mask)
+    return np.matmul(softmax_of(scores, -1), v).astype(operands[0].dtype, copy=False)
+
+
+@means(ov.RMS)
+def rms(op: ov.RMS, x: Array, *gamma: Array) -> Array:
+    """Normalise rows by their root mean square."""
+    wide_x = wide(x)
+    mean = np.mean(wide_x * wide_x, -1, keepdims=True)
+    result = wide_x / np.sqrt(mean + wide_x.dtype.type(op.epsilon.value.data))
+    for scale in gamma:
+        result = result * wide(scale)
+    return result.astype(x.dtype, copy=False)
+
+
+@means(ov.RoPE)
+def rope(op: ov.RoPE, x: Array, cos: Array, sin: Array) -> Array:
+    """Rotate pairs of channels, half a head apart."""
+    del op
+    wide_x = wide(x)
+    half = x.shape[-1] // 2
+    rotated = np.concatenate([-wide_x[..., half:], wide_x[..., :half]], -1)
+    return (wide_x * wide(cos) + rotated * wide(sin)).astype(x.dtype, copy=False)

@@ -1,0 +1,22 @@
+"""Gather in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler_layer.dialects.ov import gather as ov
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.reference.meaning import Array, means
+
+
+@means(ov.Gather)
+def gather(op: ov.Gather, data: Array, indices: Array, axis: Array) -> Array:
+    """Take slices; with batch dimensions, per batch."""
+    along = int(axis.reshape(-1)[0]) % data.ndim
+    batch = int_value(op.batch_dims)
+    if batch == 0:
+        return np.take(data, indices, along)
+    flat_data = data.reshape(-1, *data.shape[batch:])
+    flat_indices = indices.reshape(-1, *indices.shape[batch:])
+    taken = [np.take(d, i, along - batch) for d, i in zip(flat_data, flat_indices, strict=True)]
+    return np.stack(taken).reshape(*data.shape[:batch], *taken[0].shape)

@@ -1,0 +1,21 @@
+"""Matrix products in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler_layer.dialects.ov import matmul as ov
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.types import NUMPY, element_of
+from compiler_layer.reference.meaning import Array, means, wide
+
+
+@means(ov.MatMul)
+def matmul(op: ov.MatMul, a: Array, b: Array) -> Array:
+    """Multiply, transposed as the op says."""
+    left, right = wide(a), wide(b)
+    if int_value(op.transpose_a) and left.ndim > 1:
+        left = left.swapaxes(-1, -2)
+    if int_value(op.transpose_b) and right.ndim > 1:
+        right = right.swapaxes(-1, -2)
+    return np.asarray(np.matmul(left, right)).astype(NUMPY[element_of(op.output)], copy=False)

@@ -1,0 +1,102 @@
+"""Shape ops in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler_layer.dialects.ov import shape as ov
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.reference.meaning import Array, means
+
+
+@means(ov.ShapeOf)
+def shape_of(op: ov.ShapeOf, x: Array) -> Array:
+    """The shape as a vector."""
+    return np.array(x.shape, NUMPY[op.output_type.data])
+
+
+@means(ov.Reshape)
+def reshape(op: ov.Reshape, x: Array, pattern: Array) -> Array:
+    """Reshape; zeros of the pattern keep the dimension."""
+    dims = [int(d) for d in pattern]
+    if int_value(op.special_zero):
+        dims = [x.shape[i] if d == 0 else d for i, d in enumerate(dims)]
+    if x.size == 0 and -1 in dims:
+        dims[dims.index(-1)] = 0
+    return x.reshape(dims)
+
+
+@means(ov.Transpose)
+def transpose(op: ov.Transpose, x: Array, order: Array) -> Array:
+    """Permute dimensions."""
+    del op
+    return x.transpose([int(i) for i in order] or None)
+
+
+@means(ov.Unsqueeze)
+def unsqueeze(op: ov.Unsqueeze, x: Array, axes: Array) -> Array:
+    """Insert dimensions of 1."""
+    del op
+    return np.expand_dims(x, tuple(int(a) for a in axes.reshape(-1)))
+
+
+@means(ov.Squeeze)
+def squeeze(op: ov.Squeeze, x: Array, *axes: Array) -> Array:
+    """Remove dimensions of 1."""
+    del op
+    return np.squeeze(x, tuple(int(a) for a in axes[0].reshape(-1)) if axes else None)
+
+
+@means(ov.Broadcast)
+def broadcast(op: ov.Broadcast, x: Array, target: Array) -> Array:
+    """Repeat elements."""
+    shape = tuple(int(d) for d in target)
+    if op.mode.data == "bidirectional":
+        shape = np.broadcast_shapes(x.shape, shape)
+    return np.broadcast_to(x, shape)
+
+
+@means(ov.Concat)
+def concat(op: ov.Concat, *parts: Array) -> Array:
+    """Join along the axis."""
+    return np.concatenate(parts, int_value(op.axis))
+
+
+@means(ov.Slice)
+def slice_(op: ov.Slice, x: Array, start: Array, stop: Array, step: Array, *axes: Array) -> Array:
+    """Cut along axes; bounds beyond the ends are clamped."""
+    del op
+    along = axes[0] if axes else np.arange(len(start))
+    index = [slice(None)] * x.ndim
+    bounds = np.stack([along, start, stop, step], 1).tolist()
+    for axis, a, b, c in bounds:
+        # Going backwards, a stop before the first element means "to the very first".
+        end = None if c < 0 and b < -x.shape[axis] else b
+        index[axis] = slice(a, end, c)
+    return x[tuple(index)]
+
+
+@means(ov.Split)
+def split(op: ov.Split, x: Array, axis: Array) -> tuple[Array, ...]:
+    """Cut in equal parts."""
+    return tuple(np.split(x, int_value(op.num_splits), int(axis.reshape(-1)[0])))
+
+
+@means(ov.VariadicSplit)
+def variadic_split(
+    op: ov.VariadicSplit, x: Array, axis: Array, lengths: Array
+) -> tuple[Array, ...]:
+    """Cut in parts of given lengths."""
+    del op
+    along = int(axis.reshape(-1)[0])
+    sizes = [int(n) for n in lengths]
+    sizes = [x.shape[along] - sum(s for s in sizes if s >= 0) if n < 0 else n for n in sizes]
+    return tuple(np.split(x, np.cumsum(sizes)[:-1], along))
+
+
+@means(ov.Range)
+def range_(op: ov.Range, start: Array, stop: Array, step: Array) -> Array:
+    """Count from start to stop."""
+    bounds = (x.reshape(-1)[0] for x in (start, stop, step))
+    return np.arange(*bounds, dtype=NUMPY[op.output_type.data])
