@@ -1,5 +1,14 @@
-"""The ``npu`` dialect."""
+"""The ``npu`` dialect: what the hardware does, on tensors in DDR, before tiling."""
+
+from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-NPU = Dialect("npu", [], [])
+from compiler_layer.dialects.npu.dma import Concat, Gather
+from compiler_layer.dialects.npu.dpu import Attention, MatMul
+from compiler_layer.dialects.npu.shave import Kernel, Yield
+
+__all__ = ["NPU", "Attention", "Concat", "Gather", "Kernel", "MatMul", "Yield"]
+
+NPU = Dialect("npu", [Attention, Concat, Gather, Kernel, MatMul, Yield], [])
+"""The dialect, for xDSL's context."""

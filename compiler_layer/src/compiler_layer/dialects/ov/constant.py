@@ -7,6 +7,7 @@ when somebody reads them.
 from __future__ import annotations
 
 import base64
+import math
 import mmap
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,11 +42,15 @@ _LISTED_ELEMENTS = 16
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """Bytes ``offset`` to ``offset + size`` of a file."""
+    """Bytes ``offset`` to ``offset + size`` of a file, holding elements of a type.
+
+    The constant may be of another type: then its values are converted when they are read.
+    """
 
     path: str
     offset: int
     size: int
+    element: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class Inline:
 
 @irdl_attr_definition
 class FileAttr(Data[FileView]):
-    """``#ov.file<"model.safetensors", offset, size>``."""
+    """``#ov.file<"model.safetensors", offset, size, f16>``."""
 
     name = "ov.file"
 
@@ -70,11 +75,14 @@ class FileAttr(Data[FileView]):
             parser.parse_punctuation(",")
             offset = parser.parse_integer()
             parser.parse_punctuation(",")
-            return FileView(path, offset, parser.parse_integer())
+            size = parser.parse_integer()
+            parser.parse_punctuation(",")
+            return FileView(path, offset, size, parse_element(parser))
 
     def print_parameter(self, printer: Printer) -> None:
         """Write the parameters."""
-        printer.print_string(f'<"{self.data.path}", {self.data.offset}, {self.data.size}>')
+        view = self.data
+        printer.print_string(f'<"{view.path}", {view.offset}, {view.size}, {view.element}>')
 
 
 @irdl_attr_definition
@@ -87,9 +95,7 @@ class InlineAttr(Data[Inline]):
     def parse_parameter(cls, parser: AttrParser) -> Inline:
         """Read the parameters."""
         with parser.in_angle_brackets():
-            element = parser.parse_identifier()
-            if element not in NUMPY:
-                parser.raise_error(f"unknown element type {element}")
+            element = parse_element(parser)
             text = parser.parse_optional_str_literal()
             if text is not None:
                 return Inline(element, base64.b64decode(text))
@@ -107,6 +113,14 @@ class InlineAttr(Data[Inline]):
         else:
             text = f'"{base64.b64encode(data).decode()}"'
         printer.print_string(f"<{element} {text}>")
+
+
+def parse_element(parser: AttrParser) -> str:
+    """Read the name of an element type."""
+    element = parser.parse_identifier()
+    if element not in NUMPY:
+        parser.raise_error(f"unknown element type {element}")
+    return element
 
 
 def _number(value: np.generic) -> str:
@@ -157,14 +171,13 @@ class Constant(OvOp):
             return np.frombuffer(self.value.data.data, kind).reshape(shape)
         view = self.value.data
         raw = mapped_file(view.path)[view.offset : view.offset + view.size]
-        return np.frombuffer(raw, kind).reshape(shape)
+        stored = np.frombuffer(raw, NUMPY[view.element]).reshape(shape)
+        return stored if view.element == element_of(self.output) else stored.astype(kind)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the value."""
-        if isinstance(self.value, InlineAttr):
-            return len(self.value.data.data)
-        return self.value.data.size
+        return math.prod(shape_of(self.output)) * NUMPY[element_of(self.output)].itemsize
 
 
 def mapped_file(path: str) -> memoryview:

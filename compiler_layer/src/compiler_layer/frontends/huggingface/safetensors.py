@@ -114,4 +114,4 @@ def _tensor(path: Path, name: str, entry: Any, begin: int, size: int) -> StoredT
         raise BadModel(path, f"{last - first} bytes for {kind} {list(shape)}, not {nbytes}", name)
     if first < 0 or begin + last > size:
         raise BadModel(path, f"lies at {begin + first} to {begin + last} of {size} bytes", name)
-    return StoredTensor(element, shape, FileView(str(path), begin + first, nbytes))
+    return StoredTensor(element, shape, FileView(str(path), begin + first, nbytes, element))

@@ -174,7 +174,7 @@ class _Reader:
             )
         path = str(self._weights)
         if size > _INLINE_BYTES:
-            return Constant.of_file(FileView(path, offset, size), element, shape)
+            return Constant.of_file(FileView(path, offset, size, element), element, shape)
         data = bytes(mapped_file(path)[offset : offset + size]) if size else b""
         value = InlineAttr(Inline(element, data))
         return Constant(properties={"value": value}, result_types=[tensor(element, shape)])

@@ -1,0 +1,89 @@
+"""What the DPU computes: matrix products, and attention around two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, Float64Type, FloatAttr, IntegerType
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from compiler_layer.dialects.ov.types import Tensor, shape_of
+
+TileAttr = DenseArrayBase[IntegerType]
+"""Block sizes, set by the ``tile`` pass."""
+
+
+@irdl_op_definition
+class MatMul(IRDLOperation):
+    """[..., M, K] x [..., K, N], operands transposed as the flags say, summed in f32.
+
+    Operand types may differ: the DPU widens both. ``tile`` is the block of (M, N, K) computed at a
+    time, ``tiles`` how many NCE tiles share the work.
+    """
+
+    name = "npu.matmul"
+    a = operand_def(Tensor)
+    b = operand_def(Tensor)
+    transpose_a = prop_def(BoolAttr)
+    transpose_b = prop_def(BoolAttr)
+    tile = opt_prop_def(TileAttr)
+    output = result_def(Tensor)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "`(` operands `)` attr-dict `:` functional-type(operands, results)"
+
+
+@irdl_op_definition
+class Attention(IRDLOperation):
+    """softmax(q kᵀ · scale + mask) v, with keys and values in parts along the sequence.
+
+    q [1, H, M, D]; each part of k and v [1, Hkv, S_i, D], in order; mask broadcasts to
+    [1, H, M, S]. A position whose mask is the lowest number contributes exactly nothing. ``tile``
+    is (query rows, key rows) of a block.
+    """
+
+    name = "npu.attention"
+    q = operand_def(Tensor)
+    k = var_operand_def(Tensor)
+    v = var_operand_def(Tensor)
+    mask = opt_operand_def(Tensor)
+    scale = prop_def(FloatAttr[Float64Type])
+    tile = opt_prop_def(TileAttr)
+    output = result_def(Tensor)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = (
+        "$q `keys` $k `values` $v (`mask` $mask^)? attr-dict `:` "
+        "type($q) `keys` type($k) `values` type($v) (`mask` type($mask)^)? `->` type($output)"
+    )
+
+    @property
+    def scale_value(self) -> float:
+        """What scores are multiplied with."""
+        return self.scale.value.data
+
+    def verify_(self) -> None:
+        """Check ranks, heads and part counts."""
+        q = shape_of(self.q)
+        if len(q) != 4 or q[0] != 1 or len(self.k) != len(self.v) or not self.k:
+            raise VerifyException("npu.attention takes q [1, H, M, D] and as many k as v")
+        for part in (*self.k, *self.v):
+            shape = shape_of(part)
+            if len(shape) != 4 or q[1] % shape[1]:
+                raise VerifyException(f"a key or value part of {list(shape)} for q of {list(q)}")
+
+
+def part_rows(parts: Sequence[SSAValue]) -> list[int]:
+    """How many rows each part of the keys or values has."""
+    return [shape_of(part)[2] for part in parts]

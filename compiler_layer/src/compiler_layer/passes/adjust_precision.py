@@ -1,0 +1,152 @@
+"""Chooses the element type of every tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from compiler_layer.dialects.ov.attention import RoPE, ScaledDotProductAttention
+from compiler_layer.dialects.ov.constant import Constant, FileAttr
+from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.state import ReadValue
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.model import Model
+from compiler_layer.passes.dead_code import remove_dead_code
+from compiler_layer.passes.simplify import simplify_op
+
+PRECISIONS = ("f32", "f16", "bf16")
+"""The values of INFERENCE_PRECISION_HINT."""
+
+_TAKES_MIXED = (RoPE, ScaledDotProductAttention)
+"""Ops that take operands of different float types as they are."""
+
+
+class _Adjuster:
+    """Changes one model from f32 to a narrower type."""
+
+    def __init__(self, model: Model, precision: str) -> None:
+        self._model = model
+        self._precision = precision
+        self._exact: set[SSAValue] = set()
+        self._narrowed: dict[SSAValue, SSAValue] = {}
+
+    def run(self) -> None:
+        self._exact.update(
+            port.value for port in self._model.inputs if element_of(port.value) != "f32"
+        )
+        for op in list(self._model.body.ops):
+            if isinstance(op, OvOp) and not isinstance(op, Constant):
+                self._adjust(op)
+        self._widen_outputs()
+        self._drop_identities()
+        remove_dead_code(self._model)
+        self._model.refresh_signature()
+
+    def _adjust(self, op: OvOp) -> None:
+        if self._is_exact(op):
+            self._exact.update(op.results)
+            return
+        if isinstance(op, Convert) and op.destination_type.data == "f32":
+            op.properties["destination_type"] = StringAttr(self._precision)
+        if isinstance(op, ReadValue):
+            kind = tensor(self._narrow_type(op.output), shape_of(op.output))
+            Rewriter.replace_value_with_new_type(op.output, kind)
+        for index, operand in enumerate(op.operands):
+            op.operands[index] = self._operand(op, operand)
+        op.refresh_types()
+
+    def _is_exact(self, op: OvOp) -> bool:
+        """Whether it depends on integers and constants alone: positions, angles, masks."""
+        if isinstance(op, ReadValue):
+            return False
+        if isinstance(op, Gather) and element_of(op.data) in ("f32", self._precision):
+            return False
+        inputs = [x for x in op.operands if not isinstance(x.owner, Constant)]
+        from_weights = isinstance(op, Convert) and not inputs
+        return not from_weights and all(x in self._exact for x in inputs)
+
+    def _narrow_type(self, value: SSAValue) -> str:
+        element = element_of(value)
+        return self._precision if element == "f32" else element
+
+    def _operand(self, op: OvOp, operand: SSAValue) -> SSAValue:
+        if element_of(operand) != "f32" or isinstance(op, _TAKES_MIXED):
+            return operand
+        if operand not in self._narrowed:
+            self._narrowed[operand] = self._narrow(operand)
+        return self._narrowed[operand]
+
+    def _narrow(self, value: SSAValue) -> SSAValue:
+        owner = value.owner
+        if isinstance(owner, Constant) and isinstance(owner.value, FileAttr):
+            # The view stays; its values are rounded when they are read.
+            view = owner.value.data
+            narrow = Constant.of_file(view, self._precision, shape_of(value))
+            narrow.attributes.update(owner.attributes)
+            return self._place(value, narrow)
+        return self._place(value, Convert.make([value], destination_type=self._hint()))
+
+    def _hint(self) -> StringAttr:
+        return StringAttr(self._precision)
+
+    def _place(self, value: SSAValue, op: OvOp) -> SSAValue:
+        owner = value.owner
+        at = (
+            InsertPoint.after(owner)
+            if isinstance(owner, Operation)
+            else InsertPoint.at_start(self._model.body)
+        )
+        Rewriter.insert_op(op, at)
+        return op.results[0]
+
+    def _widen_outputs(self) -> None:
+        """Results of the model keep the type that they were declared with."""
+        outputs: list[tuple[str, SSAValue]] = []
+        for port in self._model.outputs:
+            value = port.value
+            if element_of(value) == self._precision:
+                widen = Convert.make([value], destination_type=StringAttr("f32"))
+                self._model.body.insert_op_before(widen, self._model.terminator)
+                value = widen.output
+            outputs.append((port.name, value))
+        self._model.set_outputs(outputs)
+
+    def _drop_identities(self) -> None:
+        for op in list(self._model.body.ops):
+            if isinstance(op, Convert):
+                simplify_op(op)
+
+
+@dataclass(frozen=True)
+class AdjustPrecision(ModulePass):
+    """Chooses the element type of every tensor.
+
+    Before:  %w = ov.Convert(%stored : tensor<256x256xf16>) : …xf32 ; %y = ov.MatMul(%x, %w) : …xf32
+    After:   %y = ov.MatMul(%x, %stored) : …xf16                            (with precision "f16")
+
+    What depends only on integers and constants (positions, their angles, masks) stays f32, and so
+    do the model's results. Weights keep the type that they are stored in.
+
+    Args:
+        precision: f32 (nothing changes), f16 or bf16.
+    """
+
+    name = "adjust-precision"
+    precision: str = "f16"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        if self.precision not in PRECISIONS:
+            known = ", ".join(PRECISIONS)
+            raise CompilerUsageError(f"precision {self.precision!r}; there are {known}")
+        if self.precision != "f32":
+            _Adjuster(Model(op), self.precision).run()

@@ -1,0 +1,75 @@
+"""Gives row-wise ops to SHAVE, each as a kernel of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.attention import RMS, RoPE
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Binary, Comparison, Convert, Select, Unary
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceMean, ReduceSum, Reduction, Softmax
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.model import Model
+from compiler_layer.passes.match import scalar_of
+from compiler_layer.passes.rewrite import replace
+
+
+def is_row_wise(op: OvOp) -> bool:
+    """Tell whether each row of the result depends on one row of the operands alone."""
+    if isinstance(op, Reduction):
+        last = len(shape_of(op.x)) - 1
+        known = isinstance(op, ReduceMean | ReduceSum | ReduceMax)
+        return known and bool(int_value(op.keep_dims)) and op.reduced_axes() == [last]
+    if isinstance(op, Softmax):
+        rank = len(shape_of(op.x))
+        return int_value(op.axis) % rank == rank - 1
+    return isinstance(op, RMS | RoPE | Unary | Binary | Comparison | Select | Convert)
+
+
+def _form(op: OvOp) -> None:
+    """Wrap an op; numbers go into the kernel as immediates, the axes of a reduction as they are."""
+    body = Block()
+    inputs: list[SSAValue] = []
+    inside: dict[SSAValue, SSAValue] = {}
+    for index, operand in enumerate(op.operands):
+        axes = isinstance(op, Reduction) and index == 1
+        owner = operand.owner
+        if operand in inside:
+            continue
+        if isinstance(owner, Constant) and (axes or scalar_of(operand) is not None):
+            copy = owner.clone()
+            body.add_op(copy)
+            inside[operand] = copy.output
+        else:
+            inputs.append(operand)
+            inside[operand] = body.insert_arg(operand.type, len(body.args))
+    copy = op.clone(inside)
+    body.add_ops([copy, npu.Yield(*copy.results)])
+    replace(op, npu.Kernel(inputs, op.result_types, body))
+
+
+@dataclass(frozen=True)
+class FormKernels(ModulePass):
+    """Gives row-wise ops to SHAVE, each as a kernel of its own.
+
+    Before:  %y = ov.Add(%x, %two)
+    After:   %y = npu.kernel(%x) { ^(%a): %c = ov.Constant 2; %r = ov.Add(%a, %c); npu.yield %r }
+
+    Row-wise are element-wise ops, reductions and softmax over the last dimension, RMS and RoPE.
+    """
+
+    name = "form-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        for each in list(Model(op).body.ops):
+            if isinstance(each, OvOp) and is_row_wise(each):
+                _form(each)

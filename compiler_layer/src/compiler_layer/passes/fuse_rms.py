@@ -1,0 +1,105 @@
+"""Recognises RMSNorm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.attention import RMS
+from compiler_layer.dialects.ov.elementwise import Add, Divide, Multiply, Power, Sqrt
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.reduce import ReduceMean
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.model import Model
+from compiler_layer.passes.dead_code import remove_dead_code
+from compiler_layer.passes.match import either, producer, scalar_of, stored_constant
+from compiler_layer.passes.rewrite import replace
+
+
+def _squared(value: SSAValue) -> SSAValue | None:
+    """The x of x² written as a power or a product."""
+    power = producer(value, Power)
+    if power is not None:
+        return power.a if scalar_of(power.b) == 2 else None
+    product = producer(value, Multiply)
+    return product.a if product is not None and product.a is product.b else None
+
+
+def _mean_square(value: SSAValue) -> tuple[SSAValue, float] | None:
+    """The x and ε of mean(x²) + ε over the last dimension."""
+    add = producer(value, Add)
+    found = either(add, ReduceMean) if add is not None else None
+    if found is None:
+        return None
+    mean, other = found
+    epsilon, x = scalar_of(other), _squared(mean.x)
+    if epsilon is None or x is None or not int_value(mean.keep_dims):
+        return None
+    return (x, epsilon) if mean.reduced_axes() == [len(shape_of(x)) - 1] else None
+
+
+def _normalised(op: Multiply) -> tuple[SSAValue, float] | None:
+    """The x and ε of x · (1 / sqrt(mean(x²) + ε)), or of x · (…) to the power of -½."""
+    for inverse, x in ((op.a, op.b), (op.b, op.a)):
+        divide, power = producer(inverse, Divide), producer(inverse, Power)
+        inside = None
+        if divide is not None and scalar_of(divide.a) == 1:
+            root = producer(divide.b, Sqrt)
+            inside = root.x if root is not None else None
+        elif power is not None and scalar_of(power.b) == -0.5:
+            inside = power.a
+        found = _mean_square(inside) if inside is not None else None
+        if found is not None and found[0] is x:
+            return found
+    return None
+
+
+def _is_gamma(value: SSAValue, width: int) -> bool:
+    """A constant with one number per channel."""
+    shape = shape_of(value)
+    flat = shape[-1:] == (width,) and int(np.prod(shape)) == width
+    return flat and stored_constant(value) is not None
+
+
+def _fuse(op: Multiply) -> None:
+    found = _normalised(op)
+    if found is None:
+        return
+    x, epsilon = found
+    fused = RMS.make([x, []], epsilon=FloatAttr(epsilon, f64))
+    uses = list(op.output.uses)
+    scaled = uses[0].operation if len(uses) == 1 else None
+    if isinstance(scaled, Multiply) and x.type == scaled.output.type:
+        gamma = scaled.b if scaled.a is op.output else scaled.a
+        if _is_gamma(gamma, shape_of(x)[-1]):
+            replace(scaled, RMS.make([x, [gamma]], epsilon=fused.epsilon))
+            return
+    replace(op, fused)
+
+
+@dataclass(frozen=True)
+class FuseRMS(ModulePass):
+    """Recognises RMSNorm.
+
+    Before:  %s = ov.Power(%x, 2); %m = ov.ReduceMean(%s, -1); %r = ov.Sqrt(ov.Add(%m, ε));
+             %n = ov.Multiply(%x, ov.Divide(1, %r)); %y = ov.Multiply(%gamma, %n)
+    After:   %y = ov.RMS(%x, %gamma) {epsilon = ε}
+
+    As one op it is computed in f32 from end to end, whatever the precision around it.
+    """
+
+    name = "fuse-rms"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in list(model.body.ops):
+            if isinstance(each, Multiply):
+                _fuse(each)
+        remove_dead_code(model)

@@ -1,0 +1,112 @@
+"""Gives attention to DPU and SHAVE."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Select
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.shape import Concat
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.model import Model
+from compiler_layer.passes.dead_code import remove_dead_code
+from compiler_layer.passes.match import producer, scalar_of
+from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
+
+LOWEST = float(np.finfo(np.float32).min)
+"""What is added to the score of a position that is not attended to."""
+
+
+def _parts(value: SSAValue) -> list[SSAValue]:
+    """Keys or values as the tensors they are joined from along the sequence."""
+    join = producer(value, Concat)
+    return list(join.parts) if join is not None and join.known_axis() == 2 else [value]
+
+
+def _aligned(k: SSAValue, v: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
+    """The parts of keys and values, if they are cut at the same rows; otherwise each whole."""
+    keys, values = _parts(k), _parts(v)
+    rows = [[shape_of(part)[2] for part in parts] for parts in (keys, values)]
+    return (keys, values) if rows[0] == rows[1] else ([k], [v])
+
+
+def _causal_mask(op: ScaledDotProductAttention) -> SSAValue:
+    rows, columns = shape_of(op.q)[2], shape_of(op.k)[2]
+    allowed = np.tril(np.ones((rows, columns), bool))
+    additive = np.where(allowed, np.float32(0), np.float32(LOWEST))
+    return insert_before(op, Constant.inline(additive[None, None]))
+
+
+def _additive_mask(op: ScaledDotProductAttention) -> SSAValue | None:
+    """The mask as numbers to add, of rank 4."""
+    if int_value(op.causal):
+        return _causal_mask(op)
+    mask = op.mask
+    if mask is None:
+        return None
+    if len(shape_of(mask)) < 4:
+        shape = shape_of(mask)
+        mask = reshape_before(op, mask, (*(1,) * (4 - len(shape)), *shape))
+    if element_of(mask) != "boolean":
+        return mask
+    zero, lowest = (
+        insert_before(op, Constant.inline(np.array(number, np.float32))) for number in (0, LOWEST)
+    )
+    return insert_before(op, Select.make([mask, zero, lowest]))
+
+
+def _lower(op: ScaledDotProductAttention) -> None:
+    shape = shape_of(op.q)
+    if len(shape) != 4 or shape[0] != 1:
+        raise UnsupportedModel(
+            f"attention {op.friendly_name!r} over {list(shape)}, not [1, H, M, D]"
+        )
+    scale = 1 / math.sqrt(shape[-1]) if op.scale is None else scalar_of(op.scale)
+    if scale is None:
+        raise UnsupportedModel(f"attention {op.friendly_name!r} with a scale that is no constant")
+    keys, values = _aligned(op.k, op.v)
+    mask = _additive_mask(op)
+    lowered = npu.Attention(
+        operands=[op.q, keys, values, [] if mask is None else [mask]],
+        properties={"scale": FloatAttr(scale, f64)},
+        result_types=[op.output.type],
+    )
+    replace(op, lowered)
+
+
+@dataclass(frozen=True)
+class LowerAttention(ModulePass):
+    """Gives attention to DPU and SHAVE.
+
+    Before:  %k = ov.Concat(%past, %new)
+             %y = ov.ScaledDotProductAttention(%q, %k, %v, %mask, 0.18)
+    After:   %y = npu.attention %q keys %past, %new values … mask %mask {scale = 0.18}
+
+    A cache and its new rows stay apart: they are joined on their way into CMX, so that the cache is
+    never copied in DDR.
+
+    Raises:
+        UnsupportedModel: a batch other than 1, or a scale that is no constant.
+    """
+
+    name = "lower-attention"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in list(model.body.ops):
+            if isinstance(each, ScaledDotProductAttention):
+                _lower(each)
+        remove_dead_code(model)

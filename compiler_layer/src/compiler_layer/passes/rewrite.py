@@ -1,0 +1,32 @@
+"""Small steps that rewrites are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr
+from compiler_layer.dialects.ov.shape import Reshape
+from compiler_layer.dialects.ov.types import Shape
+
+
+def insert_before(place: Operation, op: OvOp) -> SSAValue:
+    """Insert an op with one result before another one; give the result."""
+    Rewriter.insert_op(op, InsertPoint.before(place))
+    return op.results[0]
+
+
+def reshape_before(place: Operation, value: SSAValue, shape: Shape) -> SSAValue:
+    """Insert a reshape to a static shape."""
+    pattern = insert_before(place, Constant.inline(np.array(shape, np.int64)))
+    return insert_before(place, Reshape.make([value, pattern], special_zero=bool_attr(False)))
+
+
+def replace(op: Operation, *new: Operation) -> None:
+    """Replace an op by others, the last of which gives its results and takes over its name."""
+    name = op.attributes.get(NAME_ATTRIBUTE)
+    if name is not None:
+        new[-1].attributes[NAME_ATTRIBUTE] = name
+    Rewriter.replace_op(op, list(new))

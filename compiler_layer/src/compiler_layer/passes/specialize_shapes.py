@@ -1,0 +1,117 @@
+"""Makes every shape static, from the shapes of the inputs and variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import Shape, element_of, is_static, shape_of
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.model import Model
+from compiler_layer.passes.dead_code import remove_dead_code
+from compiler_layer.passes.fold_constants import fold
+
+_SHAPE_ELEMENTS = 64
+"""Integer vectors up to this long are taken for parts of shapes, and folded on the way."""
+
+
+def parse_shapes(text: str) -> dict[str, Shape]:
+    """Read ``input_ids=1x128,attention_mask=1x256``.
+
+    Raises:
+        CompilerUsageError: the text is malformed.
+    """
+    shapes: dict[str, Shape] = {}
+    for part in filter(None, text.split(",")):
+        name, _, dims = part.partition("=")
+        try:
+            shapes[name.strip()] = tuple(int(d) for d in dims.split("x")) if dims else ()
+        except ValueError:
+            raise CompilerUsageError(f"{part!r} is no shape; write name=1x128") from None
+    return shapes
+
+
+def specialize_shapes(model: Model) -> None:
+    """Carry the input shapes through the graph, folding the arithmetic on shapes on the way.
+
+    Raises:
+        CompilerUsageError: operands do not fit together, or a shape depends on data.
+    """
+    for op in list(model.body.ops):
+        if not isinstance(op, OvOp):
+            continue
+        try:
+            op.refresh_types()
+        except ValueError as error:
+            raise CompilerUsageError(f"{_describe(op)}: {error}") from None
+        if _computes_shapes(op):
+            fold(op)
+    remove_dead_code(model)
+    model.refresh_signature()
+    _check_static(model)
+
+
+def _computes_shapes(op: OvOp) -> bool:
+    return all(
+        element_of(result) in ("i64", "i32") and _elements(shape_of(result)) <= _SHAPE_ELEMENTS
+        for result in op.results
+    )
+
+
+def _elements(shape: Shape) -> int:
+    count = 1
+    for d in shape:
+        count *= d if d >= 0 else _SHAPE_ELEMENTS + 1
+    return count
+
+
+def _describe(op: Operation) -> str:
+    name = op.friendly_name if isinstance(op, OvOp) else ""
+    return f"{op.name} {name!r}" if name else op.name
+
+
+def _check_static(model: Model) -> None:
+    open_inputs = [port.name for port in model.inputs if not is_static(shape_of(port.value))]
+    open_variables = [
+        variable.name
+        for variable in model.variables()
+        if variable.read is not None and not is_static(shape_of(variable.read.output))
+    ]
+    if open_inputs or open_variables:
+        names = ", ".join((open_inputs + open_variables)[:6])
+        raise CompilerUsageError(f"an NPU needs static shapes; give the shapes of: {names} …")
+    for op in model.body.ops:
+        if any(not is_static(shape_of(result)) for result in op.results):
+            raise CompilerUsageError(f"{_describe(op)}: its shape depends on the data")
+
+
+@dataclass(frozen=True)
+class SpecializeShapes(ModulePass):
+    """Makes every shape static.
+
+    Before:  %n = ov.ShapeOf(%x : tensor<?x?xi64>) ; %z = ov.Broadcast(%0, %n)
+    After:   %z = ov.Broadcast(%0, [1, 128]) : tensor<1x128xi64>       (with shapes "x=1x128")
+
+    Chains of ShapeOf, Gather, Concat … that compute shapes become constants.
+
+    Args:
+        shapes: shapes of inputs and variables to set first, as ``name=1x128,…``.
+
+    Raises:
+        CompilerUsageError: a shape stays dynamic; names the inputs whose shape is missing.
+    """
+
+    name = "specialize-shapes"
+    shapes: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        model.set_input_shapes(parse_shapes(self.shapes))
+        specialize_shapes(model)
