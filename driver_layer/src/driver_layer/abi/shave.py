@@ -136,6 +136,8 @@ def _forms() -> dict[Op, Form]:
 FORMS: dict[Op, Form] = _forms()
 """The form of each opcode."""
 
+_OPCODES = frozenset(int(op) for op in Op)
+
 REDUCTIONS = frozenset({Op.RSUM, Op.RMAX, Op.RMIN})
 """Opcodes whose result is a single value per row."""
 
@@ -211,7 +213,7 @@ def decode(code: bytes) -> list[Instruction]:
         raise ProgramError(f"a program of {len(code)} bytes is no whole number of instructions")
     program: list[Instruction] = []
     for index, (opcode, *fields) in enumerate(np.frombuffer(code, INSTRUCTION).tolist()):
-        if opcode not in Op:
+        if opcode not in _OPCODES:
             raise ProgramError(f"instruction {index}: unknown opcode {opcode}")
         program.append(Instruction(Op(opcode), *fields))
     return program

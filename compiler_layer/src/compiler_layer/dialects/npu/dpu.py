@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, Float64Type, FloatAttr, IntegerType
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DenseArrayBase,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+)
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -30,8 +38,9 @@ TileAttr = DenseArrayBase[IntegerType]
 class MatMul(IRDLOperation):
     """[..., M, K] x [..., K, N], operands transposed as the flags say, summed in f32.
 
-    Operand types may differ: the DPU widens both. ``tile`` is the block of (M, N, K) computed at a
-    time, ``tiles`` how many NCE tiles share the work.
+    Operand types may differ: the DPU widens both. ``tile`` is the block of (M, N, K) that a tile
+    computes at a time; ``tiles`` NCE tiles share either the rows or the columns of the product, as
+    ``split`` says: "m" or "n".
     """
 
     name = "npu.matmul"
@@ -40,6 +49,8 @@ class MatMul(IRDLOperation):
     transpose_a = prop_def(BoolAttr)
     transpose_b = prop_def(BoolAttr)
     tile = opt_prop_def(TileAttr)
+    tiles = opt_prop_def(IntegerAttr)
+    split = opt_prop_def(StringAttr)
     output = result_def(Tensor)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "`(` operands `)` attr-dict `:` functional-type(operands, results)"
@@ -50,8 +61,8 @@ class Attention(IRDLOperation):
     """softmax(q kᵀ · scale + mask) v, with keys and values in parts along the sequence.
 
     q [1, H, M, D]; each part of k and v [1, Hkv, S_i, D], in order; mask broadcasts to
-    [1, H, M, S]. A position whose mask is the lowest number contributes exactly nothing. ``tile``
-    is (query rows, key rows) of a block.
+    [1, H, M, S]. A position whose mask is very low contributes exactly nothing. ``tile`` is the
+    block of (query rows, key rows) of one key head; ``tiles`` NCE tiles share the blocks.
     """
 
     name = "npu.attention"
@@ -61,6 +72,7 @@ class Attention(IRDLOperation):
     mask = opt_operand_def(Tensor)
     scale = prop_def(FloatAttr[Float64Type])
     tile = opt_prop_def(TileAttr)
+    tiles = opt_prop_def(IntegerAttr)
     output = result_def(Tensor)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -42,7 +42,8 @@ class Kernel(IRDLOperation):
 
     The domain is the shape that all values of the body broadcast to; its last dimension is a row.
     Inside, values are f32 registers whatever their type says; only what enters and leaves the
-    kernel has a type. ``tile`` is the block of the domain computed at a time.
+    kernel has a type. ``tile`` is the block of the domain that a tile computes at a time; ``tiles``
+    NCE tiles share the blocks.
     """
 
     name = "npu.kernel"
@@ -50,6 +51,7 @@ class Kernel(IRDLOperation):
     outputs = var_result_def(Tensor)
     body = region_def("single_block")
     tile = opt_prop_def(TileAttr)
+    tiles = opt_prop_def(IntegerAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(SingleBlockImplicitTerminator(Yield))
     assembly_format = "`(` operands `)` $body attr-dict `:` functional-type(operands, results)"

@@ -12,16 +12,15 @@ import mmap
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Data, OpResult, SSAValue
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, prop_def, result_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from compiler_layer.dialects.ov.convert import Array, convert_values
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import (
     NUMPY,
@@ -33,8 +32,6 @@ from compiler_layer.dialects.ov.types import (
     tensor,
     tensor_type,
 )
-
-Array = npt.NDArray[Any]
 
 _LISTED_ELEMENTS = 16
 """Inline values up to this many are printed as numbers."""
@@ -166,13 +163,14 @@ class Constant(OvOp):
 
     def load(self) -> Array:
         """Give the values, read-only; of a file, only what is touched is read."""
-        kind, shape = NUMPY[element_of(self.output)], shape_of(self.output)
+        shape = shape_of(self.output)
         if isinstance(self.value, InlineAttr):
-            return np.frombuffer(self.value.data.data, kind).reshape(shape)
+            inline = self.value.data
+            return np.frombuffer(inline.data, NUMPY[inline.element]).reshape(shape)
         view = self.value.data
         raw = mapped_file(view.path)[view.offset : view.offset + view.size]
         stored = np.frombuffer(raw, NUMPY[view.element]).reshape(shape)
-        return stored if view.element == element_of(self.output) else stored.astype(kind)
+        return convert_values(stored, view.element, element_of(self.output))
 
     @property
     def nbytes(self) -> int:

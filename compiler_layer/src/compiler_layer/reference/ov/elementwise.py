@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from compiler_layer.dialects.ov import elementwise as ov
+from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import NUMPY, element_of
 from compiler_layer.reference.meaning import Array, means, wide
@@ -69,13 +70,4 @@ def select(op: ov.Select, condition: Array, then: Array, otherwise: Array) -> Ar
 @means(ov.Convert)
 def convert(op: ov.Convert, x: Array) -> Array:
     """Convert; bf16 is held as its raw bits."""
-    source, destination = element_of(op.x), op.destination_type.data
-    if source == "bf16":
-        x = (x.astype(np.uint32) << 16).view(np.float32)
-    if destination == "bf16":
-        bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
-        rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
-        return np.where(np.isnan(x), np.uint32(0x7FC0), rounded).astype(np.uint16)
-    if destination == "boolean":
-        return x != 0
-    return x.astype(NUMPY[destination])
+    return convert_values(x, element_of(op.x), op.destination_type.data)

@@ -18,7 +18,7 @@ from driver_layer.npu.bus import Bus
 
 F32 = npt.NDArray[np.float32]
 
-_STORAGE = {DType.FP32: "<f4", DType.FP16: "<f2", DType.BFP16: "<u2"}
+_STORAGE: dict[int, str] = {DType.FP32: "<f4", DType.FP16: "<f2", DType.BFP16: "<u2"}
 """Operand types of the DPU."""
 
 
@@ -43,7 +43,7 @@ class _Operand:
 def _operand(registers: Any, name: str, shape: tuple[int, ...], tile: int, bus: Bus) -> _Operand:
     address = int(registers[f"{name}_address"])
     code = int(registers[f"{name}_type"])
-    storage = _STORAGE.get(DType(code)) if code in DType else None
+    storage = _STORAGE.get(code)
     if storage is None:
         raise DeviceFault(f"the DPU has no operands of type {code}", address=address)
     strides = tuple(int(s) for s in registers[f"{name}_strides"])

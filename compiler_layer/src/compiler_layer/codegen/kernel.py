@@ -1,0 +1,50 @@
+"""Generates the program of a kernel from its body."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from compiler_layer.codegen.ops import EMIT
+from compiler_layer.codegen.program import ProgramBuilder, Register
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import FLOATS, element_of
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.passes.match import scalar_of
+from driver_layer.abi.shave import Instruction
+
+
+def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
+    """Generate a kernel's program.
+
+    Windows are the kernel's inputs, then its outputs, in order.
+
+    Raises:
+        UnsupportedModel: an op has no SHAVE form, or the registers do not suffice.
+    """
+    program = ProgramBuilder()
+    body = kernel.body.block
+    values: dict[SSAValue, Register] = {
+        argument: program.load(window) for window, argument in enumerate(body.args)
+    }
+    for op in body.ops:
+        if isinstance(op, npu.Yield):
+            for window, value in enumerate(op.values, len(body.args)):
+                program.store(window, values[value])
+        elif isinstance(op, Constant):
+            _constant(program, op, values)
+        else:
+            operands = [values[operand] for operand in op.operands if operand in values]
+            emit = EMIT.get(type(op)) if isinstance(op, OvOp) else None
+            if emit is None or not isinstance(op, OvOp):
+                raise UnsupportedModel(f"{op.name} has no SHAVE form")
+            values[op.results[0]] = emit(program, op, operands)
+    return program.finish()
+
+
+def _constant(program: ProgramBuilder, op: Constant, values: dict[SSAValue, Register]) -> None:
+    """A number becomes an immediate; the axes of a reduction are part of its opcode."""
+    number = scalar_of(op.output)
+    if number is not None and element_of(op.output) in FLOATS:
+        values[op.output] = program.immediate(number)

@@ -1,0 +1,116 @@
+"""Writes SHAVE programs with as many registers as it likes, then fits them into the real ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler_layer.errors import UnsupportedModel
+from driver_layer.abi.shave import (
+    FORMS,
+    REGISTERS,
+    WRITES_REGISTER,
+    Instruction,
+    Op,
+    float_bits,
+)
+
+Register = int
+"""A virtual register."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Virtual:
+    """An instruction over virtual registers."""
+
+    op: Op
+    dst: Register | None
+    sources: tuple[Register, ...]
+    window: int = 0
+    imm: int = 0
+
+
+class ProgramBuilder:
+    """Collects the instructions of one program."""
+
+    def __init__(self) -> None:
+        self._code: list[_Virtual] = []
+        self._registers = 0
+        self._immediates: dict[int, Register] = {}
+
+    def load(self, window: int) -> Register:
+        """Read a row of a window."""
+        return self._emit(Op.LD, window=window)
+
+    def store(self, window: int, value: Register) -> None:
+        """Write a row of a window."""
+        self._code.append(_Virtual(Op.ST, None, (value,), window=window))
+
+    def immediate(self, value: float) -> Register:
+        """Give a number; the same number is made once."""
+        bits = float_bits(value)
+        if bits not in self._immediates:
+            self._immediates[bits] = self._emit(Op.IMM, imm=bits)
+        return self._immediates[bits]
+
+    def iota(self) -> Register:
+        """Give 0, 1, 2 … over the columns."""
+        return self._emit(Op.IOTA)
+
+    def compute(self, op: Op, *sources: Register) -> Register:
+        """Apply an opcode to registers."""
+        return self._emit(op, *sources)
+
+    def rotate(self, value: Register, columns: int) -> Register:
+        """Rotate columns to the left."""
+        return self._emit(Op.ROT, value, imm=columns)
+
+    def finish(self) -> tuple[Instruction, ...]:
+        """Give the program, without dead instructions.
+
+        Raises:
+            UnsupportedModel: more values are live at once than there are registers.
+        """
+        live_code = _without_dead(self._code)
+        program = [*_allocated(live_code), Instruction(Op.END)]
+        return tuple(program)
+
+    def _emit(self, op: Op, *sources: Register, window: int = 0, imm: int = 0) -> Register:
+        register = self._registers
+        self._registers += 1
+        self._code.append(_Virtual(op, register, sources, window, imm))
+        return register
+
+
+def _without_dead(code: list[_Virtual]) -> list[_Virtual]:
+    used: set[Register] = set()
+    kept: list[_Virtual] = []
+    for one in reversed(code):
+        if one.dst is None or one.dst in used:
+            used.update(one.sources)
+            kept.append(one)
+    return kept[::-1]
+
+
+def _allocated(code: list[_Virtual]) -> list[Instruction]:
+    """Give each virtual register a real one from its first to its last use."""
+    last_use = {source: at for at, one in enumerate(code) for source in one.sources}
+    free = list(range(REGISTERS))[::-1]
+    real: dict[Register, int] = {}
+    program: list[Instruction] = []
+    for at, one in enumerate(code):
+        sources = [real[source] for source in one.sources]
+        free += [real[s] for s in dict.fromkeys(one.sources) if last_use[s] == at]
+        if one.dst is not None:
+            if not free:
+                raise UnsupportedModel(f"a kernel needs more than {REGISTERS} registers")
+            real[one.dst] = free.pop()
+        program.append(
+            _instruction(one, real.get(one.dst, 0) if one.dst is not None else 0, sources)
+        )
+    return program
+
+
+def _instruction(one: _Virtual, dst: int, sources: list[int]) -> Instruction:
+    a, b, c = (*sources, 0, 0, 0)[:3]
+    written = dst if FORMS[one.op] in WRITES_REGISTER else 0
+    return Instruction(one.op, written, a, b, c, one.window, one.imm)

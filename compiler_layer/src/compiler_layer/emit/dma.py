@@ -1,0 +1,73 @@
+"""Transfers as DMA descriptors.
+
+Source: fact sheet elf_driver §3.3.
+"""
+
+from __future__ import annotations
+
+from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.schedule.tasks import Place, Transfer
+from driver_layer.abi.tasks import DMA_BURSTS, DmaCfg
+
+MAX_DIMS = 5
+"""Strided dimensions of a descriptor, beyond the contiguous width."""
+
+_SMALL_DIM = 1 << 16
+"""Dimensions 3 to 5 have 16 bits."""
+
+_CFG = DmaCfg.ORDERED | DmaCfg.BARRIER_EN | DmaCfg.ATP_EN
+
+Fields = dict[str, int]
+
+
+def runs(place: Place) -> tuple[int, list[tuple[int, int]]]:
+    """A tensor as contiguous bytes and strided dimensions (size, stride), innermost first."""
+    width = NUMPY[place.element].itemsize
+    dims: list[tuple[int, int]] = []
+    for size, stride in zip(reversed(place.shape), reversed(place.strides), strict=True):
+        if size == 1:
+            continue
+        if not dims and stride == width:
+            width *= size
+        elif dims and stride == dims[-1][0] * dims[-1][1]:
+            dims[-1] = (dims[-1][0] * size, dims[-1][1])
+        else:
+            dims.append((size, stride))
+    return width, dims
+
+
+def descriptor(transfer: Transfer) -> Fields:
+    """Give the fields of a transfer's descriptor, apart from addresses and barriers.
+
+    Raises:
+        UnsupportedModel: it has more dimensions than a descriptor.
+    """
+    if transfer.rows is not None:
+        return _gather(transfer)
+    fields: Fields = {}
+    used = 0
+    for side, place in (("src", transfer.source), ("dst", transfer.target)):
+        width, dims = runs(place)
+        if len(dims) > MAX_DIMS or any(size > _SMALL_DIM for size, _ in dims[2:]):
+            raise UnsupportedModel(f"a transfer of {list(place.shape)} in {len(dims)} strides")
+        fields[f"{side}_width"] = width
+        for number, (size, stride) in enumerate(dims, 1):
+            fields[f"{side}_dim{number}"] = size - 1
+            fields[f"{side}_stride{number}"] = stride
+        used = max(used, len(dims))
+    fields["cfg"] = _CFG | DMA_BURSTS | used
+    return fields
+
+
+def _gather(transfer: Transfer) -> Fields:
+    """Rows of a table, one after the other: one dimension on the source side."""
+    count, width_elements = transfer.target.shape
+    itemsize = NUMPY[transfer.target.element].itemsize
+    return {
+        "cfg": _CFG | DMA_BURSTS | DmaCfg.SRC_LIST_RELATIVE | 1,
+        "src_width": width_elements * itemsize,
+        "src_dim1": count - 1,
+        "src_stride1": transfer.source.strides[0],
+        "dst_width": count * width_elements * itemsize,
+    }

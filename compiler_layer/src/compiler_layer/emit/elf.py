@@ -1,0 +1,200 @@
+"""Writes ELF64 files the way the public NPU ELF library lays them out.
+
+Section headers directly follow the ELF header, then come the contents; names of sections and of
+symbols have a string table each. Equal input gives equal bytes.
+
+Source: fact sheet elf_driver §1.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from driver_layer.abi.elf import (
+    EHDR,
+    ET_REL,
+    IDENT,
+    RELA,
+    SHDR,
+    SHN_UNDEF,
+    STB_GLOBAL,
+    STB_LOCAL,
+    SYM,
+    SectionFlag,
+    SectionType,
+    SymbolType,
+)
+from driver_layer.abi.layout import RecordArray
+
+Content = bytes | memoryview
+
+NO_FLAGS = SectionFlag(0)
+
+
+@dataclass(eq=False, slots=True)
+class Section:
+    """A section to be written; ``size`` counts for those without content in the file."""
+
+    name: str
+    type: SectionType
+    flags: SectionFlag = NO_FLAGS
+    content: Content = b""
+    size: int = 0
+    align: int = 64
+    entsize: int = 0
+    link: Section | None = None
+    info: Section | int = 0
+
+    @property
+    def stored(self) -> int:
+        """Bytes in the file."""
+        return 0 if self.type == SectionType.SHT_NOBITS else len(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbol; of no section if it stands for something that the caller brings."""
+
+    name: str
+    type: SymbolType
+    section: Section | None
+    value: int = 0
+    size: int = 0
+    binding: int = STB_LOCAL
+
+
+class _Strings:
+    """A string table; equal strings are stored once."""
+
+    def __init__(self) -> None:
+        self._data = bytearray(b"\0")
+        self._offsets = {"": 0}
+
+    def add(self, text: str) -> int:
+        """Give the offset of a string."""
+        if text not in self._offsets:
+            self._offsets[text] = len(self._data)
+            self._data += text.encode() + b"\0"
+        return self._offsets[text]
+
+    def content(self) -> bytes:
+        """The table."""
+        return bytes(self._data)
+
+
+@dataclass(slots=True)
+class ElfWriter:
+    """Collects sections and writes them."""
+
+    sections: list[Section] = field(default_factory=list[Section])
+
+    def add(self, section: Section) -> Section:
+        """Append a section; they are written in this order."""
+        self.sections.append(section)
+        return section
+
+    def write(self, symbol_tables: Sequence[tuple[Section, Sequence[Symbol]]]) -> bytes:
+        """Give the file.
+
+        Args:
+            symbol_tables: for each SYMTAB section its symbols, locals first; their index in a table
+                is one more than here, as the null symbol comes first.
+        """
+        names = Section(".strtab", SectionType.SHT_STRTAB, align=1)
+        symbol_names = Section(".symstrtab", SectionType.SHT_STRTAB, align=1)
+        null = Section("", SectionType.SHT_NULL, align=0)
+        ordered = [null, names, symbol_names, *self.sections]
+        index = {section: number for number, section in enumerate(ordered)}
+        strings = _Strings()
+        for table, symbols in symbol_tables:
+            table.link = symbol_names
+            table.info = 1 + sum(symbol.binding == STB_LOCAL for symbol in symbols)
+            table.content = _symbols(symbols, strings, index)
+        symbol_names.content = strings.content()
+        section_names = _Strings()
+        name_offsets = [section_names.add(section.name) for section in ordered]
+        names.content = section_names.content()
+        return _assemble(ordered, name_offsets, index, names)
+
+
+def _symbols(symbols: Sequence[Symbol], strings: _Strings, index: dict[Section, int]) -> bytes:
+    table = np.zeros(1 + len(symbols), SYM)
+    for number, symbol in enumerate(symbols, 1):
+        table[number] = (
+            strings.add(symbol.name),
+            symbol.binding << 4 | symbol.type,
+            0,
+            SHN_UNDEF if symbol.section is None else index[symbol.section],
+            symbol.value,
+            symbol.size,
+        )
+    return table.tobytes()
+
+
+def _assemble(
+    sections: Sequence[Section],
+    name_offsets: Sequence[int],
+    index: dict[Section, int],
+    names: Section,
+) -> bytes:
+    headers = np.zeros(len(sections), SHDR)
+    offset = EHDR.itemsize + headers.nbytes
+    offsets: list[int] = []
+    for section in sections:
+        if section.stored:
+            offset = -(-offset // section.align) * section.align
+        offsets.append(offset if section.stored else 0)
+        offset += section.stored
+    for number, section in enumerate(sections):
+        headers[number] = _header(section, name_offsets[number], offsets[number], index)
+    file = bytearray(offset)
+    file[: EHDR.itemsize] = _elf_header(len(sections), index[names])
+    file[EHDR.itemsize : EHDR.itemsize + headers.nbytes] = headers.tobytes()
+    for section, begin in zip(sections, offsets, strict=True):
+        if section.stored:
+            file[begin : begin + section.stored] = section.content
+    return bytes(file)
+
+
+def _header(section: Section, name: int, offset: int, index: dict[Section, int]) -> tuple[int, ...]:
+    info = index[section.info] if isinstance(section.info, Section) else section.info
+    return (
+        name,
+        section.type,
+        section.flags,
+        0,
+        offset,
+        section.size or len(section.content),
+        index[section.link] if section.link is not None else 0,
+        info,
+        section.align,
+        section.entsize,
+    )
+
+
+def _elf_header(count: int, names: int) -> bytes:
+    header = np.zeros(1, EHDR)
+    header["e_ident"] = np.frombuffer(IDENT, "V16")
+    header["e_type"] = ET_REL
+    header["e_shoff"] = EHDR.itemsize
+    header["e_ehsize"] = EHDR.itemsize
+    header["e_shentsize"] = SHDR.itemsize
+    header["e_shnum"] = count
+    header["e_shstrndx"] = names
+    return header.tobytes()
+
+
+def relocation_table(entries: Sequence[tuple[int, int, int, int]]) -> RecordArray:
+    """Make RELA records from (offset, type, symbol index, addend)."""
+    table = np.zeros(len(entries), RELA)
+    columns = np.array(entries, np.int64).reshape(-1, 4)
+    table["r_offset"] = columns[:, 0]
+    table["r_info"] = columns[:, 2] << 32 | columns[:, 1]
+    table["r_addend"] = columns[:, 3]
+    return table
+
+
+__all__ = ["STB_GLOBAL", "Content", "ElfWriter", "Section", "Symbol", "relocation_table"]

@@ -1,0 +1,140 @@
+"""The compiler's passes in order, and the whole way from a model to a blob.
+
+This list is the compiler's table of contents; each pass is a file of ``compiler_layer.passes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+
+from compiler_layer.emit.blob import Program, emit_blob
+from compiler_layer.model import Model, context
+from compiler_layer.passes.adjust_precision import AdjustPrecision
+from compiler_layer.passes.fold_constants import FoldConstants
+from compiler_layer.passes.form_kernels import FormKernels
+from compiler_layer.passes.fuse_kernels import FuseKernels
+from compiler_layer.passes.fuse_rms import FuseRMS
+from compiler_layer.passes.fuse_rope import FuseRoPE
+from compiler_layer.passes.fuse_sdpa import FuseSDPA
+from compiler_layer.passes.lift_state import LiftState
+from compiler_layer.passes.lower_attention import LowerAttention
+from compiler_layer.passes.lower_concat import LowerConcat
+from compiler_layer.passes.lower_gather import LowerGather
+from compiler_layer.passes.lower_matmul import LowerMatMul
+from compiler_layer.passes.simplify import Simplify
+from compiler_layer.passes.specialize_shapes import SpecializeShapes
+from compiler_layer.passes.tile import Tile
+from compiler_layer.schedule.barriers import Schedule, assign_barriers
+from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.layout import Layout, layout
+from compiler_layer.schedule.order import order_steps
+from compiler_layer.schedule.place_ddr import place_ddr
+from compiler_layer.schedule.unroll import unroll
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS, Platform
+
+Observer = Callable[[str, Model], None]
+"""Called after each pass with its name and the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a compilation depends on besides the model.
+
+    Names are OpenVINO's where it has one: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES.
+    """
+
+    precision: str = "f16"
+    """f32, f16 or bf16."""
+    platform: str = DEFAULT_PLATFORM
+    """3720, 4000 or 5010."""
+    tiles: int = 0
+    """NCE tiles to use; 0 leaves it to the compiler."""
+    shapes: str = ""
+    """Shapes of inputs and variables to set first, as ``name=1x128,…``."""
+    verify_each: bool = False
+    """Verify the graph after each pass."""
+
+
+def passes(options: Options) -> Sequence[ModulePass]:
+    """The passes in order."""
+    return (
+        # The model's graph, static and without detours.
+        SpecializeShapes(options.shapes),
+        FoldConstants(),
+        Simplify(),
+        FuseRMS(),
+        FuseRoPE(),
+        FuseSDPA(),
+        AdjustPrecision(options.precision),
+        LiftState(),
+        # What the hardware does.
+        LowerMatMul(),
+        LowerAttention(),
+        LowerGather(),
+        LowerConcat(),
+        FormKernels(),
+        FuseKernels(),
+        Tile(options.platform, options.tiles),
+    )
+
+
+def lower(model: Model, options: Options, observer: Observer | None = None) -> None:
+    """Run the passes on a model, in place.
+
+    Raises:
+        CompilerError: see each pass.
+    """
+    ctx = context()
+    for each in passes(options):
+        each.apply(ctx, model.module)
+        if options.verify_each:
+            model.verify()
+        if observer is not None:
+            observer(each.name, model)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A lowered model with its tasks in order."""
+
+    layout: Layout
+    schedule: Schedule
+    scratch_bytes: int
+
+
+def schedule(model: Model, platform: Platform, tiles: int) -> Scheduled:
+    """Lay out a lowered model, cut it into tasks and order them."""
+    laid_out = layout(model)
+    budget = platform.workspace_bytes // 2
+    steps = [step for index, op in enumerate(laid_out.ops) for step in unroll(index, op, budget)]
+    tasks = order_steps(steps, platform.workspace_bytes)
+    scratch_bytes = place_ddr(tasks)
+    barriers = platform.barriers_per_tile * tiles
+    ordered = assign_barriers(tasks, dependencies(tasks), barriers, platform.dma_ports)
+    return Scheduled(laid_out, ordered, scratch_bytes)
+
+
+def compile_model(
+    model: Model, options: Options, name: str = "main", observer: Observer | None = None
+) -> bytes:
+    """Compile a model to a blob.
+
+    Args:
+        model: consumed: the passes rewrite it.
+        options: what the result depends on besides.
+        name: stands in the blob's metadata.
+        observer: sees the model after each pass.
+
+    Raises:
+        CompilerError: the model is not supported, or does not fit the device.
+    """
+    lower(model, options, observer)
+    platform = PLATFORMS[options.platform]
+    tiles = Tile(options.platform, options.tiles).used_tiles()
+    done = schedule(model, platform, tiles)
+    return emit_blob(
+        Program(name, model, done.layout, done.schedule, platform, tiles, done.scratch_bytes)
+    )

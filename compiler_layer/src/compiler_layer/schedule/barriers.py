@@ -1,0 +1,156 @@
+"""Turns dependencies between tasks into barriers that the device can count.
+
+How it works. A queue runs its tasks in order, so a task needs a barrier only for what other queues
+must have done, and not even for that if it follows from something it waits for anyway: for each
+task we track what is known to be done in every queue when it starts.
+
+Physical barriers are few: virtual barrier v sits in physical barrier v mod n, after v - n has been
+consumed. The management core therefore holds a task until all virtual barriers up to its own are
+programmed. That cannot deadlock as long as no barrier is needed long after it was made. So time is
+cut into *eras* of n / 4 barriers. The first task of an era waits for the last task of every queue;
+whoever needs something from an earlier era waits for that task instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from compiler_layer.schedule.tasks import Invocation, Product, Region, Task, Transfer
+from driver_layer.abi.tasks import MAX_BARRIER_SLOTS, MAX_PHYSICAL_BARRIERS
+
+QueueKey = tuple[str, int]
+"""``("dma_ddr", port)``, ``("dma_cmx", port)``, ``("dpu", tile)`` or ``("shave", tile)``."""
+
+
+def queue_of(task: Task, ports: int) -> QueueKey:
+    """The queue that a task goes to: transfers by port and by what they read."""
+    match task.work:
+        case Transfer(source=source, tiles=tiles):
+            channel = "dma_cmx" if isinstance(source, Region) else "dma_ddr"
+            return channel, (tiles[0] if tiles else 0) % ports
+        case Product(tile=tile):
+            return "dpu", tile
+        case Invocation(tile=tile):
+            return "shave", tile
+
+
+@dataclass(slots=True)
+class Barrier:
+    """A virtual barrier: tasks by their place in the order."""
+
+    producers: tuple[int, ...]
+    consumers: list[int]
+
+
+@dataclass(slots=True)
+class Schedule:
+    """The tasks of a program with their queues and barriers."""
+
+    tasks: Sequence[Task]
+    queues: list[QueueKey]
+    physical: int
+    barriers: list[Barrier] = field(default_factory=list[Barrier])
+    waits: list[list[int]] = field(default_factory=list[list[int]])
+    posts: list[list[int]] = field(default_factory=list[list[int]])
+
+    def start_after(self, task: int) -> int:
+        """How many virtual barriers must be programmed before a task is issued."""
+        return max([*self.waits[task], *self.posts[task]], default=-1) + 1
+
+
+def assign_barriers(
+    tasks: Sequence[Task], after: Sequence[set[int]], physical: int, ports: int
+) -> Schedule:
+    """Give each task the barriers it waits for and feeds.
+
+    Args:
+        tasks: in the order in which they are issued.
+        after: for each the earlier tasks it depends on.
+        physical: how many physical barriers there are, at least 8.
+        ports: how many DMA ports there are.
+    """
+    return _Assigner(tasks, after, min(physical, MAX_PHYSICAL_BARRIERS), ports).run()
+
+
+class _Assigner:
+    """Walks the tasks of one program."""
+
+    def __init__(
+        self, tasks: Sequence[Task], after: Sequence[set[int]], physical: int, ports: int
+    ) -> None:
+        self._after = after
+        self._s = Schedule(tasks, [queue_of(task, ports) for task in tasks], physical)
+        self._s.waits = [[] for _ in tasks]
+        self._s.posts = [[] for _ in tasks]
+        self._known: list[dict[QueueKey, int]] = []
+        self._last: dict[QueueKey, int] = {}
+        self._era_first = 0
+        self._era_barriers = 0
+        self._shared: dict[tuple[int, ...], int] = {}
+
+    def run(self) -> Schedule:
+        final = len(self._s.tasks) - 1
+        for task in range(len(self._s.tasks)):
+            gathers = task == final or self._begins_era(task)
+            self._add(task, self._last.values() if gathers else self._after[task])
+            self._last[self._s.queues[task]] = task
+        self._s.barriers.append(Barrier((final,), []))
+        self._s.posts[final].append(len(self._s.barriers) - 1)
+        return self._s
+
+    def _begins_era(self, task: int) -> bool:
+        era = max(1, self._s.physical // 4)
+        if len(self._s.barriers) - self._era_barriers < era:
+            return False
+        self._era_first, self._era_barriers = task, len(self._s.barriers)
+        self._shared.clear()
+        return True
+
+    def _add(self, task: int, needed: Iterable[int]) -> None:
+        known = self._known_at_start(task)
+        wanted = {self._in_era(task, other) for other in needed}
+        producers: list[int] = []
+        for other in sorted(wanted, reverse=True):
+            queue = self._s.queues[other]
+            if known.get(queue, -1) >= other:
+                continue
+            producers.append(other)
+            self._learn(known, other)
+        self._known.append(known)
+        if producers:
+            self._wait(task, tuple(sorted(producers)))
+
+    def _known_at_start(self, task: int) -> dict[QueueKey, int]:
+        previous = self._last.get(self._s.queues[task])
+        known: dict[QueueKey, int] = {}
+        if previous is not None:
+            self._learn(known, previous)
+        return known
+
+    def _learn(self, known: dict[QueueKey, int], done: int) -> None:
+        """A task that is done has seen done all it knew of."""
+        for queue, task in self._known[done].items():
+            if known.get(queue, -1) < task:
+                known[queue] = task
+        known[self._s.queues[done]] = max(known.get(self._s.queues[done], -1), done)
+
+    def _in_era(self, task: int, other: int) -> int:
+        """What to wait for instead of something that an earlier era did."""
+        first = self._era_first
+        return first if other < first and task != first else other
+
+    def _wait(self, task: int, producers: tuple[int, ...]) -> None:
+        number = self._shared.get(producers)
+        if number is not None:
+            barrier = self._s.barriers[number]
+            if len(producers) + len(barrier.consumers) < MAX_BARRIER_SLOTS:
+                barrier.consumers.append(task)
+                self._s.waits[task].append(number)
+                return
+        number = len(self._s.barriers)
+        self._shared[producers] = number
+        self._s.barriers.append(Barrier(producers, [task]))
+        self._s.waits[task].append(number)
+        for producer in producers:
+            self._s.posts[producer].append(number)

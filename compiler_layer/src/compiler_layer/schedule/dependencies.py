@@ -1,0 +1,128 @@
+"""Finds which task must wait for which, from the bytes that each reads and writes.
+
+Two tasks that touch the same bytes, one of them writing, keep their order. Stores of one op to DDR
+are known to be disjoint, even where the spans they are described by interleave.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from compiler_layer.schedule.tasks import Region, Task, Transfer, regions_of
+from compiler_layer.schedule.views import Space, View
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Bytes ``begin`` to ``end`` of a memory; accesses with the same owner do not conflict."""
+
+    memory: Hashable
+    begin: int
+    end: int
+    write: bool
+    owner: int
+
+
+def accesses(index: int, task: Task) -> Iterator[Access]:
+    """Give what a task reads and writes, in CMX and DDR; constants are left out."""
+    for region, tiles, write in regions_of(task.work):
+        begin, end = region.span
+        base = region.buffer.offset
+        assert base is not None  # order placed it
+        for tile in tiles:
+            yield Access(("cmx", tile), base + begin, base + end, write, ~index)
+    if isinstance(task.work, Transfer):
+        for place, write in ((task.work.source, False), (task.work.target, True)):
+            if not isinstance(place, Region) and place.buffer.space is not Space.CONSTANT:
+                yield _ddr_access(place, write, task.op)
+
+
+def _ddr_access(view: View, write: bool, op: int) -> Access:
+    begin, end = view.span
+    if view.buffer.space is Space.SCRATCH:
+        base = view.buffer.offset
+        return Access("scratch", base + begin, base + end, write, op)
+    return Access((view.buffer.space, view.buffer.index), begin, end, write, op)
+
+
+@dataclass(slots=True)
+class _Segment:
+    """Bytes whose last writers and readers since are the same."""
+
+    begin: int
+    end: int
+    owner: int
+    writers: list[int] = field(default_factory=list[int])
+    readers: list[int] = field(default_factory=list[int])
+
+
+class _Memory:
+    """The history of one memory, as segments in order."""
+
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._segments: list[_Segment] = []
+
+    def touch(self, task: int, access: Access) -> Iterator[int]:
+        """Record an access; give the tasks that it must follow."""
+        for segment in self._covering(access.begin, access.end):
+            if segment.owner != access.owner or not segment.writers:
+                yield from segment.writers
+                if access.write:
+                    yield from segment.readers
+            if not access.write:
+                segment.readers.append(task)
+            elif segment.owner == access.owner:
+                segment.writers.append(task)
+            else:
+                segment.owner = access.owner
+                segment.writers = [task]
+                segment.readers = []
+
+    def _covering(self, begin: int, end: int) -> list[_Segment]:
+        """Give segments that cover a span exactly, cutting and adding as needed."""
+        self._cut(begin)
+        self._cut(end)
+        low = bisect.bisect_left(self._begins, begin)
+        high = bisect.bisect_left(self._begins, end)
+        covering: list[_Segment] = []
+        at = begin
+        for segment in self._segments[low:high]:
+            if at < segment.begin:
+                covering.append(_Segment(at, segment.begin, -1))
+            covering.append(segment)
+            at = segment.end
+        if at < end:
+            covering.append(_Segment(at, end, -1))
+        self._segments[low:high] = covering
+        self._begins[low:high] = [segment.begin for segment in covering]
+        return covering
+
+    def _cut(self, at: int) -> None:
+        index = bisect.bisect_right(self._begins, at) - 1
+        if index < 0:
+            return
+        segment = self._segments[index]
+        if segment.begin < at < segment.end:
+            right = _Segment(
+                at, segment.end, segment.owner, list(segment.writers), list(segment.readers)
+            )
+            segment.end = at
+            self._segments.insert(index + 1, right)
+            self._begins.insert(index + 1, at)
+
+
+def dependencies(tasks: Sequence[Task]) -> list[set[int]]:
+    """For each task the earlier ones that must be done before it starts."""
+    memories: dict[Hashable, _Memory] = {}
+    found: list[set[int]] = []
+    for index, task in enumerate(tasks):
+        after: set[int] = set()
+        for access in accesses(index, task):
+            memory = memories.setdefault(access.memory, _Memory())
+            after.update(memory.touch(index, access))
+        after.discard(index)
+        found.append(after)
+    return found

@@ -1,0 +1,207 @@
+"""Decides where every tensor of a lowered model lies in DDR.
+
+Reshapes, transpositions, slices and broadcasts become views, at no cost; only where a view cannot
+express a reshape are the elements copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov import shape as ov
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE
+from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
+from compiler_layer.errors import CompilerUsageError, UnsupportedOps
+from compiler_layer.model import Model
+from compiler_layer.schedule.views import Buffer, Space, View
+
+HARDWARE = (npu.MatMul, npu.Attention, npu.Gather, npu.Concat, npu.Kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareOp:
+    """An op with its operands and results in memory; ``op`` is None for a mere copy."""
+
+    name: str
+    op: Operation | None
+    operands: tuple[View, ...]
+    results: tuple[View, ...]
+
+
+@dataclass(slots=True)
+class Layout:
+    """The hardware ops of a model in order, and all buffers they use."""
+
+    ops: list[HardwareOp] = field(default_factory=list[HardwareOp])
+    inputs: list[Buffer] = field(default_factory=list[Buffer])
+    outputs: list[Buffer] = field(default_factory=list[Buffer])
+    constants: list[Buffer] = field(default_factory=list[Buffer])
+    scratch: list[Buffer] = field(default_factory=list[Buffer])
+
+
+def layout(model: Model) -> Layout:
+    """Place the tensors of a lowered model.
+
+    Raises:
+        UnsupportedOps: ops are left that no lowering took.
+        CompilerUsageError: an output is an input or a constant as it is.
+    """
+    left = [op for op in model.body.ops if not isinstance(op, (*HARDWARE, *_VIEWS, Constant))]
+    unknown = [op for op in left if not op.has_trait(IsTerminator)]
+    if unknown:
+        raise UnsupportedOps("model", [(op.name, _name(op)) for op in unknown])
+    return _Planner(model).plan()
+
+
+_VIEWS = (
+    ov.Reshape,
+    ov.Unsqueeze,
+    ov.Squeeze,
+    ov.Transpose,
+    ov.Slice,
+    ov.Split,
+    ov.VariadicSplit,
+    ov.Broadcast,
+)
+
+
+def _name(op: Operation) -> str:
+    attribute = op.attributes.get(NAME_ATTRIBUTE)
+    return getattr(attribute, "data", "") or op.name
+
+
+class _Planner:
+    """Walks one model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._layout = Layout()
+        self._views: dict[SSAValue, View] = {}
+        self._outputs: dict[SSAValue, int] = {}
+
+    def plan(self) -> Layout:
+        self._add_ports()
+        for op in self._model.body.ops:
+            if isinstance(op, HARDWARE):
+                self._place(op)
+            elif isinstance(op, _VIEWS):
+                self._add_views(op)
+        self._fill_outputs()
+        return self._layout
+
+    def _add_ports(self) -> None:
+        for index, port in enumerate(self._model.inputs):
+            buffer = Buffer(port.name, Space.INPUT, _nbytes(port.value), index)
+            self._layout.inputs.append(buffer)
+            self._views[port.value] = _dense(buffer, port.value)
+        for index, port in enumerate(self._model.outputs):
+            buffer = Buffer(port.name, Space.OUTPUT, _nbytes(port.value), index)
+            self._layout.outputs.append(buffer)
+            # The first output that is a hardware op's own result is written by it directly.
+            if isinstance(port.value.owner, HARDWARE):
+                self._outputs.setdefault(port.value, index)
+
+    def _view(self, value: SSAValue) -> View:
+        view = self._views.get(value)
+        if view is None:
+            owner = value.owner
+            if not isinstance(owner, Constant):
+                raise CompilerUsageError(f"a value of {owner} is used before it is made")
+            index = len(self._layout.constants)
+            buffer = Buffer(_name(owner), Space.CONSTANT, owner.nbytes, index, constant=owner)
+            self._layout.constants.append(buffer)
+            view = self._views[value] = _dense(buffer, value)
+        return view
+
+    def _place(self, op: Operation) -> None:
+        operands = tuple(self._view(operand) for operand in op.operands)
+        results = tuple(self._result(op, result) for result in op.results)
+        self._views.update(zip(op.results, results, strict=True))
+        self._layout.ops.append(HardwareOp(_name(op), op, operands, results))
+
+    def _result(self, op: Operation, value: SSAValue) -> View:
+        output = self._outputs.get(value)
+        if output is not None:
+            return _dense(self._layout.outputs[output], value)
+        return _dense(self._new_scratch(_name(op), value), value, _order(value))
+
+    def _new_scratch(self, name: str, value: SSAValue) -> Buffer:
+        buffer = Buffer(name, Space.SCRATCH, _nbytes(value), len(self._layout.scratch))
+        self._layout.scratch.append(buffer)
+        return buffer
+
+    def _copy(self, name: str, source: View, target: View) -> View:
+        self._layout.ops.append(HardwareOp(name, None, (source,), (target,)))
+        return target
+
+    def _add_views(self, op: Operation) -> None:
+        source = self._view(op.operands[0])
+        for result, view in zip(op.results, _derived(op, source), strict=True):
+            if view is None:
+                whole = _dense(self._new_scratch(_name(op), result), result)
+                same_shape = whole.reshaped(source.shape)
+                assert same_shape is not None  # a dense buffer can be seen in any shape
+                self._copy(_name(op), source, same_shape)
+                view = whole
+            self._views[result] = view
+
+    def _fill_outputs(self) -> None:
+        for index, port in enumerate(self._model.outputs):
+            if self._outputs.get(port.value) != index:
+                target = _dense(self._layout.outputs[index], port.value)
+                self._copy(port.name, self._view(port.value), target)
+
+
+def _derived(op: Operation, source: View) -> Sequence[View | None]:
+    """The views that a view op makes of its operand."""
+    match op:
+        case ov.Transpose():
+            return [source.transposed(op.permutation())]
+        case ov.Slice():
+            slices = op.slices()
+            assert slices is not None  # shapes are static
+            if any((s.step or 1) < 0 for s in slices):
+                raise UnsupportedOps("model", [("Slice with a negative step", _name(op))])
+            return [source.sliced(slices)]
+        case ov.Broadcast():
+            return [source.broadcast(shape_of(op.output))]
+        case ov.Split() | ov.VariadicSplit():
+            return _split(op, source)
+        case _:
+            return [source.reshaped(shape_of(op.results[0]))]
+
+
+def _split(op: ov.Split | ov.VariadicSplit, source: View) -> list[View | None]:
+    shapes = [shape_of(result) for result in op.outputs]
+    cut = [i for i, d in enumerate(source.shape) if any(shape[i] != d for shape in shapes)]
+    begins = [0] * len(source.shape)
+    views: list[View | None] = []
+    for shape in shapes:
+        views.append(source.block(begins, shape))
+        for axis in cut:
+            begins[axis] += shape[axis]
+    return views
+
+
+def _order(value: SSAValue) -> list[int]:
+    """The order that makes the only view of a result dense: that of its transposition."""
+    users = [use.operation for use in value.uses]
+    only = users[0] if len(users) == 1 else None
+    return only.permutation() if isinstance(only, ov.Transpose) else []
+
+
+def _nbytes(value: SSAValue) -> int:
+    count = NUMPY[element_of(value)].itemsize
+    for d in shape_of(value):
+        count *= d
+    return count
+
+
+def _dense(buffer: Buffer, value: SSAValue, order: Sequence[int] = ()) -> View:
+    return View.dense(buffer, element_of(value), shape_of(value), order)

@@ -1,0 +1,49 @@
+"""Gives intermediate tensors addresses in one scratch region of DDR, reusing what is dead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler_layer.schedule.tasks import Task, Transfer
+from compiler_layer.schedule.views import Buffer, Space, View
+
+ALIGNMENT = 64
+
+
+def lifetimes(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
+    """For each scratch buffer the first and the last task that touches it."""
+    spans: dict[Buffer, tuple[int, int]] = {}
+    for at, task in enumerate(tasks):
+        if not isinstance(task.work, Transfer):
+            continue
+        for place in (task.work.source, task.work.target):
+            if isinstance(place, View) and place.buffer.space is Space.SCRATCH:
+                first, _ = spans.get(place.buffer, (at, at))
+                spans[place.buffer] = (first, at)
+    return spans
+
+
+def place_ddr(tasks: Sequence[Task]) -> int:
+    """Set the offset of every scratch buffer; give the bytes needed in all.
+
+    Larger buffers are placed first, each at the lowest offset that no buffer alive at the same
+    time overlaps.
+    """
+    spans = lifetimes(tasks)
+    placed: list[tuple[Buffer, tuple[int, int]]] = []
+    total = 0
+    for buffer, span in sorted(spans.items(), key=lambda item: (-item[0].nbytes, item[1])):
+        rivals = sorted(
+            (other.offset, other.offset + other.nbytes)
+            for other, alive in placed
+            if alive[0] <= span[1] and span[0] <= alive[1]
+        )
+        offset = 0
+        for begin, end in rivals:
+            if offset + buffer.nbytes <= begin:
+                break
+            offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
+        buffer.offset = offset
+        placed.append((buffer, span))
+        total = max(total, offset + buffer.nbytes)
+    return total

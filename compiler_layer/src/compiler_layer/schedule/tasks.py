@@ -1,0 +1,169 @@
+"""The tasks of a program, before they have addresses, and their operands in CMX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler_layer.dialects.ov.types import NUMPY, Shape
+from compiler_layer.schedule.views import View
+from driver_layer.abi.shave import Access, Instruction
+
+
+@dataclass(eq=False, slots=True)
+class CmxBuffer:
+    """A piece of CMX, at the same offset on each of its tiles; ``order`` gives the offset."""
+
+    name: str
+    nbytes: int
+    tiles: tuple[int, ...]
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A tensor in a CMX buffer; offset and strides in bytes."""
+
+    buffer: CmxBuffer
+    element: str
+    offset: int
+    shape: Shape
+    strides: Shape
+
+    @staticmethod
+    def dense(name: str, element: str, shape: Shape, tiles: tuple[int, ...]) -> Region:
+        """A new buffer filled by one row-major tensor."""
+        step = NUMPY[element].itemsize
+        strides: list[int] = []
+        for d in reversed(shape):
+            strides.insert(0, step)
+            step *= d
+        return Region(CmxBuffer(name, step, tiles), element, 0, shape, tuple(strides))
+
+    def reshaped(self, shape: Shape) -> Region:
+        """The same elements of a dense tensor in another shape."""
+        step = NUMPY[self.element].itemsize
+        strides: list[int] = []
+        for d in reversed(shape):
+            strides.insert(0, step)
+            step *= d
+        return replace(self, shape=shape, strides=tuple(strides))
+
+    def rows(self, axis: int, begin: int, end: int) -> Region:
+        """The part between two indices of one dimension."""
+        shape = (*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
+        return replace(self, offset=self.offset + begin * self.strides[axis], shape=shape)
+
+    def swapped(self) -> Region:
+        """The last two dimensions exchanged."""
+        *outer, a, b = self.shape
+        *steps, s, t = self.strides
+        return replace(self, shape=(*outer, b, a), strides=(*steps, t, s))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return math.prod(self.shape) * NUMPY[self.element].itemsize
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first byte and the one after the last, in the buffer."""
+        reach = sum((d - 1) * s for d, s in zip(self.shape, self.strides, strict=True))
+        return self.offset, self.offset + reach + NUMPY[self.element].itemsize
+
+
+Place = View | Region
+"""One side of a transfer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A DMA: elements of ``source`` go to ``target`` in order; with ``rows``, a gather.
+
+    ``tiles`` are those whose CMX is written, or the one that is read; empty from DDR to DDR.
+    """
+
+    source: Place
+    target: Place
+    tiles: tuple[int, ...]
+    rows: Region | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A DPU workload: out [b, m, n] = alpha · act [b, m, k] · weight [b, n, k]."""
+
+    tile: int
+    act: Region
+    weight: Region
+    out: Region
+    alpha: float = 1.0
+    accumulate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """An operand of a SHAVE program over a grid of three dimensions and columns."""
+
+    region: Region
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A SHAVE program over a grid."""
+
+    tile: int
+    program: tuple[Instruction, ...]
+    grid: Shape
+    windows: tuple[Window, ...]
+
+
+Work = Transfer | Product | Invocation
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """One task: its work, and the op of the model that it belongs to."""
+
+    work: Work
+    op: int
+
+
+@dataclass(slots=True)
+class Step:
+    """What happens together: loads, then work on what they brought, then stores."""
+
+    op: int
+    loads: list[Transfer] = field(default_factory=list[Transfer])
+    work: list[Work] = field(default_factory=list[Work])
+    stores: list[Transfer] = field(default_factory=list[Transfer])
+
+    def all_work(self) -> list[Work]:
+        """Everything, in order."""
+        return [*self.loads, *self.work, *self.stores]
+
+
+def regions_of(work: Work) -> list[tuple[Region, tuple[int, ...], bool]]:
+    """The CMX operands of a task: region, tiles, and whether it is written."""
+    match work:
+        case Transfer():
+            found: list[tuple[Region, tuple[int, ...], bool]] = []
+            if isinstance(work.source, Region):
+                found.append((work.source, work.tiles[:1], False))
+            if work.rows is not None:
+                found.append((work.rows, work.tiles[:1], False))
+            if isinstance(work.target, Region):
+                found.append((work.target, work.tiles, True))
+            return found
+        case Product():
+            tile = (work.tile,)
+            return [(work.act, tile, False), (work.weight, tile, False), (work.out, tile, True)]
+        case Invocation():
+            return [(w.region, (work.tile,), bool(w.access & Access.WRITE)) for w in work.windows]
+
+
+def cmx_buffers(work: Sequence[Work]) -> list[CmxBuffer]:
+    """The CMX buffers that tasks use, in the order of their first use."""
+    return list(dict.fromkeys(region.buffer for one in work for region, _, _ in regions_of(one)))

@@ -1,0 +1,38 @@
+"""Each hardware op as steps of tasks, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler_layer.dialects import npu
+from compiler_layer.schedule.layout import HardwareOp
+from compiler_layer.schedule.tasks import Step
+from compiler_layer.schedule.unroll.attention import unroll_attention
+from compiler_layer.schedule.unroll.dma import unroll_concat, unroll_copy, unroll_gather
+from compiler_layer.schedule.unroll.kernel import unroll_kernel
+from compiler_layer.schedule.unroll.matmul import unroll_matmul
+
+
+def unroll(index: int, op: HardwareOp, budget: int) -> Iterator[Step]:
+    """Give the steps of an op.
+
+    Args:
+        index: the op's number, carried by its steps.
+        op: with its operands and results in memory, and its blocks chosen.
+        budget: bytes of CMX that a step may fill.
+    """
+    match op.op:
+        case None:
+            yield from unroll_copy(index, op)
+        case npu.MatMul():
+            yield from unroll_matmul(index, op, op.op)
+        case npu.Attention():
+            yield from unroll_attention(index, op, op.op)
+        case npu.Kernel():
+            yield from unroll_kernel(index, op, op.op)
+        case npu.Gather():
+            yield from unroll_gather(index, op, budget)
+        case npu.Concat():
+            yield from unroll_concat(index, op, op.op)
+        case _:
+            raise AssertionError(f"layout let {op.name} through")

@@ -1,0 +1,63 @@
+"""Copies, concatenations and gathers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.schedule.layout import HardwareOp
+from compiler_layer.schedule.tasks import Region, Step, Transfer
+from compiler_layer.schedule.unroll.blocks import blocks, ranges
+from compiler_layer.schedule.views import View
+from driver_layer.abi.tasks import DMA_MAX_BYTES
+
+
+def copies(source: View, target: View) -> Iterator[Transfer]:
+    """Copy between views of one shape, as many transfers as their size needs."""
+    block = list(source.shape)
+    while math.prod(block) * source.itemsize > DMA_MAX_BYTES:
+        axis = next(i for i, d in enumerate(block) if d > 1)
+        block[axis] = -(-block[axis] // 2)
+    for begin, shape in blocks(source.shape, block):
+        yield Transfer(source.block(begin, shape), target.block(begin, shape), ())
+
+
+def unroll_copy(index: int, op: HardwareOp) -> Iterator[Step]:
+    """Copy the operand to the result."""
+    for transfer in copies(op.operands[0], op.results[0]):
+        yield Step(index, work=[transfer])
+
+
+def unroll_concat(index: int, op: HardwareOp, concat: npu.Concat) -> Iterator[Step]:
+    """Copy each operand to its part of the result."""
+    axis = int_value(concat.axis)
+    (target,) = op.results
+    begin = [0] * len(target.shape)
+    step = Step(index)
+    for part in op.operands:
+        step.work += copies(part, target.block(begin, part.shape))
+        begin[axis] += part.shape[axis]
+    yield step
+
+
+def unroll_gather(index: int, op: HardwareOp, budget: int) -> Iterator[Step]:
+    """Bring row numbers into CMX, gather the rows beside them, store them."""
+    table, indices = op.operands
+    (target,) = op.results
+    count, width = math.prod(indices.shape), table.shape[-1]
+    numbers, rows = indices.reshaped((count,)), target.reshaped((count, width))
+    assert numbers is not None  # lower-gather takes indices as they come
+    assert rows is not None  # a result of its own is dense
+    at_once = max(1, budget // (width * table.itemsize + 8))
+    for begin, end in ranges(count, at_once):
+        taken = end - begin
+        listed = Region.dense("gather.rows", "i64", (taken,), (0,))
+        gathered = Region.dense("gather", table.element, (taken, width), (0,))
+        yield Step(
+            index,
+            loads=[Transfer(numbers.block((begin,), (taken,)), listed, (0,))],
+            work=[Transfer(table, gathered, (0,), rows=listed)],
+            stores=[Transfer(gathered, rows.block((begin, 0), (taken, width)), (0,))],
+        )

@@ -1,0 +1,114 @@
+"""SHAVE kernels: blocks of the domain, shared among tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from compiler_layer.codegen import kernel_program
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.schedule.layout import HardwareOp
+from compiler_layer.schedule.tasks import Invocation, Region, Step, Transfer, Window
+from compiler_layer.schedule.unroll.blocks import blocks
+from compiler_layer.schedule.views import View
+from driver_layer.abi.shave import GRID_DIMS, Access, Instruction
+
+
+def unroll_kernel(index: int, op: HardwareOp, kernel: npu.Kernel) -> Iterator[Step]:
+    """Run the kernel's program over each block of its domain."""
+    assert kernel.tile is not None and kernel.tiles is not None  # noqa: PT018  # the tile pass ran
+    domain = kernel.domain
+    program = kernel_program(kernel)
+    operands = [_ranked(view, len(domain)) for view in op.operands]
+    results = [_ranked(view, len(domain)) for view in op.results]
+    pending = list(blocks(domain, [int(d) for d in kernel.tile.get_values()]))
+    tiles = int_value(kernel.tiles)
+    for first in range(0, len(pending), tiles):
+        step = Step(index)
+        for tile, (begin, shape) in enumerate(pending[first : first + tiles]):
+            _add_block(step, program, (operands, results), (begin, shape), tile)
+        yield step
+
+
+def _ranked(view: View, rank: int) -> View:
+    """The view with dimensions of 1 in front, up to a rank."""
+    wide = view.reshaped((1,) * (rank - len(view.shape)) + view.shape)
+    assert wide is not None  # dimensions of 1 never move elements
+    return wide
+
+
+def _add_block(
+    step: Step,
+    program: tuple[Instruction, ...],
+    views: tuple[Sequence[View], Sequence[View]],
+    block: tuple[Shape, Shape],
+    tile: int,
+) -> None:
+    windows: list[Window] = []
+    for view in views[0]:
+        part = view.block(*block)
+        region = Region.dense(part.buffer.name, part.element, part.shape, (tile,))
+        step.loads.append(Transfer(part, region, (tile,)))
+        windows.append(Window(region, Access.READ))
+    for view in views[1]:
+        part = view.block(*block)
+        region = Region.dense(part.buffer.name, part.element, part.shape, (tile,))
+        step.stores.append(Transfer(region, part, (tile,)))
+        windows.append(Window(region, Access.WRITE))
+    step.work.append(invocation(tile, program, block[1], windows))
+
+
+def invocation(
+    tile: int, program: tuple[Instruction, ...], domain: Shape, windows: Sequence[Window]
+) -> Invocation:
+    """Run a program over a domain: its outer dimensions joined to the three that a grid has.
+
+    Each window's region has the domain's rank, with dimensions of 1 where it repeats.
+
+    Raises:
+        UnsupportedModel: the windows' dimensions cannot be joined to three.
+    """
+    groups = _joined(domain, [window.region.shape for window in windows])
+    grid = [1] * (GRID_DIMS - len(groups)) + [_product(domain, group) for group in groups]
+    fitted = [Window(_grouped(window.region, groups), window.access) for window in windows]
+    return Invocation(tile, program, tuple(grid), tuple(fitted))
+
+
+def _product(shape: Shape, axes: Sequence[int]) -> int:
+    count = 1
+    for axis in axes:
+        count *= shape[axis]
+    return count
+
+
+def _joined(domain: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
+    """Group the outer dimensions: neighbours that every window has whole, or repeats, are one."""
+    groups: list[list[int]] = []
+    kinds: list[tuple[bool, ...]] = []
+    for axis in range(len(domain) - 1):
+        if domain[axis] == 1:
+            continue
+        kind = tuple(shape[axis] == 1 for shape in shapes)
+        if kinds and kinds[-1] == kind:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+            kinds.append(kind)
+    if len(groups) > GRID_DIMS:
+        raise UnsupportedModel(f"a kernel over {list(domain)} with {len(groups)} kinds of rows")
+    return groups
+
+
+def _grouped(region: Region, groups: Sequence[Sequence[int]]) -> Region:
+    """A region with one dimension per group, and stride 0 where it repeats."""
+    shape = [1] * (GRID_DIMS - len(groups))
+    strides = [0] * (GRID_DIMS - len(groups))
+    for group in groups:
+        size = _product(region.shape, group)
+        shape.append(size)
+        strides.append(region.strides[group[-1]] if size > 1 else 0)
+    shape.append(region.shape[-1])
+    strides.append(region.strides[-1])
+    return Region(region.buffer, region.element, region.offset, tuple(shape), tuple(strides))

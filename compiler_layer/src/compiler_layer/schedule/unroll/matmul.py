@@ -1,0 +1,195 @@
+"""Matrix products: blocks of rows, columns and channels, shared among tiles."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from compiler_layer.codegen.program import ProgramBuilder
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.schedule.layout import HardwareOp
+from compiler_layer.schedule.tasks import Product, Region, Step, Transfer, Window, Work
+from compiler_layer.schedule.unroll.blocks import ranges
+from compiler_layer.schedule.unroll.kernel import invocation
+from compiler_layer.schedule.views import View
+from driver_layer.abi.shave import Access
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Matrices:
+    """One product: a [m, k], b [n, k], out [m, n]."""
+
+    a: View
+    b: View
+    out: View
+
+
+def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[Step]:
+    """Compute the product block by block."""
+    assert matmul.tile is not None and matmul.tiles is not None  # noqa: PT018  # the tile pass ran
+    m, n, k = (int(d) for d in matmul.tile.get_values())
+    tiles = int_value(matmul.tiles)
+    by_rows = matmul.split is not None and matmul.split.data == "m"
+    for matrices in _planes(op, matmul):
+        if by_rows:
+            yield from _by_rows(index, matrices, (m, n, k), tiles)
+        else:
+            yield from _by_columns(index, matrices, (m, n, k), tiles)
+
+
+def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
+    """The products of single matrices that a batched one consists of."""
+    a, b = op.operands
+    (out,) = op.results
+    if int_value(matmul.transpose_a):
+        a = _swapped(a)
+    if not int_value(matmul.transpose_b):
+        b = _swapped(b)
+    if len(b.shape) == 2:
+        rows = math.prod(a.shape[:-1])
+        flat_a, flat_out = a.reshaped((rows, a.shape[-1])), out.reshaped((rows, out.shape[-1]))
+        if flat_a is not None and flat_out is not None:
+            yield _Matrices(flat_a, b, flat_out)
+            return
+    outer = out.shape[:-2]
+    a = a.broadcast((*outer, *a.shape[-2:]))
+    b = b.broadcast((*outer, *b.shape[-2:]))
+    for at in itertools.product(*(range(d) for d in outer)):
+        yield _Matrices(*(_plane(view, at) for view in (a, b, out)))
+
+
+def _swapped(view: View) -> View:
+    rank = len(view.shape)
+    return view.transposed([*range(rank - 2), rank - 1, rank - 2])
+
+
+def _plane(view: View, at: Sequence[int]) -> View:
+    slices = [*(slice(i, i + 1) for i in at), slice(None), slice(None)]
+    plane = view.sliced(slices).reshaped(view.shape[-2:])
+    assert plane is not None  # dimensions of 1 never move elements
+    return plane
+
+
+def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple[Transfer, Region]:
+    shape = (rows[1] - rows[0], cols[1] - cols[0])
+    part = view.sliced([slice(*rows), slice(*cols)])
+    region = Region.dense(view.buffer.name, view.element, shape, tiles)
+    return Transfer(part, region, tiles), region
+
+
+def _by_columns(
+    index: int, x: _Matrices, block: tuple[int, int, int], tiles: int
+) -> Iterator[Step]:
+    """Each tile takes other columns; the rows go to all of them at once."""
+    m, n, k = block
+    channels = ranges(x.a.shape[1], k)
+    for rows in ranges(x.a.shape[0], m):
+        acts: dict[Range, Region] = {}
+        columns = ranges(x.b.shape[0], n)
+        for first in range(0, len(columns), tiles):
+            group = list(enumerate(columns[first : first + tiles]))
+            outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, cols in group]
+            for number, part in enumerate(channels):
+                step = Step(index)
+                if part not in acts:
+                    load, acts[part] = _load(x.a, rows, part, tuple(range(tiles)))
+                    step.loads.append(load)
+                for (tile, cols), out in zip(group, outs, strict=True):
+                    load, weight = _load(x.b, cols, part, (tile,))
+                    step.loads.append(load)
+                    step.work.append(out.product(acts[part], weight, number))
+                _finish(step, outs, last=part == channels[-1])
+                yield step
+            if len(channels) > 1:
+                acts.clear()  # no tile's CMX holds all channels at once
+
+
+def _by_rows(index: int, x: _Matrices, block: tuple[int, int, int], tiles: int) -> Iterator[Step]:
+    """Each tile takes other rows; the weights go to all of them at once."""
+    m, n, k = block
+    channels = ranges(x.a.shape[1], k)
+    blocks = ranges(x.a.shape[0], m)
+    for first in range(0, len(blocks), tiles):
+        group = list(enumerate(blocks[first : first + tiles]))
+        used = tuple(tile for tile, _ in group)
+        acts: dict[tuple[int, Range], Region] = {}
+        for cols in ranges(x.b.shape[0], n):
+            outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, rows in group]
+            for number, part in enumerate(channels):
+                step = Step(index)
+                load, weight = _load(x.b, cols, part, used)
+                for tile, rows in group:
+                    if (tile, part) not in acts:
+                        act_load, acts[tile, part] = _load(x.a, rows, part, (tile,))
+                        step.loads.append(act_load)
+                step.loads.append(load)
+                for (tile, _), out in zip(group, outs, strict=True):
+                    step.work.append(out.product(acts[tile, part], weight, number))
+                _finish(step, outs, last=part == channels[-1])
+                yield step
+            if len(channels) > 1:
+                acts.clear()
+
+
+def _finish(step: Step, outs: Sequence[_Out], last: bool) -> None:
+    if last:
+        for out in outs:
+            step.work += out.conversion()
+            step.stores.append(out.store())
+
+
+class _Out:
+    """A block of the result: summed over blocks of channels in f32 if there are several."""
+
+    def __init__(self, x: _Matrices, rows: Range, cols: Range, tile: int, partial: bool) -> None:
+        self._view = x.out.sliced([slice(*rows), slice(*cols)])
+        self._tile = tile
+        shape = (rows[1] - rows[0], cols[1] - cols[0])
+        name = x.out.buffer.name
+        self._final = Region.dense(name, x.out.element, shape, (tile,))
+        converts = partial and x.out.element != "f32"
+        self._sum = Region.dense(f"{name}.sum", "f32", shape, (tile,)) if converts else self._final
+
+    def product(self, act: Region, weight: Region, number: int) -> Product:
+        """Multiply one block of channels, adding to those before."""
+        return matrix_product(self._tile, act, weight, self._sum, accumulate=number > 0)
+
+    def conversion(self) -> list[Work]:
+        """Round the sum to the result's type."""
+        if self._sum is self._final:
+            return []
+        return [convert(self._tile, self._sum, self._final)]
+
+    def store(self) -> Transfer:
+        """Write the block to memory."""
+        return Transfer(self._final, self._view, (self._tile,))
+
+
+def matrix_product(
+    tile: int,
+    act: Region,
+    weight: Region,
+    out: Region,
+    alpha: float = 1.0,
+    accumulate: bool = False,
+) -> Product:
+    """A workload over single matrices, as a batch of one."""
+
+    def batched(region: Region) -> Region:
+        shape, strides = (1, *region.shape), (0, *region.strides)
+        return Region(region.buffer, region.element, region.offset, shape, strides)
+
+    return Product(tile, batched(act), batched(weight), batched(out), alpha, accumulate)
+
+
+def convert(tile: int, source: Region, target: Region) -> Work:
+    """Copy a matrix into another element type."""
+    program = ProgramBuilder()
+    program.store(1, program.load(0))
+    windows = [Window(source, Access.READ), Window(target, Access.WRITE)]
+    return invocation(tile, program.finish(), target.shape, windows)

@@ -1,0 +1,121 @@
+"""Strided views of DDR buffers: how tensors lie in memory, and views that cost nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.types import NUMPY, Shape
+
+
+class Space(Enum):
+    """What kind of memory a buffer is."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+    SCRATCH = "scratch"
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """A piece of DDR. ``index`` counts inputs, outputs and constants; scratch has an ``offset``."""
+
+    name: str
+    space: Space
+    nbytes: int
+    index: int = 0
+    offset: int = 0
+    constant: Constant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A tensor in a buffer; offset and strides in bytes."""
+
+    buffer: Buffer
+    element: str
+    offset: int
+    shape: Shape
+    strides: Shape
+
+    @staticmethod
+    def dense(buffer: Buffer, element: str, shape: Shape, order: Sequence[int] = ()) -> View:
+        """A tensor that fills a buffer, its dimensions laid out in an order, outermost first."""
+        order = order or range(len(shape))
+        strides = [0] * len(shape)
+        step = NUMPY[element].itemsize
+        for axis in reversed(order):
+            strides[axis] = step
+            step *= shape[axis]
+        return View(buffer, element, 0, shape, tuple(strides))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return NUMPY[self.element].itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return math.prod(self.shape) * self.itemsize
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first byte and the one after the last, in the buffer."""
+        reach = sum((d - 1) * s for d, s in zip(self.shape, self.strides, strict=True))
+        return self.offset, self.offset + reach + self.itemsize
+
+    def block(self, begins: Sequence[int], shape: Shape) -> View:
+        """The part that begins at an index and has a shape; a dimension of 1 stays whole."""
+        offset = self.offset
+        dims: list[int] = []
+        for d, stride, begin, size in zip(self.shape, self.strides, begins, shape, strict=True):
+            if d != 1:
+                offset += begin * stride
+            dims.append(1 if d == 1 else size)
+        return replace(self, offset=offset, shape=tuple(dims))
+
+    def transposed(self, order: Sequence[int]) -> View:
+        """The same elements, dimensions in another order."""
+        return replace(
+            self,
+            shape=tuple(self.shape[i] for i in order),
+            strides=tuple(self.strides[i] for i in order),
+        )
+
+    def reshaped(self, shape: Shape) -> View | None:
+        """The same elements in another shape, or None if they would have to move."""
+        try:
+            strides = np.reshape(self._model(), shape, copy=False).strides
+        except ValueError:
+            return None
+        return replace(self, shape=tuple(shape), strides=tuple(strides))
+
+    def sliced(self, slices: Sequence[slice]) -> View:
+        """The elements that slices with positive steps take."""
+        offset = self.offset
+        dims: list[int] = []
+        strides: list[int] = []
+        for d, stride, taken in zip(self.shape, self.strides, slices, strict=True):
+            indices = range(d)[taken]
+            offset += (indices.start if len(indices) else 0) * stride
+            dims.append(len(indices))
+            strides.append(stride * indices.step)
+        return replace(self, offset=offset, shape=tuple(dims), strides=tuple(strides))
+
+    def broadcast(self, shape: Shape) -> View:
+        """Repeated to a shape, by strides of 0."""
+        strides = np.broadcast_to(self._model(), shape).strides
+        return replace(self, shape=tuple(shape), strides=tuple(strides))
+
+    def _model(self) -> np.ndarray[Any, np.dtype[np.void]]:
+        """An array of these dimensions that owns no such memory: only its strides are looked at."""
+        one = np.zeros(1, f"V{self.itemsize}")
+        return np.lib.stride_tricks.as_strided(one, self.shape, self.strides)
