@@ -131,6 +131,13 @@ class Model:
         self.main.arg_attrs = _port_attributes(names)
         self.refresh_signature()
 
+    def remove_input(self, name: str) -> None:
+        """Remove an argument that nobody uses."""
+        names = [port.name for port in self.inputs]
+        self.body.erase_arg(self.body.args[names.index(name)])
+        names.remove(name)
+        self.set_inputs(names)
+
     def set_input_shapes(self, shapes: Mapping[str, Shape]) -> None:
         """Give parameters and variables (by id) other shapes, without carrying them through.
 

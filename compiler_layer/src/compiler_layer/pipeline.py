@@ -58,10 +58,9 @@ class Options:
     """Verify the graph after each pass."""
 
 
-def passes(options: Options) -> Sequence[ModulePass]:
-    """The passes in order."""
+def graph_passes(options: Options) -> Sequence[ModulePass]:
+    """The passes that keep the model's own ops: static, without detours, and pure."""
     return (
-        # The model's graph, static and without detours.
         SpecializeShapes(options.shapes),
         FoldConstants(),
         Simplify(),
@@ -70,7 +69,12 @@ def passes(options: Options) -> Sequence[ModulePass]:
         FuseSDPA(),
         AdjustPrecision(options.precision),
         LiftState(),
-        # What the hardware does.
+    )
+
+
+def hardware_passes(options: Options) -> Sequence[ModulePass]:
+    """The passes that give each op to the hardware."""
+    return (
         LowerMatMul(),
         LowerAttention(),
         LowerGather(),
@@ -81,14 +85,38 @@ def passes(options: Options) -> Sequence[ModulePass]:
     )
 
 
-def lower(model: Model, options: Options, observer: Observer | None = None) -> None:
-    """Run the passes on a model, in place.
+def passes(options: Options) -> Sequence[ModulePass]:
+    """All passes in order."""
+    return (*graph_passes(options), *hardware_passes(options))
+
+
+def lower_graph(model: Model, options: Options) -> None:
+    """Make a model static and pure, in place; its ops are still OpenVINO's.
 
     Raises:
         CompilerError: see each pass.
     """
+    run_passes(model, graph_passes(options), options)
+
+
+def lower(model: Model, options: Options, observer: Observer | None = None) -> None:
+    """Run all passes on a model, in place.
+
+    Raises:
+        CompilerError: see each pass.
+    """
+    run_passes(model, passes(options), options, observer)
+
+
+def run_passes(
+    model: Model,
+    wanted: Sequence[ModulePass],
+    options: Options,
+    observer: Observer | None = None,
+) -> None:
+    """Run passes on a model, in place."""
     ctx = context()
-    for each in passes(options):
+    for each in wanted:
         each.apply(ctx, model.module)
         if options.verify_each:
             model.verify()

@@ -7,10 +7,11 @@ from typing import TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler_layer.dialects.ov import elementwise, gather, matmul, shape
-from compiler_layer.dialects.ov.constant import Array, Constant, FileView
+from compiler_layer.dialects.ov.constant import Constant, FileView
+from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr, int_attr
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.model import Model
@@ -22,18 +23,20 @@ class GraphBuilder:
     """Appends ops to a model; each method gives the op's value.
 
     Args:
-        model: where the ops go, before its return.
+        model: where the ops go.
+        before: the op they are inserted before; the model's return if not given.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, before: Operation | None = None) -> None:
         self._model = model
+        self._before = before
         self._small: dict[tuple[str, Shape, bytes], SSAValue] = {}
 
     def add(self, op: AnyOp, name: str = "") -> AnyOp:
         """Append an op, with a friendly name."""
         if name:
             op.attributes[NAME_ATTRIBUTE] = StringAttr(name)
-        self._model.body.insert_op_before(op, self._model.terminator)
+        self._model.body.insert_op_before(op, self._before or self._model.terminator)
         return op
 
     def op(

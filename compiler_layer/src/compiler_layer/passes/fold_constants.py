@@ -12,7 +12,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from compiler_layer.dialects.ov.constant import Array, Constant, FileAttr, constant_of
+from compiler_layer.dialects.ov.constant import Constant, FileAttr, constant_of
+from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.state import Assign, ReadValue

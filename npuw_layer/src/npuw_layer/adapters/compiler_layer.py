@@ -1,0 +1,39 @@
+"""compiler_layer as npuw's compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import compiler_layer
+from compiler_layer.errors import CompilerError
+from compiler_layer.model import Model
+from driver_layer.abi.notes import LOADER_ABI_VERSION, MAPPED_INFERENCE_VERSION
+from npuw_layer.errors import ModelError
+
+
+class StaticCompiler:
+    """Compiles static graphs to ELF blobs; satisfies ``ports.Compiler``."""
+
+    @property
+    def version(self) -> str:
+        """Versions of the compiler and of the formats it writes."""
+        return f"{compiler_layer.__version__} {LOADER_ABI_VERSION} {MAPPED_INFERENCE_VERSION}"
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Compile a graph.
+
+        Raises:
+            ModelError: it is not supported, or does not fit the device.
+        """
+        # Imported here so that a warm start, which compiles nothing, loads no passes.
+        from compiler_layer.pipeline import Options, compile_model
+
+        options = Options(
+            precision=config["INFERENCE_PRECISION_HINT"],
+            platform=config["NPU_PLATFORM"],
+            tiles=max(0, int(config["NPU_TILES"])),
+        )
+        try:
+            return compile_model(model, options)
+        except CompilerError as error:
+            raise ModelError(f"compilation failed: {error}") from error

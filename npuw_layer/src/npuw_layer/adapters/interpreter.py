@@ -1,0 +1,148 @@
+"""The numpy graph interpreter as a device: exact, slow, and without any hardware.
+
+It is what NPUW_DEVICES=CPU is for: to tell whether a wrong answer comes from the compiler and the
+device, or from above them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+import compiler_layer
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.errors import CompilerError
+from compiler_layer.model import Model, Port
+from compiler_layer.pipeline import Options, lower_graph
+from compiler_layer.reference.interpreter import Interpreter
+from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
+from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
+
+
+class HostMemory:
+    """Memory of the host; satisfies ``ports.Memory``."""
+
+    def __init__(self, size: int) -> None:
+        self._data = np.zeros(size, np.uint8)
+
+    @property
+    def data(self) -> Array:
+        """The bytes."""
+        return self._data
+
+    def free(self) -> None:
+        """Nothing to do: the array goes when nobody holds it."""
+
+
+class InterpreterDevice:
+    """Runs graphs in numpy; satisfies ``ports.Device``.
+
+    Args:
+        compiler: not used: there is nothing to compile.
+        platform: not used.
+    """
+
+    def __init__(self, compiler: Compiler | None = None, platform: str = "") -> None:
+        del compiler, platform
+
+    @property
+    def version(self) -> str:
+        """The compiler's version, as graphs are rewritten by it."""
+        return f"graph {compiler_layer.__version__}"
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Make the graph static and pure; the program is its text.
+
+        Raises:
+            ModelError: the graph is not valid.
+        """
+        try:
+            lower_graph(model, Options(precision=config["INFERENCE_PRECISION_HINT"]))
+        except CompilerError as error:
+            raise ModelError(str(error)) from error
+        return model.text().encode()
+
+    def load(self, program: bytes | memoryview) -> LoadedGraph:
+        """Read a graph.
+
+        Raises:
+            DeviceError: the bytes are no graph.
+        """
+        try:
+            return LoadedGraph(Model.parse(bytes(program).decode()))
+        except (CompilerError, UnicodeDecodeError) as error:
+            raise DeviceError(f"not a program of the CPU device: {error}") from error
+
+    def allocate(self, nbytes: int) -> HostMemory:
+        """Take memory, zeroed."""
+        return HostMemory(nbytes)
+
+
+class LoadedGraph:
+    """A graph; satisfies ``ports.LoadedModel``."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @cached_property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The arguments."""
+        return [_info(port) for port in self._model.inputs]
+
+    @cached_property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The results."""
+        return [_info(port) for port in self._model.outputs]
+
+    def create_program(self) -> GraphProgram:
+        """Make something to run."""
+        return GraphProgram(self._model, self.inputs, self.outputs)
+
+
+def _info(port: Port) -> TensorInfo:
+    return TensorInfo(port.name, element_of(port.value), shape_of(port.value))
+
+
+class GraphProgram:
+    """A graph with bound memory; satisfies ``ports.Program``."""
+
+    def __init__(
+        self, model: Model, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> None:
+        self._interpreter = Interpreter(model)
+        self._inputs = inputs
+        self._outputs = outputs
+        self._infos = {info.name: info for info in (*inputs, *outputs)}
+        self._views: dict[str, Array] = {}
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or output lie in memory.
+
+        Raises:
+            DeviceError: there is no such tensor, or it does not fit.
+        """
+        info = self._infos.get(name)
+        if info is None:
+            raise DeviceError(f"no input or output {name!r}")
+        raw = memory.data[offset : offset + nbytes(info)]
+        if raw.size != nbytes(info):
+            raise DeviceError(f"{name!r} needs {nbytes(info)} bytes, {raw.size} are there")
+        self._views[name] = raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
+
+    def run(self) -> None:
+        """Evaluate the graph.
+
+        Raises:
+            DeviceError: a tensor is not bound.
+        """
+        unbound = [name for name in self._infos if name not in self._views]
+        if unbound:
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+        results = self._interpreter.run(
+            {info.name: self._views[info.name] for info in self._inputs}
+        )
+        for info in self._outputs:
+            self._views[info.name][...] = results[info.name]

@@ -1,0 +1,115 @@
+"""Compiled programs on disk: the second start compiles nothing.
+
+A file is the program, its SHA-256 and a mark of eight bytes. It is written beside its final name
+and then renamed, so that nobody ever reads half of one; a damaged one is compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import mmap
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from npuw_layer.errors import ModelError, NpuwFault
+
+_log = logging.getLogger(__name__)
+
+_MARK = b"NPUWBLOB"
+_TAIL = 32 + len(_MARK)
+
+
+def digest_model(path: Path) -> str:
+    """Hash the files that a model consists of.
+
+    Raises:
+        ModelError: there is none, or one cannot be read.
+    """
+    files = model_files(path)
+    whole = hashlib.sha256()
+    for file in files:
+        try:
+            with file.open("rb") as content:
+                whole.update(file.name.encode() + b"\0")
+                whole.update(hashlib.file_digest(content, "sha256").digest())
+        except OSError as error:
+            raise ModelError(f"{file}: {error.strerror}") from None
+    return whole.hexdigest()
+
+
+def model_files(path: Path) -> list[Path]:
+    """The files of an IR (given by its ``.xml``) or of a Hugging Face folder.
+
+    Raises:
+        ModelError: the path is neither.
+    """
+    if path.suffix == ".xml":
+        weights = path.with_suffix(".bin")
+        return [path, weights] if weights.exists() else [path]
+    if (path / "config.json").is_file():
+        return [path / "config.json", *sorted(path.glob("*.safetensors*"))]
+    raise ModelError(
+        f"{path}: no model; give an openvino_model.xml, or a folder with config.json and "
+        "*.safetensors"
+    )
+
+
+def cache_key(parts: Mapping[str, str]) -> str:
+    """Join all that a program depends on to one name."""
+    text = "\0".join(f"{name}={value}" for name, value in sorted(parts.items()))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class BlobCache:
+    """Programs in a folder.
+
+    Args:
+        folder: made if it is not there.
+
+    Raises:
+        NpuwFault: it cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NpuwFault(f"CACHE_DIR {folder}: {error.strerror}") from None
+
+    def read(self, key: str) -> memoryview | None:
+        """Give a program, mapped from its file, or None if there is none or it is damaged."""
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except (OSError, ValueError):
+            return None
+        program, tail = content[:-_TAIL], content[-_TAIL:]
+        if bytes(tail) == hashlib.sha256(program).digest() + _MARK:
+            return program
+        _log.warning("%s is damaged; it is compiled anew", path)
+        return None
+
+    def write(self, key: str, program: bytes) -> None:
+        """Keep a program; a full or read-only disk is not the caller's problem."""
+        path = self._path(key)
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{key[:16]}-", dir=self._folder)
+            temporary = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(program)
+                    file.write(hashlib.sha256(program).digest() + _MARK)
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, error.strerror)
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}.blob"

@@ -1,0 +1,39 @@
+"""A model ready to run, as OpenVINO's Python API gives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuw_layer.errors import OptionError
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.options import NAMES, Options
+
+
+class CompiledModel:
+    """An LLM ready to run.
+
+    Args:
+        compiled: its static models.
+        options: what it was compiled with.
+    """
+
+    def __init__(self, compiled: CompiledLLM, options: Options) -> None:
+        self._compiled = compiled
+        self._options = options
+
+    def create_infer_request(self) -> InferRequest:
+        """Begin a conversation, independent of all others."""
+        return InferRequest(self._compiled)
+
+    def get_property(self, name: str) -> Any:
+        """Give an option by OpenVINO's name, as it was set; lengths are not rounded.
+
+        Raises:
+            OptionError: there is no such option.
+        """
+        if name == "LOADED_FROM_CACHE":
+            return self._compiled.origin.compiled == 0
+        if name not in NAMES:
+            raise OptionError(f"unknown option {name!r}; known are {', '.join(NAMES)}")
+        return getattr(self._options, NAMES[name])

@@ -1,0 +1,73 @@
+"""The tensors of one static model, side by side in one piece of device memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from npuw_layer.ports import Array, Device, Memory, Program, TensorInfo
+
+ALIGNMENT = 64
+
+ELEMENT_TYPES: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype("<f4"),
+    "f16": np.dtype("<f2"),
+    "bf16": np.dtype("<u2"),
+    "i64": np.dtype("<i8"),
+    "i32": np.dtype("<i4"),
+    "boolean": np.dtype("?"),
+    "u8": np.dtype("u1"),
+    "i8": np.dtype("i1"),
+}
+"""How numpy holds an element type; bf16 as its raw bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTensor:
+    """A tensor in device memory; ``data`` is the host's view of it."""
+
+    info: TensorInfo
+    memory: Memory
+    offset: int
+    data: Array
+
+
+class Arena:
+    """Memory for some tensors of a program, bound to it.
+
+    Args:
+        device: where it lies.
+        program: what the tensors are bound to.
+        infos: the tensors.
+    """
+
+    def __init__(self, device: Device, program: Program, infos: Sequence[TensorInfo]) -> None:
+        offsets: list[int] = []
+        end = 0
+        for info in infos:
+            offsets.append(end)
+            end += -(-nbytes(info) // ALIGNMENT) * ALIGNMENT
+        self._memory = device.allocate(max(end, ALIGNMENT))
+        self.tensors: dict[str, DeviceTensor] = {}
+        for info, offset in zip(infos, offsets, strict=True):
+            raw = self._memory.data[offset : offset + nbytes(info)]
+            view = raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
+            self.tensors[info.name] = DeviceTensor(info, self._memory, offset, view)
+            program.bind(info.name, self._memory, offset)
+
+    def __getitem__(self, name: str) -> Array:
+        """The values of a tensor."""
+        return self.tensors[name].data
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._memory.free()
+
+
+def nbytes(info: TensorInfo) -> int:
+    """Bytes of a tensor."""
+    return math.prod(info.shape) * ELEMENT_TYPES[info.element].itemsize

@@ -1,0 +1,152 @@
+"""All static models of one LLM, compiled or taken from the cache."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from compiler_layer.model import Model
+from npuw_layer.blob_cache import BlobCache, cache_key, digest_model
+from npuw_layer.llm.lengths import Lengths, plan_lengths
+from npuw_layer.llm.split import split
+from npuw_layer.llm.variants import given_ladder, ladder
+from npuw_layer.options import Options
+from npuw_layer.ports import Device, LoadedModel
+from npuw_layer.read_model import read_model
+
+_log = logging.getLogger(__name__)
+
+CACHE_FORMAT = "1"
+"""Changes whenever a split model gives another graph; part of the cache's key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One static model to make: new tokens it takes, and stored ones it reads."""
+
+    name: str
+    tokens: int
+    past: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the programs came from."""
+
+    compiled: int
+    cached: int
+    seconds: float
+
+    def __str__(self) -> str:
+        parts = [
+            f"{count} {what}"
+            for count, what in ((self.compiled, "compiled"), (self.cached, "loaded from cache"))
+            if count
+        ]
+        return f"{', '.join(parts)} in {self.seconds:.2f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledLLM:
+    """The loaded programs of an LLM; nothing here changes while conversations run."""
+
+    device: Device
+    lengths: Lengths
+    capacities: tuple[int, ...]
+    prefill: LoadedModel
+    generate: tuple[LoadedModel, ...]
+    origin: Origin
+
+
+class _Source:
+    """The stateful graph, read when it is first needed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @cached_property
+    def model(self) -> Model:
+        return read_model(self._path)
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_model(self._path)
+
+
+def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
+    """Compile, or load from the cache, what an LLM needs.
+
+    Args:
+        path: an IR's ``.xml`` or a Hugging Face folder.
+        device: where it will run.
+        options: lengths, variants, precision, cache.
+
+    Raises:
+        ModelError: the model cannot be read or split.
+        RuntimeError: the compiler or the device refuses it.
+    """
+    lengths, capacities = plan(options)
+    began = time.perf_counter()
+    cache = BlobCache(Path(options.cache_dir).expanduser()) if options.cache_dir else None
+    source = _Source(path)
+    stages = list(_stages(lengths, capacities))
+    loaded: list[LoadedModel] = []
+    compiled = 0
+    for number, stage in enumerate(stages, 1):
+        key = _key(source, stage, device, options) if cache is not None else ""
+        program = cache.read(key) if cache is not None else None
+        if program is None:
+            _log.info("compiling %s (%d of %d)", stage.name, number, len(stages))
+            graph = split(source.model, stage.tokens, stage.past)
+            program = device.compile(graph, options.compiler_config())
+            compiled += 1
+            if cache is not None:
+                cache.write(key, program)
+        loaded.append(device.load(program))
+    seconds = time.perf_counter() - began
+    origin = Origin(compiled, len(stages) - compiled, seconds)
+    _log.info("%s", origin)
+    prefill, *generate = loaded
+    return CompiledLLM(device, lengths, tuple(capacities), prefill, tuple(generate), origin)
+
+
+def plan(options: Options) -> tuple[Lengths, list[int]]:
+    """Give the lengths and the capacities of the generate models.
+
+    Raises:
+        OptionError: they contradict one another.
+    """
+    lengths = plan_lengths(
+        options.max_prompt_len,
+        options.min_response_len,
+        options.prefill_chunk_size,
+        options.prefill_hint == "DYNAMIC",
+    )
+    if not options.generate_pyramid:
+        return lengths, [lengths.total]
+    if options.pyramid_steps:
+        return lengths, given_ladder(options.pyramid_steps, lengths.total)
+    return lengths, ladder(lengths.total)
+
+
+def _stages(lengths: Lengths, capacities: list[int]) -> Iterator[Stage]:
+    yield Stage(f"prefill_{lengths.max_prompt}", lengths.prefill_input, lengths.prefill_past)
+    for capacity in capacities:
+        yield Stage(f"generate_{capacity}", 1, capacity - 1)
+
+
+def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str:
+    return cache_key(
+        {
+            "model": source.digest,
+            "tokens": str(stage.tokens),
+            "past": str(stage.past),
+            "device": f"{options.devices} {device.version}",
+            "format": CACHE_FORMAT,
+            **options.compiler_config(),
+        }
+    )

@@ -1,0 +1,156 @@
+"""The stateful graph as static graphs: one that reads prompts, and some that generate.
+
+What the split changes: shapes become static, a cache gives out only its new rows instead of all of
+them, only the last token's logits are computed, and caches are stored token by token.
+
+Caches lie in memory as [1, tokens, heads, width], not [1, heads, tokens, width]: so the rows of a
+token are contiguous, and the cache of a smaller variant *is* the beginning of a larger one's.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.shape import Concat, Slice, Transpose
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.frontends.builder import GraphBuilder
+from compiler_layer.model import Model, Variable
+from npuw_layer.errors import ModelError
+
+IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
+LOGITS = "logits"
+
+SEQUENCE_AXIS = 2
+"""Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
+
+_TOKEN_MAJOR = (0, 2, 1, 3)
+
+
+def split(model: Model, tokens: int, past: int) -> Model:
+    """Make a static graph that takes ``tokens`` new tokens after ``past`` stored ones.
+
+    Args:
+        model: the stateful graph; it is not changed.
+        tokens: new tokens, aligned to the right: the last one is always in use.
+        past: rows of the caches, aligned to the left.
+
+    Returns:
+        A graph with input_ids and position_ids i64 [1, tokens], attention_mask i64
+        [1, past + tokens], logits f32 [1, 1, V], and one variable [1, rows, heads, width] for each
+        K and V cache: ``past`` rows are read, ``tokens`` rows assigned.
+
+    Raises:
+        ModelError: the graph is no language model with K and V caches.
+    """
+    clone = model.clone()
+    _check_ports(clone)
+    for variable in clone.variables():
+        _keep_new_rows(clone, variable, past)
+    _drop_beams(clone)
+    _keep_last_row(clone)
+    shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}
+    clone.set_input_shapes(shapes)
+    return clone
+
+
+def _check_ports(model: Model) -> None:
+    names = {port.name for port in model.inputs}
+    missing = {IDS, MASK, POSITIONS} - names
+    unknown = names - {IDS, MASK, POSITIONS, BEAMS}
+    outputs = [port.name for port in model.outputs]
+    if missing or unknown or outputs != [LOGITS]:
+        raise ModelError(
+            f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
+            f"expected {IDS}, {MASK}, {POSITIONS}[, {BEAMS}] and {LOGITS}"
+        )
+    if not model.variables():
+        raise ModelError(
+            "the model is stateless; export it with its KV cache as state "
+            "(optimum-cli export openvino --task text-generation-with-past)"
+        )
+
+
+def _keep_new_rows(model: Model, variable: Variable, past: int) -> None:
+    """Give a cache its static shape and let it store only what is new."""
+    name, read, assign = variable.name, variable.read, variable.assign
+    if read is None or assign is None:
+        raise ModelError(f"variable {name!r} is not both read and assigned")
+    new = _new_rows(name, read, assign)
+    _, heads, _, width = shape_of(read.output)
+    if heads <= 0 or width <= 0:
+        raise ModelError(f"variable {name!r} has no static heads and width")
+    _read_token_major(model, read, (1, past, heads, width))
+    _assign_token_major(model, assign, new)
+
+
+def _new_rows(name: str, read: ReadValue, assign: Assign) -> SSAValue:
+    """The rows that a cache grows by: the other operand of the Concat that is assigned."""
+    join = assign.value.owner
+    rank = len(shape_of(read.output))
+    if isinstance(join, Concat) and rank == 4 and join.known_axis() == SEQUENCE_AXIS:
+        stored, *new = join.parts
+        if len(new) == 1 and _comes_from(stored, read):
+            return new[0]
+    raise ModelError(f"variable {name!r} is no K or V cache: it is not extended by a Concat")
+
+
+def _comes_from(value: SSAValue, read: ReadValue) -> bool:
+    """Whether a value is a variable's, possibly reordered by beam."""
+    owner = value.owner if isinstance(value, OpResult) else None
+    if isinstance(owner, Gather):
+        owner = owner.data.owner
+    return owner is read
+
+
+def _drop_beams(model: Model) -> None:
+    """Remove the reordering of caches by beam: there is one sequence, at index 0."""
+    for port in model.inputs:
+        if port.name != BEAMS:
+            continue
+        for use in list(port.value.uses):
+            if not isinstance(use.operation, Gather):
+                raise ModelError(f"{BEAMS} is used by {use.operation.name}, not to reorder caches")
+            Rewriter.replace_op(use.operation, [], [use.operation.data])
+        model.remove_input(BEAMS)
+
+
+def _read_token_major(model: Model, read: ReadValue, shape: tuple[int, ...]) -> None:
+    # The host supplies the initial value.
+    stored = ReadValue(
+        operands=[[]],
+        properties={"variable_id": read.variable_id},
+        result_types=[tensor(element_of(read.output), shape)],
+    )
+    Rewriter.insert_op(stored, InsertPoint.before(read))
+    turned = _transpose(model, stored.output, read)
+    read.output.replace_all_uses_with(turned)
+    Rewriter.erase_op(read)
+
+
+def _assign_token_major(model: Model, assign: Assign, new: SSAValue) -> None:
+    turned = _transpose(model, new, assign)
+    stored = Assign.make([turned], variable_id=assign.variable_id)
+    Rewriter.replace_op(assign, stored, [stored.output])
+
+
+def _transpose(model: Model, value: SSAValue, before: Operation) -> SSAValue:
+    g = GraphBuilder(model, before)
+    return g.op(Transpose, value, g.ints(*_TOKEN_MAJOR))
+
+
+def _keep_last_row(model: Model) -> None:
+    """Compute the logits of the last token alone, where a product makes them."""
+    (port,) = model.outputs
+    head = port.value.owner
+    if not isinstance(head, MatMul) or len(shape_of(head.a)) != 3:
+        raise ModelError("the logits are not the product of a hidden state [1, tokens, channels]")
+    g = GraphBuilder(model, head)
+    end = g.ints((1 << 63) - 1)
+    last = g.op(Slice, head.a, g.ints(-1), end, g.ints(1), [g.ints(1)])
+    head.operands[0] = last
+    head.refresh_types()
+    model.set_outputs([(port.name, head.output)])

@@ -1,0 +1,75 @@
+"""One static model of an LLM as one conversation uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from npuw_layer.llm.arena import Arena, DeviceTensor
+from npuw_layer.llm.kv_cache import KVCache
+from npuw_layer.llm.kv_plan import mask_columns, store_plan
+from npuw_layer.llm.split import IDS, LOGITS, MASK, POSITIONS
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, LoadedModel
+
+
+class Submodel:
+    """A program with tensors of its own, reading its past from a conversation's cache.
+
+    Args:
+        device: where it runs.
+        loaded: the program.
+        cache: the conversation's K and V.
+    """
+
+    def __init__(self, device: Device, loaded: LoadedModel, cache: KVCache) -> None:
+        self._program = loaded.create_program()
+        self._cache = cache
+        own = [info for info in loaded.inputs if not info.name.startswith(READ_PREFIX)]
+        self._arena = Arena(device, self._program, [*own, *loaded.outputs])
+        cache.bind(self._program, loaded.inputs)
+        self.width = self._arena[IDS].shape[1]
+        """Tokens that it takes at a time."""
+        self.past = self._arena[MASK].shape[1] - self.width
+        """Rows of the cache that it reads."""
+
+    @property
+    def capacity(self) -> int:
+        """Positions that its attention spans."""
+        return self.past + self.width
+
+    @property
+    def logits(self) -> Array:
+        """f32 [1, 1, V]; the next run overwrites them."""
+        return self._arena[LOGITS]
+
+    @property
+    def present(self) -> Mapping[str, DeviceTensor]:
+        """The new rows of each cache, [1, width, heads, channels]."""
+        return {
+            name: tensor
+            for name, tensor in self._arena.tensors.items()
+            if name.startswith(ASSIGN_PREFIX)
+        }
+
+    def run(self, ids: Array, mask: Array, positions: Array) -> None:
+        """Run on new tokens after those in the cache, and store their rows.
+
+        Args:
+            ids: i64 [n], n at most ``width``.
+            mask: i64 [stored + n], 0 for positions that nobody attends to.
+            positions: i64 [n].
+        """
+        used, stored = len(ids), self._cache.stored
+        arena = self._arena
+        for name, values in ((IDS, ids), (POSITIONS, positions)):
+            arena[name][...] = 0
+            arena[name][0, self.width - used :] = values
+        old, new = mask_columns(self.past, self.width, stored, used)
+        arena[MASK][...] = 0
+        arena[MASK][0, old] = mask[:stored]
+        arena[MASK][0, new] = mask[stored:]
+        self._program.run()
+        self._cache.store(self.present, store_plan(self.width, used, stored))
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._arena.free()

@@ -1,0 +1,53 @@
+"""Generate models of several capacities: a short conversation does not pay for a long cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuw_layer.errors import OptionError
+
+SMALLEST = 256
+"""The smallest capacity of the ladder."""
+
+
+def ladder(total: int) -> list[int]:
+    """Capacities doubling from the smallest up to the total: 256, 512, 1024, 1152."""
+    steps: list[int] = []
+    step = SMALLEST
+    while step < total:
+        steps.append(step)
+        step *= 2
+    return [*steps, total]
+
+
+def given_ladder(steps: Sequence[int], total: int) -> list[int]:
+    """Capacities that the user chose, completed by the total.
+
+    Raises:
+        OptionError: they do not ascend, or exceed the total.
+    """
+    full = [*steps] if total in steps else [*steps, total]
+    if sorted(set(full)) != full or full[0] < 2 or full[-1] != total:
+        raise OptionError(
+            f"NPUW_LLM_GENERATE_PYRAMID_STEPS is {list(steps)}; "
+            f"capacities must ascend and not exceed {total}"
+        )
+    return full
+
+
+def select_generate_request(capacities: Sequence[int], tokens: int, reserve: int) -> int:
+    """Give the index of the variant to generate with.
+
+    Args:
+        capacities: of the variants, ascending.
+        tokens: what is stored.
+        reserve: what should still fit: NPUW_LLM_MIN_RESPONSE_LEN.
+
+    Returns:
+        The smallest that holds both; the largest if none does.
+    Source: fact sheet npuw §c.6.
+    """
+    for index, capacity in enumerate(capacities):
+        if capacity >= tokens + reserve:
+            return index
+    return len(capacities) - 1

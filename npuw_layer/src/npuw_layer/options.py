@@ -1,0 +1,103 @@
+"""The options of a compiled model, under OpenVINO's names.
+
+Source: fact sheet npuw §b; NPUW_LLM_GENERATE_PYRAMID_STEPS and NPUW_COMPILER are this project's.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from npuw_layer.errors import OptionError
+
+
+class Options(BaseModel):
+    """What a compiled model depends on besides the model; unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
+
+    use_npuw: Literal[True] = Field(True, alias="NPU_USE_NPUW")
+    """The only way of running a model on this stack."""
+    llm: Literal[True] = Field(True, alias="NPUW_LLM")
+    """Only language models are supported."""
+    max_prompt_len: int = Field(1024, alias="NPUW_LLM_MAX_PROMPT_LEN", ge=1, le=1 << 20)
+    """The longest prompt, in tokens; rounded up to 64, and to the chunk."""
+    min_response_len: int = Field(128, alias="NPUW_LLM_MIN_RESPONSE_LEN", ge=0, le=1 << 20)
+    """What can at least be generated after a full prompt; rounded up to 64."""
+    prefill_hint: Literal["DYNAMIC", "STATIC"] = Field("DYNAMIC", alias="NPUW_LLM_PREFILL_HINT")
+    """DYNAMIC reads long prompts in chunks, STATIC whole."""
+    prefill_chunk_size: int = Field(1024, alias="NPUW_LLM_PREFILL_CHUNK_SIZE", ge=0)
+    """Tokens of a chunk, a power of two; 0 reads prompts whole."""
+    generate_pyramid: bool = Field(True, alias="NPUW_LLM_GENERATE_PYRAMID")
+    """Compile generate models of several capacities, so that short conversations run faster."""
+    pyramid_steps: tuple[int, ...] = Field((), alias="NPUW_LLM_GENERATE_PYRAMID_STEPS")
+    """Their capacities, ascending, e.g. "256,1152"; empty doubles from 256."""
+    devices: str = Field("NPU", alias="NPUW_DEVICES")
+    """The device, by its name among the entry points: NPU, or CPU (numpy, for exact checks)."""
+    compiler: str = Field("npuc", alias="NPUW_COMPILER")
+    """The compiler, by its name among the entry points."""
+    precision: Literal["f16", "bf16", "f32"] = Field("f16", alias="INFERENCE_PRECISION_HINT")
+    """The element type of activations and caches; f32 is for exact comparison."""
+    platform: str = Field("4000", alias="NPU_PLATFORM")
+    """The device's generation: 3720, 4000 or 5010."""
+    tiles: int = Field(-1, alias="NPU_TILES", ge=-1)
+    """NCE tiles to use; -1 leaves it to the compiler."""
+    cache_dir: str = Field("", alias="CACHE_DIR")
+    """Folder that keeps compiled programs; empty keeps none."""
+
+    @field_validator("use_npuw", "llm", "generate_pyramid", mode="before")
+    @classmethod
+    def _read_flag(cls, value: object) -> object:
+        """OpenVINO writes flags as YES and NO."""
+        words = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
+        return words.get(value.upper(), value) if isinstance(value, str) else value
+
+    @field_validator("max_prompt_len", "min_response_len", "prefill_chunk_size", mode="before")
+    @classmethod
+    def _refuse_truth(cls, value: object) -> object:
+        """Python would take True for 1."""
+        if isinstance(value, bool):
+            raise ValueError("must be an integer")
+        return value
+
+    @field_validator("pyramid_steps", mode="before")
+    @classmethod
+    def _read_steps(cls, value: object) -> object:
+        """Take "256,512" as well as a list."""
+        return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
+
+    def compiler_config(self) -> dict[str, str]:
+        """What the compiler is told."""
+        return {
+            "INFERENCE_PRECISION_HINT": self.precision,
+            "NPU_PLATFORM": self.platform,
+            "NPU_TILES": str(self.tiles),
+        }
+
+
+NAMES: dict[str, str] = {
+    field.alias: name for name, field in Options.model_fields.items() if field.alias is not None
+}
+"""The options by OpenVINO's name, with the name of their field."""
+
+
+def parse_options(config: Mapping[str, Any]) -> Options:
+    """Check a configuration.
+
+    Raises:
+        OptionError: an option is unknown (the nearest name is suggested), or a value is wrong.
+    """
+    for name in config:
+        if name not in NAMES:
+            near = difflib.get_close_matches(name, NAMES, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(NAMES)}"
+            raise OptionError(f"unknown option {name!r}{hint}")
+    try:
+        return Options.model_validate(dict(config))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise OptionError(f"{name} = {config[name]!r}: {first['msg']}") from None

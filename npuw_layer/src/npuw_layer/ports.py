@@ -1,0 +1,139 @@
+"""The seams below npuw: a compiler that makes programs, and a device that runs them.
+
+Implementations are found by name through the entry-point groups ``npuw_layer.compilers`` and
+``npuw_layer.devices``; ``npuw_layer.testing`` holds the checks that any of them must pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from compiler_layer.model import Model
+
+Array = npt.NDArray[Any]
+
+READ_PREFIX = "vpux_ie_read_value_"
+"""Begins the name of the input that a variable's value comes in by."""
+
+ASSIGN_PREFIX = "vpux_ie_assign_"
+"""Begins the name of the output that a variable's new value goes out by."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """An input or output of a program: its name, element type by OpenVINO's name, and shape."""
+
+    name: str
+    element: str
+    shape: tuple[int, ...]
+
+
+class Compiler(Protocol):
+    """Turns a static graph into a program.
+
+    The graph's variables become inputs and outputs named by READ_PREFIX and ASSIGN_PREFIX, in
+    addition to its own; their element type follows INFERENCE_PRECISION_HINT.
+    """
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the same graph may give other bytes; part of the cache's key."""
+        ...
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Compile a graph whose shapes are set on inputs and variables.
+
+        Args:
+            model: consumed: the compiler may rewrite it.
+            config: INFERENCE_PRECISION_HINT, NPU_PLATFORM and NPU_TILES.
+
+        Raises:
+            RuntimeError: the graph is not supported or does not fit; the message says what to do.
+        """
+        ...
+
+
+class Memory(Protocol):
+    """Memory of a device, seen by the host as an array of bytes."""
+
+    @property
+    def data(self) -> Array:
+        """The bytes, u8; writing to them is what the device reads next."""
+        ...
+
+    def free(self) -> None:
+        """Give it back; nobody uses it any more."""
+        ...
+
+
+class Program(Protocol):
+    """One user of a loaded program, with the memory its inputs and outputs are bound to.
+
+    It is used by one thread at a time.
+    """
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or output lie at an offset of a memory of the same device.
+
+        A binding lasts until it is replaced. Several inputs and outputs may share memory.
+        """
+        ...
+
+    def run(self) -> None:
+        """Execute once, to the end.
+
+        Raises:
+            RuntimeError: an input or output is not bound, or the device failed.
+        """
+        ...
+
+
+class LoadedModel(Protocol):
+    """A program on a device; what it only reads (weights) is there once."""
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The inputs, variables included."""
+        ...
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The outputs, variables included."""
+        ...
+
+    def create_program(self) -> Program:
+        """Make something to run, with bindings of its own."""
+        ...
+
+
+class Device(Protocol):
+    """Compiles, holds and runs programs."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever programs made for it may be laid out differently."""
+        ...
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Make a program of a static graph, as ``Compiler.compile`` does."""
+        ...
+
+    def load(self, program: bytes | memoryview) -> LoadedModel:
+        """Load what ``compile`` made.
+
+        Raises:
+            RuntimeError: the bytes are no program for this device.
+        """
+        ...
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Take memory, zeroed.
+
+        Raises:
+            RuntimeError: there is none left.
+        """
+        ...
