@@ -24,6 +24,7 @@ from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_matmul import LowerMatMul
+from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.tile import Tile
@@ -88,6 +89,12 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
 def passes(options: Options) -> Sequence[ModulePass]:
     """All passes in order."""
     return (*graph_passes(options), *hardware_passes(options))
+
+
+def available_passes() -> dict[str, type[ModulePass]]:
+    """All passes by name."""
+    everyone = (*(type(each) for each in passes(Options())), RemoveDeadCode)
+    return {each.name: each for each in everyone}
 
 
 def lower_graph(model: Model, options: Options) -> None:

@@ -19,7 +19,7 @@ from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.simplify import simplify_op
 
 PRECISIONS = ("f32", "f16", "bf16")

@@ -19,7 +19,7 @@ from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import NUMPY, element_of, is_static, shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.reference.interpreter import evaluate
 
 _WEIGHT_BYTES = 4096

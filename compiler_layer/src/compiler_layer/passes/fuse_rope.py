@@ -14,8 +14,8 @@ from compiler_layer.dialects.ov.elementwise import Add, Multiply, Negative
 from compiler_layer.dialects.ov.shape import Concat, Slice
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
 from compiler_layer.passes.match import either, producer, scalar_of
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import replace
 
 

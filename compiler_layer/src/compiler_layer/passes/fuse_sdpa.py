@@ -19,8 +19,8 @@ from compiler_layer.dialects.ov.reduce import Softmax
 from compiler_layer.dialects.ov.shape import Broadcast, Reshape, Transpose, Unsqueeze
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
 from compiler_layer.passes.match import producer, scalar_of
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace
 
 

@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 
 READ_PREFIX = "vpux_ie_read_value_"
 """Begins the name of the argument that a ReadValue becomes."""

@@ -20,8 +20,8 @@ from compiler_layer.dialects.ov.shape import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
 from compiler_layer.passes.match import producer, scalar_of
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
 
 LOWEST = float(np.finfo(np.float32).min)

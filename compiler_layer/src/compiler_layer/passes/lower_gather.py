@@ -17,8 +17,8 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
 from compiler_layer.passes.match import producer, stored_constant
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import replace
 
 

@@ -14,8 +14,8 @@ from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
 from compiler_layer.passes.match import stored_constant
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import replace
 
 DPU_FLOATS = ("f32", "f16", "bf16")

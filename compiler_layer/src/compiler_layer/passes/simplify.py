@@ -18,8 +18,8 @@ from compiler_layer.dialects.ov.constant import values_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
 from compiler_layer.passes.match import producer
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, reshape_before
 
 Rule = Callable[[Any], SSAValue | None]

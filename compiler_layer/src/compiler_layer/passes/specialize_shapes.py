@@ -13,8 +13,8 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Shape, element_of, is_static, shape_of
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.passes.dead_code import remove_dead_code
 from compiler_layer.passes.fold_constants import fold
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 
 _SHAPE_ELEMENTS = 64
 """Integer vectors up to this long are taken for parts of shapes, and folded on the way."""

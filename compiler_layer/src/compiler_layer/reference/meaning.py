@@ -11,17 +11,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from compiler_layer.dialects.ov.op import OvOp
+from xdsl.ir import Operation
 
 Array = npt.NDArray[Any]
 Meaning = Callable[..., "Array | tuple[Array, ...]"]
 
-MEANINGS: dict[type[OvOp], Meaning] = {}
-"""Filled by the modules of ``reference.ov``."""
+MEANINGS: dict[type[Operation], Meaning] = {}
+"""Filled by the modules of ``reference.ov`` and ``reference.npu``."""
 
 
-def means(*ops: type[OvOp]) -> Callable[[Meaning], Meaning]:
+def means(*ops: type[Operation]) -> Callable[[Meaning], Meaning]:
     """Register a function as the meaning of op classes."""
 
     def register(meaning: Meaning) -> Meaning:

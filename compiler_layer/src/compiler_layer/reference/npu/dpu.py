@@ -1,0 +1,48 @@
+"""Matrix products and attention in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.convert import convert_values
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.reference.meaning import Array, means
+from compiler_layer.reference.ov.reduce import softmax_of
+
+
+def _f32(value: SSAValue, array: Array) -> Array:
+    return convert_values(array, element_of(value), "f32")
+
+
+def _rounded(value: SSAValue, array: Array) -> Array:
+    return convert_values(array, "f32", element_of(value))
+
+
+@means(npu.MatMul)
+def matmul(op: npu.MatMul, a: Array, b: Array) -> Array:
+    """Multiply in f32 and round once."""
+    left, right = _f32(op.a, a), _f32(op.b, b)
+    if int_value(op.transpose_a):
+        left = left.swapaxes(-1, -2)
+    if int_value(op.transpose_b):
+        right = right.swapaxes(-1, -2)
+    return _rounded(op.output, np.matmul(left, right))
+
+
+@means(npu.Attention)
+def attention(op: npu.Attention, *operands: Array) -> Array:
+    """softmax(q kᵀ · scale + mask) v; weights are rounded to the type of q."""
+    arrays = iter(operands)
+    q = _f32(op.q, next(arrays))
+    k = np.concatenate([_f32(part, next(arrays)) for part in op.k], 2)
+    v = np.concatenate([_f32(part, next(arrays)) for part in op.v], 2)
+    group = q.shape[1] // k.shape[1]
+    k, v = (np.repeat(x, group, 1) for x in (k, v))
+    scores = np.matmul(q, k.swapaxes(-1, -2)) * np.float32(op.scale_value)
+    if op.mask is not None:
+        scores = scores + _f32(op.mask, next(arrays))
+    weights = _rounded(op.q, softmax_of(scores, -1))
+    return _rounded(op.output, np.matmul(_f32(op.q, weights), v))

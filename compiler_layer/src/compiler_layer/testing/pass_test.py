@@ -1,0 +1,97 @@
+"""Runs one text test of a pass: IR before, CHECK lines after, and the same numbers both times.
+
+A test is a file of IR with comments::
+
+    // PASS: fuse-rms                    the passes to run, separated by commas, with their options
+    // TOLERANCE: 0.01                   how much numbers may change; 1e-6 if not given
+    // NUMBERS: x=f32[2,3], ids=i64<8    shapes (and bounds) of dynamic inputs; "no" compares none
+    // CHECK: …                          what the result must look like
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from xdsl.passes import ModulePass, PassPipeline
+
+from compiler_layer.dialects.ov.convert import Array
+from compiler_layer.dialects.ov.types import NUMPY, Shape, element_of, shape_of
+from compiler_layer.model import Model, context
+from compiler_layer.pipeline import available_passes
+from compiler_layer.reference.interpreter import Interpreter
+
+
+@dataclass(frozen=True, slots=True)
+class PassTest:
+    """A test as read from its file."""
+
+    text: str
+    passes: str
+    tolerance: float
+    numbers: str
+
+    @staticmethod
+    def read(path: Path) -> PassTest:
+        """Read a test."""
+        text = path.read_text()
+
+        def option(name: str, default: str) -> str:
+            found = re.search(rf"^// {name}: (.*)$", text, re.M)
+            return found[1].strip() if found else default
+
+        return PassTest(
+            text, option("PASS", ""), float(option("TOLERANCE", "1e-6")), option("NUMBERS", "")
+        )
+
+    def run(self) -> str:
+        """Run the passes; give the text of the result.
+
+        Raises:
+            AssertionError: the result is not valid, or computes something else.
+        """
+        before, model = Model.parse(self.text), Model.parse(self.text)
+        for each in parse_passes(self.passes):
+            each.apply(context(), model.module)
+        model.verify()
+        if self.numbers != "no":
+            self._compare(before, model)
+        return model.text()
+
+    def _compare(self, before: Model, after: Model) -> None:
+        inputs = random_inputs(before, _shapes(self.numbers))
+        expected, actual = Interpreter(before).run(inputs), Interpreter(after).run(inputs)
+        for name, values in expected.items():
+            error = np.abs(actual[name].astype(float) - values.astype(float)).max(initial=0)
+            scale = np.abs(values.astype(float)).max(initial=1e-30)
+            assert error <= self.tolerance * scale, f"{name} changed by {error / scale:.1e}"
+
+
+def parse_passes(text: str) -> list[ModulePass]:
+    """Make passes of a pipeline as text: ``fold-constants,tile{tiles=4}``."""
+    known = {name: (lambda made=made: made) for name, made in available_passes().items()}
+    return list(PassPipeline.parse_spec(known, text).passes)
+
+
+def _shapes(text: str) -> dict[str, tuple[Shape, int]]:
+    """Read ``x=f32[2,3], ids=i64<8[1,4]``: for each input its shape, and a bound of its values."""
+    found: dict[str, tuple[Shape, int]] = {}
+    for name, bound, dims in re.findall(r"(\w+)=\w+?(?:<(\d+))?\[([\d,]*)\]", text):
+        found[name] = (tuple(int(d) for d in dims.split(",")), int(bound or 4))
+    return found
+
+
+def random_inputs(model: Model, given: Mapping[str, tuple[Shape, int]]) -> dict[str, Array]:
+    """Make inputs of a model, the same each time."""
+    random = np.random.RandomState(0)
+    inputs: dict[str, Array] = {}
+    for port in model.inputs:
+        shape, bound = given.get(port.name, (shape_of(port.value), 4))
+        kind = NUMPY[element_of(port.value)]
+        integers = kind.kind in "iub"
+        values = random.randint(0, bound, shape) if integers else random.standard_normal(shape)
+        inputs[port.name] = np.asarray(values).astype(kind)
+    return inputs
