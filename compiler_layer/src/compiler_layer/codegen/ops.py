@@ -64,7 +64,8 @@ def _sigmoid(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def _swish(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    return p.compute(Op.MUL, x[0], _sigmoid(p, op, x))
+    inner = p.compute(Op.MUL, *x) if len(x) > 1 else x[0]
+    return p.compute(Op.MUL, x[0], _sigmoid(p, op, [inner]))
 
 
 def _power(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:

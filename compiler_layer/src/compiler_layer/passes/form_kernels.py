@@ -12,7 +12,14 @@ from xdsl.passes import ModulePass
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.attention import RMS, RoPE
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.elementwise import Binary, Comparison, Convert, Select, Unary
+from compiler_layer.dialects.ov.elementwise import (
+    Binary,
+    Comparison,
+    Convert,
+    Select,
+    Swish,
+    Unary,
+)
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceMean, ReduceSum, Reduction, Softmax
 from compiler_layer.dialects.ov.types import shape_of
@@ -30,7 +37,7 @@ def is_row_wise(op: OvOp) -> bool:
     if isinstance(op, Softmax):
         rank = len(shape_of(op.x))
         return int_value(op.axis) % rank == rank - 1
-    return isinstance(op, RMS | RoPE | Unary | Binary | Comparison | Select | Convert)
+    return isinstance(op, RMS | RoPE | Unary | Binary | Comparison | Select | Convert | Swish)
 
 
 def _form(op: OvOp) -> None:

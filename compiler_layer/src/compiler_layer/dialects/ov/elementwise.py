@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, broadcast, element_of, shape_of, tensor
@@ -96,10 +96,17 @@ class Sigmoid(Unary):
 
 
 @irdl_op_definition
-class Swish(Unary):
-    """x * sigmoid(x)."""
+class Swish(OvOp):
+    """x * sigmoid(beta * x); beta is 1 if not given (opset4)."""
 
     name = "ov.Swish"
+    x = operand_def(Tensor)
+    beta = opt_operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        return [tensor(element_of(self.x), shape_of(self.x))]
 
 
 @irdl_op_definition

@@ -177,5 +177,5 @@ def mlp(g: GraphBuilder, x: SSAValue, weight: Weight, name: str) -> SSAValue:
         full = f"{name}.{projection}"
         return g.matmul(value, weight(f"{full}.weight"), transpose_b=True, name=full)
 
-    gate = g.op(elementwise.Swish, project(x, "gate_proj"), name=f"{name}.act_fn")
+    gate = g.op(elementwise.Swish, project(x, "gate_proj"), [], name=f"{name}.act_fn")
     return project(g.op(elementwise.Multiply, gate, project(x, "up_proj")), "down_proj")

@@ -59,7 +59,7 @@ _MANY = 1 << 16
 RULES: dict[str, LayerRule] = {
     **{name: _rule("1", 1) for name in ("Sqrt", "Exp", "Sin", "Cos", "Tanh", "Sigmoid")},
     **{name: _rule("1", 1) for name in ("Negative", "Abs", "Floor")},
-    "Swish": _rule("4", 1),
+    "Swish": _rule("4", 1, 2, fixed=1),
     **{name: _rule("1", 2) for name in ("Add", "Subtract", "Multiply", "Divide", "Power")},
     **{name: _rule("1", 2) for name in ("Minimum", "Maximum", "LogicalAnd", "Equal")},
     **{name: _rule("1", 2) for name in ("Less", "LessEqual", "Greater", "GreaterEqual")},
@@ -71,7 +71,7 @@ RULES: dict[str, LayerRule] = {
     "ReduceSum": _rule("1", 2, keep_dims=_KEEP),
     "ReduceMax": _rule("1", 2, keep_dims=_KEEP),
     "ReduceProd": _rule("1", 2, keep_dims=_KEEP),
-    "Softmax": _rule("1 8", 1, axis=(_integer, "1")),
+    "SoftMax": _rule("1 8", 1, axis=(_integer, "1")),
     "ShapeOf": _rule("1 3", 1, output_type=(_STRING, "i64")),
     "Reshape": _rule("1", 2, special_zero=(_flag, None)),
     "Transpose": _rule("1", 2),
@@ -87,6 +87,10 @@ RULES: dict[str, LayerRule] = {
     "ScaledDotProductAttention": _rule("13", 3, 5, fixed=3, causal=(_flag, "false")),
 }
 """The layers that are understood, besides Parameter, Const, Result, ReadValue and Assign."""
+
+
+_SPELLED_OTHERWISE = {"SoftMax": "Softmax"}
+"""Layers whose type in files differs from the op's name in the documentation."""
 
 
 def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> OvOp:
@@ -108,7 +112,8 @@ def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> O
         if text is None:
             raise ValueError(f"attribute {name} is missing")
         properties[name] = read(text)
+    made = OPS[_SPELLED_OTHERWISE.get(kind, kind)]
     if rule.fixed is None:
-        return OPS[kind].make(list(operands), **properties)
+        return made.make(list(operands), **properties)
     grouped = [*operands[: rule.fixed], list(operands[rule.fixed :])]
-    return OPS[kind].make(grouped, **properties)
+    return made.make(grouped, **properties)

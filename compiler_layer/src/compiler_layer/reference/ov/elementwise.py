@@ -17,8 +17,8 @@ def _sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def _swish(x: Array) -> Array:
-    return x * _sigmoid(x)
+def _swish(x: Array, beta: Array | float = 1.0) -> Array:
+    return x * _sigmoid(x * np.asarray(beta, x.dtype))
 
 
 def _divide(a: Array, b: Array) -> Array:
