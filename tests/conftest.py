@@ -1,0 +1,83 @@
+"""Models that tests of several layers use, and what independent implementations say of them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import json
+import lzma
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDENS = ROOT / "tests" / "goldens"
+
+
+def _llama_8m() -> Any:
+    spec = importlib.util.spec_from_file_location("llama_8m", GOLDENS / "llama_8m.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def llama_8m(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Hugging Face folder of llama-8m."""
+    return _llama_8m().write_folder(tmp_path_factory.mktemp("llama_8m"))
+
+
+@pytest.fixture(scope="session")
+def demo() -> Path:
+    """The Hugging Face folder of the demo model."""
+    return ROOT / "models" / "demo"
+
+
+@pytest.fixture(scope="session")
+def llama_8m_ir(llama_8m: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The IR that the real exporter wrote of llama-8m."""
+    return restore_ir("llama_8m", llama_8m, tmp_path_factory.mktemp("llama_8m_ir"))
+
+
+@pytest.fixture(scope="session")
+def demo_ir(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The IR that the real exporter wrote of the demo model."""
+    return restore_ir("demo", demo, tmp_path_factory.mktemp("demo_ir"))
+
+
+@pytest.fixture(scope="session")
+def llama_8m_goldens() -> Mapping[str, np.ndarray]:
+    """Prompts, logits and greedy tokens of llama-8m; see tools/make_goldens.py."""
+    return dict(np.load(GOLDENS / "llama_8m.npz"))
+
+
+@pytest.fixture(scope="session")
+def demo_goldens() -> Mapping[str, np.ndarray]:
+    """Prompts, logits and greedy tokens of the demo model."""
+    return dict(np.load(GOLDENS / "demo.npz"))
+
+
+def restore_ir(name: str, folder: Path, target: Path) -> Path:
+    """Put an exported IR together again, from its XML and the checkpoint; give the ``.xml``."""
+    data = (folder / "model.safetensors").read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    described = json.loads((GOLDENS / f"{name}_ir_weights.json").read_text())
+    content = bytearray()
+    for part in described["parts"]:
+        if "tensor" in part:
+            first, last = header[part["tensor"]]["data_offsets"]
+            content += data[8 + length + first : 8 + length + last]
+        else:
+            content += base64.b64decode(part["bytes"])
+    assert hashlib.sha256(content).hexdigest() == described["sha256"], "not the exporter's file"
+    (target / "openvino_model.bin").write_bytes(content)
+    xml = target / "openvino_model.xml"
+    xml.write_bytes(lzma.decompress((GOLDENS / f"{name}_ir.xml.xz").read_bytes()))
+    return xml
