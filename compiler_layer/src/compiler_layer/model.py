@@ -141,12 +141,17 @@ class Model:
     def set_input_shapes(self, shapes: Mapping[str, Shape]) -> None:
         """Give parameters and variables (by id) other shapes, without carrying them through.
 
+        The initial value of such a variable is dropped: whoever runs the model supplies it.
+
         Raises:
             CompilerUsageError: there is no such parameter or variable, or the rank differs.
         """
         values: dict[str, SSAValue] = {port.name: port.value for port in self.inputs}
-        values |= {v.name: v.read.output for v in self.variables() if v.read is not None}
+        reads = {v.name: v.read for v in self.variables() if v.read is not None}
+        values |= {name: read.output for name, read in reads.items()}
         for name, shape in shapes.items():
+            if name in reads:
+                reads[name].operands = []
             value = values.get(name)
             if value is None:
                 known = ", ".join(sorted(values))

@@ -66,7 +66,14 @@ class TaskList:
 
     def records(self) -> RecordArray:
         """The records; fields that a row does not name are zero."""
-        return np.array([_row(self.kind, row) for row in self.rows], self.kind)
+        return _records(self.kind, self.rows)
+
+
+def _records(kind: Record, rows: Sequence[dict[str, Any]]) -> RecordArray:
+    """Make records; bytes that no field covers are zero, which np.array does not promise."""
+    made = np.zeros(len(rows), kind)
+    made[:] = [_row(kind, row) for row in rows]
+    return made
 
 
 def _row(kind: Record, values: dict[str, Any]) -> tuple[Any, ...]:
@@ -226,14 +233,14 @@ class ListBuilder:
         """Append an argument block; give its offset and size."""
         begin = len(self.params)
         head = {"window_count": len(call.windows), "grid": list(call.grid)}
-        block = np.array([_row(shave.KERNEL_ARGS, head)], shave.KERNEL_ARGS).tobytes()
+        block = _records(shave.KERNEL_ARGS, [head]).tobytes()
         at = begin + len(block) + field_offset(shave.WINDOW, "address")
         windows = [self._window(window, call.tile) for window in call.windows]
         for number, window in enumerate(call.windows):
             place = at + number * shave.WINDOW.itemsize
             addend = _cmx_offset(window.region)
             self.param_fixups.append(Fixup(place, Relocation.R_VPU_LO_21, CMX, addend))
-        block += np.array([_row(shave.WINDOW, w) for w in windows], shave.WINDOW).tobytes()
+        block += _records(shave.WINDOW, windows).tobytes()
         self.params += block
         return begin, len(block)
 

@@ -15,15 +15,20 @@ from compiler_layer.schedule.views import Buffer
 from driver_layer.abi.tasks import MAX_BARRIER_SLOTS
 
 
-def check_schedule(schedule: Schedule, cmx_bytes: int) -> None:
+def check_schedule(schedule: Schedule, after: Sequence[set[int]], cmx_bytes: int) -> None:
     """Check that a schedule is sound.
+
+    Args:
+        schedule: tasks with addresses and barriers.
+        after: for each task the earlier ones it depends on.
+        cmx_bytes: what there is on each tile.
 
     Raises:
         AssertionError: buffers alive at the same time overlap or leave CMX, or barriers are
             miscounted or deadlock; the message says where.
     """
     check_cmx(schedule.tasks, cmx_bytes)
-    check_barriers(schedule)
+    check_barriers(schedule, after)
 
 
 def check_cmx(tasks: Sequence[Task], cmx_bytes: int) -> None:
@@ -55,14 +60,13 @@ def check_ddr(buffers: Sequence[Buffer], spans: dict[Buffer, tuple[int, int]]) -
         for other in buffers[index + 1 :]:
             a, b = spans[one], spans[other]
             together = a[0] <= b[1] and b[0] <= a[1]
-            apart = (
-                one.offset + one.nbytes <= other.offset or other.offset + other.nbytes <= one.offset
-            )
+            first, second = sorted((one, other), key=lambda buffer: buffer.offset)
+            apart = first.offset + first.nbytes <= second.offset
             assert apart or not together, f"{one.name} and {other.name} overlap"
 
 
-def check_barriers(schedule: Schedule) -> None:
-    """Check the counts, then let the barriers run: every task must come to be issued."""
+def check_barriers(schedule: Schedule, after: Sequence[set[int]]) -> None:
+    """Check the counts, then let the barriers run: every task is issued, after what it needs."""
     produced, consumed = Counter[int](), Counter[int]()
     for waits, posts in zip(schedule.waits, schedule.posts, strict=True):
         consumed.update(waits)
@@ -74,7 +78,10 @@ def check_barriers(schedule: Schedule) -> None:
         assert consumed[number] == len(barrier.consumers), f"consumers of barrier {number}"
         assert slots <= MAX_BARRIER_SLOTS, f"barrier {number} has {slots} slots"
         assert bool(barrier.consumers) != (number == final), f"barrier {number} ends nothing"
-    issued = list(_simulate(schedule))
+    issued: set[int] = set()
+    for task in _simulate(schedule):
+        assert after[task] <= issued, f"task {task} does not wait for {after[task] - issued}"
+        issued.add(task)
     assert len(issued) == len(schedule.tasks), f"deadlock after {len(issued)} tasks"
 
 

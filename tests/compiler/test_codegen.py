@@ -1,0 +1,172 @@
+"""SHAVE programs generated from ops compute what the ops mean, on the reference engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from compiler_layer.codegen import kernel_program
+from compiler_layer.codegen.program import ProgramBuilder
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.model import Model
+from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.testing.pass_test import parse_passes
+from driver_layer.abi.dtypes import ELEMENT_TYPES
+from driver_layer.abi.platforms import tile_base
+from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access, Instruction, Op
+from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.testing.check_engines import Bench
+
+ROW = "tensor<2x3x8xf32>"
+ROWS = f"({ROW}) -> {ROW}"
+PAIR = f"({ROW}, {ROW}) -> {ROW}"
+TRUTH = "tensor<2x3x8xi1>"
+WHOLE = "tensor<2x3x8xi64>"
+SHORT = "tensor<2x3x1xf32>"
+
+OPS = {
+    "Sqrt": f"%y = ov.Sqrt(%p) : {ROWS}",
+    "Exp": f"%y = ov.Exp(%x) : {ROWS}",
+    "Sin": f"%y = ov.Sin(%x) : {ROWS}",
+    "Cos": f"%y = ov.Cos(%x) : {ROWS}",
+    "Tanh": f"%y = ov.Tanh(%x) : {ROWS}",
+    "Sigmoid": f"%y = ov.Sigmoid(%x) : {ROWS}",
+    "Swish": f"%y = ov.Swish(%x) : {ROWS}",
+    "Negative": f"%y = ov.Negative(%x) : {ROWS}",
+    "Abs": f"%y = ov.Abs(%x) : {ROWS}",
+    "Floor": f"%y = ov.Floor(%x) : {ROWS}",
+    "Add": f"%y = ov.Add(%x, %p) : {PAIR}",
+    "Subtract": f"%y = ov.Subtract(%x, %p) : {PAIR}",
+    "Multiply": f"%y = ov.Multiply(%x, %p) : {PAIR}",
+    "Divide": f"%y = ov.Divide(%x, %p) : {PAIR}",
+    "Minimum": f"%y = ov.Minimum(%x, %p) : {PAIR}",
+    "Maximum": f"%y = ov.Maximum(%x, %p) : {PAIR}",
+    "Power": f"%y = ov.Power(%p, %x) : {PAIR}",
+    "Softmax": f"%y = ov.Softmax(%x) {{axis = -1 : i64}} : {ROWS}",
+    "RMS": f"%y = ov.RMS(%x) {{epsilon = 0.01 : f64}} : {ROWS}",
+    "RoPE": f"%y = ov.RoPE(%x, %p, %x) : ({ROW}, {ROW}, {ROW}) -> {ROW}",
+    "ToTruth": f'%b = ov.Convert(%x) {{destination_type = "boolean"}} : ({ROW}) -> {TRUTH}\n'
+    f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({TRUTH}) -> {ROW}',
+    "ToInteger": f'%b = ov.Convert(%x) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
+    f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({WHOLE}) -> {ROW}',
+    **{
+        name: f"%b = ov.{name}(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
+        f"%y = ov.Select(%b, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}"
+        for name in ("Equal", "Less", "LessEqual", "Greater", "GreaterEqual")
+    },
+    **{
+        name: f"%axis = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>\n"
+        f"%r = ov.{name}(%x, %axis) {{keep_dims = true}} : ({ROW}, tensor<1xi64>) -> {SHORT}\n"
+        f"%y = ov.Subtract(%x, %r) : ({ROW}, {SHORT}) -> {ROW}"
+        for name in ("ReduceMean", "ReduceSum", "ReduceMax")
+    },
+}
+
+
+def run_kernels(model: Model, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Run a model that consists of one kernel on the reference engine."""
+    (kernel,) = [op for op in model.body.ops if isinstance(op, npu.Kernel)]
+    bench = Bench.make(ReferenceEngines())
+    grid = kernel.domain[:-1]
+    head = np.zeros(1, KERNEL_ARGS)
+    values = [*kernel.inputs, *kernel.outputs]
+    head["window_count"], head["grid"] = len(values), (1, *grid)
+    names = {port.value: port.name for port in model.inputs}
+    windows = np.zeros(len(values), WINDOW)
+    for number, value in enumerate(values):
+        shape = shape_of(value)
+        kind = ELEMENT_TYPES[element_of(value)]
+        dense = np.zeros(shape, kind.storage).strides
+        steps = [0 if d == 1 else s for d, s in zip(shape, dense, strict=True)]
+        windows[number] = (
+            tile_base(0) + number * 0x1000,
+            shape[-1],
+            kind.storage.itemsize,
+            (0, *steps[:-1]),
+            kind.code,
+            Access.READ | Access.WRITE,
+        )
+        if value in names:
+            bench.cmx(number * 0x1000, inputs[names[value]].astype(kind.storage))
+    program = kernel_program(kernel)
+    bench.engines.shave(program, head.tobytes() + windows.tobytes(), 0, bench.bus)()
+    results: list[np.ndarray] = []
+    for number, value in enumerate(kernel.outputs, len(kernel.inputs)):
+        kind = ELEMENT_TYPES[element_of(value)].storage.str
+        shape = shape_of(value)
+        raw = bench.read(tile_base(0) + number * 0x1000, kind, int(np.prod(shape)))
+        results.append(raw.reshape(shape))
+    return results
+
+
+def compare(body: str, result: str = ROW) -> None:
+    text = (
+        f'func.func @main(%x: {ROW} {{ov.names = "x"}}, %p: {ROW} {{ov.names = "p"}})'
+        f' -> ({result} {{ov.names = "y"}}) {{\n{body}\nfunc.return %y : {result}\n}}'
+    )
+    model = Model.parse(text)
+    random = np.random.RandomState(0)
+    x = (2 * random.standard_normal((2, 3, 8))).astype(np.float32)
+    p = np.abs(random.standard_normal((2, 3, 8))).astype(np.float32) + np.float32(0.1)
+    p[0, 0] = x[0, 0]
+    p = np.abs(p)
+    inputs = {"x": x, "p": p}
+    expected = Interpreter(model).run(inputs)["y"]
+    for each in parse_passes("form-kernels,fuse-kernels"):
+        each.apply(None, model.module)  # pyright: ignore[reportArgumentType]
+    (actual,) = run_kernels(model, inputs)
+    assert np.isfinite(actual).all()
+    np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_an_op_on_shave_computes_what_it_means(name: str) -> None:
+    compare(OPS[name])
+
+
+def test_a_whole_layer_of_ops_is_one_program() -> None:
+    compare(
+        f"%a = ov.Add(%x, %p) : {PAIR}\n"
+        f"%b = ov.Swish(%a) : {ROWS}\n"
+        f"%c = ov.RMS(%b) {{epsilon = 0.01 : f64}} : {ROWS}\n"
+        f"%y = ov.Multiply(%c, %a) : {PAIR}"
+    )
+
+
+def test_a_row_that_is_masked_everywhere_gives_zeros_and_no_nan() -> None:
+    """Divided by almost nothing, every score is minus infinity."""
+    compare(
+        f"%low = ov.Constant #ov.inline<f32 [-1.0e30]> : tensor<f32>\n"
+        f"%tiny = ov.Constant #ov.inline<f32 [1.0e-30]> : tensor<f32>\n"
+        f"%m = ov.Multiply(%p, %low) : ({ROW}, tensor<f32>) -> {ROW}\n"
+        f"%n = ov.Divide(%m, %tiny) : ({ROW}, tensor<f32>) -> {ROW}\n"
+        f"%y = ov.Softmax(%n) {{axis = -1 : i64}} : {ROWS}"
+    )
+
+
+def _live_at_once(count: int) -> Sequence[Instruction]:
+    program = ProgramBuilder()
+    values = [program.load(0) for _ in range(count)]
+    total = values[0]
+    for value in values[1:]:
+        total = program.compute(Op.ADD, total, value)
+    program.store(1, total)
+    return program.finish()
+
+
+def test_registers_are_reused_and_never_run_over() -> None:
+    assert len(_live_at_once(32)) == 32 + 31 + 2
+    with pytest.raises(UnsupportedModel, match="more than 32 registers"):
+        _live_at_once(33)
+
+
+def test_dead_instructions_are_left_out() -> None:
+    program = ProgramBuilder()
+    x = program.load(0)
+    program.compute(Op.EXP, x)
+    program.store(1, x)
+    assert [i.op for i in program.finish()] == [Op.LD, Op.ST, Op.END]

@@ -1,0 +1,208 @@
+"""Schedules are sound: nothing overlaps, nothing races, nothing deadlocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compiler_layer.errors import DoesNotFit
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.model import Model
+from compiler_layer.pipeline import Options, compile_model, lower, schedule
+from compiler_layer.schedule.barriers import assign_barriers, queue_of
+from compiler_layer.schedule.check import check_barriers, check_cmx, check_ddr, check_schedule
+from compiler_layer.schedule.dependencies import accesses, dependencies
+from compiler_layer.schedule.order import order_steps
+from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
+from compiler_layer.schedule.tasks import Product, Region, Step, Task, Transfer
+from compiler_layer.schedule.views import Buffer, Space, View
+from driver_layer.abi.platforms import PLATFORMS
+
+CMX_BYTES = 4096
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> list[Step]:
+    """Steps that load from two tensors, multiply, and store to one of them or to a third."""
+    tensors = [Buffer(f"t{i}", Space.SCRATCH, 1024, i) for i in range(3)]
+    weights = Buffer("w", Space.CONSTANT, 1024)
+    steps: list[Step] = []
+    kept: list[tuple[int, Region]] = []
+    for number in range(draw(st.integers(1, 25))):
+        tile = draw(st.integers(0, 1))
+        reusable = [region for owner, region in kept if owner == tile]
+        step = Step(number)
+        if reusable and draw(st.booleans()):
+            act = draw(st.sampled_from(reusable))
+        else:
+            act = _load(step, draw(st.sampled_from(tensors)), draw(_SIZES), tile)
+            kept = [*kept[-2:], (tile, act)]
+        weight = _load(step, weights, draw(_SIZES), tile)
+        out = Region.dense("out", "f16", (1, 1, draw(_SIZES)), (tile,))
+        step.work.append(Product(tile, act, weight, out))
+        target = View.dense(draw(st.sampled_from(tensors)), "f16", out.shape)
+        step.stores.append(Transfer(out, target, (tile,)))
+        steps.append(step)
+    return steps
+
+
+_SIZES = st.integers(1, 256)
+
+
+def _load(step: Step, source: Buffer, elements: int, tile: int) -> Region:
+    region = Region.dense(source.name, "f16", (1, 1, elements), (tile,))
+    step.loads.append(Transfer(View.dense(source, "f16", (1, 1, elements)), region, (tile,)))
+    return region
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=programs(), physical=st.sampled_from([16, 32, 64]))
+def test_any_program_is_scheduled_soundly(steps: list[Step], physical: int) -> None:
+    tasks = order_steps(steps, CMX_BYTES)
+    place_ddr(tasks)
+    after = dependencies(tasks)
+    check_schedule(assign_barriers(tasks, after, physical, 2), after, CMX_BYTES)
+    spans = lifetimes(tasks)
+    check_ddr(list(spans), spans)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=programs())
+def test_every_conflict_is_a_dependency_directly_or_through_others(steps: list[Step]) -> None:
+    """Compared with looking at every pair of tasks and every pair of bytes they touch."""
+    tasks = order_steps(steps, CMX_BYTES)
+    place_ddr(tasks)
+    after = dependencies(tasks)
+    touched = [list(accesses(index, task)) for index, task in enumerate(tasks)]
+    reached: list[set[int]] = []
+    for number, direct in enumerate(after):
+        reached.append(set(direct).union(*(reached[other] for other in direct)))
+        for earlier in range(number):
+            conflict = any(
+                a.memory == b.memory
+                and a.begin < b.end
+                and b.begin < a.end
+                and (a.write or b.write)
+                and a.owner != b.owner
+                for a in touched[number]
+                for b in touched[earlier]
+            )
+            assert not conflict or earlier in reached[number]
+
+
+def test_a_step_larger_than_cmx_is_refused() -> None:
+    step = Step(0)
+    _load(step, Buffer("w", Space.CONSTANT, 8192), 4096, 0)
+    with pytest.raises(DoesNotFit, match="a tile has 4096"):
+        order_steps([step], CMX_BYTES)
+
+
+def test_weights_of_the_next_step_are_loaded_before_this_one_computes() -> None:
+    weights = Buffer("w", Space.CONSTANT, 1024)
+    tensor = Buffer("t", Space.SCRATCH, 1024)
+    steps: list[Step] = []
+    for number in range(2):
+        step = Step(number)
+        act = _load(step, tensor, 8, 0)
+        weight = _load(step, weights, 8, 0)
+        out = Region.dense("out", "f16", (1, 1, 8), (0,))
+        step.work.append(Product(0, act, weight, out))
+        step.stores.append(Transfer(out, View.dense(tensor, "f16", (1, 1, 8)), (0,)))
+        steps.append(step)
+    kinds = [_kind(task) for task in order_steps(steps, CMX_BYTES)]
+    assert kinds == ["t", "w", "w", "product", "store", "t", "product", "store"]
+
+
+def _kind(task: Task) -> str:
+    if isinstance(task.work, Product):
+        return "product"
+    assert isinstance(task.work, Transfer)
+    source = task.work.source
+    return source.buffer.name if isinstance(source, View) else "store"
+
+
+def test_queues_are_by_port_and_by_what_is_read() -> None:
+    ddr = View.dense(Buffer("t", Space.SCRATCH, 64), "f16", (8,))
+    cmx = Region.dense("c", "f16", (8,), (3,))
+    assert queue_of(Task(Transfer(ddr, cmx, (3,)), 0), ports=2) == ("dma_ddr", 1)
+    assert queue_of(Task(Transfer(cmx, ddr, (3,)), 0), ports=2) == ("dma_cmx", 1)
+
+
+def test_the_checker_sees_an_overlap_and_a_missing_wait() -> None:
+    """The independent checker is checked itself."""
+    steps = [Step(0), Step(1)]
+    for step in steps:
+        act = _load(step, Buffer("a", Space.CONSTANT, 64), 8, 0)
+        out = Region.dense("out", "f16", (1, 1, 8), (0,))
+        step.work.append(Product(0, act, act, out))
+    tasks = order_steps(steps, CMX_BYTES)
+    after = dependencies(tasks)
+    good = assign_barriers(tasks, after, 16, 2)
+    product = next(i for i, task in enumerate(tasks) if isinstance(task.work, Product))
+    good.waits[product].clear()
+    with pytest.raises(AssertionError, match="consumers of barrier"):
+        check_barriers(good, after)
+    for task in tasks:
+        if isinstance(task.work, Product):
+            task.work.out.buffer.offset = 0
+    with pytest.raises(AssertionError, match="overlap"):
+        check_cmx(tasks, CMX_BYTES)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), shape=st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_views_address_the_bytes_that_numpy_addresses(
+    data: st.DataObject, shape: Sequence[int]
+) -> None:
+    memory = np.arange(int(np.prod(shape)), dtype=np.uint16)
+    view = View.dense(Buffer("b", Space.SCRATCH, memory.nbytes), "f16", tuple(shape))
+    array = memory.reshape(shape)
+    for _ in range(data.draw(st.integers(0, 3))):
+        match data.draw(st.sampled_from(["transpose", "slice", "reshape"])):
+            case "transpose":
+                order = data.draw(st.permutations(range(len(view.shape))))
+                view, array = view.transposed(order), array.transpose(order)
+            case "slice":
+                cuts = [slice(data.draw(st.integers(0, d - 1)), d) for d in view.shape]
+                view, array = view.sliced(cuts), array[tuple(cuts)]
+            case _:
+                target = (int(np.prod(view.shape)),)
+                reshaped = view.reshaped(target)
+                # numpy would have to copy exactly where a view cannot express it
+                assert (reshaped is not None) == np.shares_memory(array.reshape(target), memory)
+                if reshaped is not None:
+                    view, array = reshaped, array.reshape(target)
+    seen = np.ndarray(view.shape, np.uint16, memory, view.offset, view.strides)
+    assert np.array_equal(seen, array)
+
+
+@pytest.fixture(scope="module")
+def static_llama(llama_8m: Path) -> Model:
+    model = read_folder(llama_8m)
+    shapes = {"input_ids": (1, 32), "attention_mask": (1, 96), "position_ids": (1, 32)}
+    shapes |= {variable.name: (1, 4, 64, 32) for variable in model.variables()}
+    model.set_input_shapes(shapes | {"beam_idx": (1,)})
+    return model
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 4, 6])
+@pytest.mark.parametrize("precision", ["f16", "f32"])
+def test_a_real_model_is_scheduled_soundly(static_llama: Model, tiles: int, precision: str) -> None:
+    model = static_llama.clone()
+    lower(model, Options(precision, tiles=tiles))
+    platform = PLATFORMS["4000"]
+    done = schedule(model, platform, tiles)
+    after = dependencies(done.schedule.tasks)
+    check_schedule(done.schedule, after, platform.workspace_bytes)
+    spans = lifetimes(done.schedule.tasks)
+    check_ddr(list(spans), spans)
+
+
+def test_equal_input_gives_equal_bytes(static_llama: Model) -> None:
+    blobs = {compile_model(static_llama.clone(), Options()) for _ in range(3)}
+    assert len(blobs) == 1
