@@ -1,0 +1,115 @@
+"""Varies the questions of the demo corpus: how else a person may type the same thing."""
+
+from __future__ import annotations
+
+import random
+import re
+
+OPENINGS = (
+    "please tell me: ",
+    "can you tell me ",
+    "could you explain: ",
+    "I would like to know, ",
+    "hi, ",
+    "hello, ",
+    "quick question: ",
+    "so, ",
+    "well, ",
+    "I wonder: ",
+    "please, ",
+    "ok, ",
+    "tell me ",
+    "and ",
+)
+CLOSINGS = (" please", ", please?", " in short", "??", "!", " thanks", " exactly?", " here?", " then?")
+
+# Phrasings of everyday words; each may stand for another of its group. Multi-word ones come first.
+SYNONYMS = (
+    ("what is meant by", "what is", "what's", "explain", "describe", "define", "what does it mean:"),
+    ("tell me about", "what about", "explain", "describe"),
+    ("how does", "in what way does", "explain how does"),
+    ("how do i", "how can i", "what must i do to", "how to", "how would i", "how does one"),
+    ("why does", "why would", "for what reason does", "how come"),
+    ("why is", "why are", "for what reason is"),
+    ("what does", "what would", "what will"),
+    ("what happens", "what goes on", "what takes place"),
+    ("what is the difference between", "how do they differ:", "compare"),
+    ("purpose", "use", "point", "role", "job"),
+    ("good for", "useful for", "used for", "there for", "needed for"),
+    ("large", "big", "long"),
+    ("small", "little", "short"),
+    ("need", "require"),
+    ("use", "employ"),
+    ("show", "display", "print"),
+    ("see", "look at", "view"),
+    ("choose", "select", "pick"),
+    ("many", "several"),
+    ("kind of", "sort of", "type of"),
+    ("mean", "stand for", "signify"),
+    ("set", "change", "configure"),
+    ("begin", "start"),
+    ("stop", "end", "finish"),
+    ("wrong", "broken", "bad"),
+    ("run", "execute"),
+    ("fast", "quick"),
+    ("slow", "sluggish"),
+    ("make", "create", "build"),
+    ("happens to", "becomes of"),
+    ("model", "network"),
+    ("program", "software"),
+    ("the", "a", "this"),
+)
+FILLERS = frozenset("a an the is are of to in it its do does on for that and be".split())
+
+
+def vary(question: str, draw: random.Random) -> str:
+    """One variation; sometimes the question itself."""
+    if draw.random() < 0.6:
+        question = _replace_synonyms(question, draw)
+    if draw.random() < 0.35:
+        question = _drop_words(question, draw)
+    if draw.random() < 0.2:
+        question = draw.choice(OPENINGS) + question[:1].lower() + question[1:]
+    if draw.random() < 0.15:
+        question = question.rstrip("?.! ") + draw.choice(CLOSINGS)
+    if draw.random() < 0.25:
+        question = _mistype(question, draw)
+    if draw.random() < 0.35:
+        question = question.lower()
+    if draw.random() < 0.3:
+        question = question.rstrip("?.! ")
+    return question.strip() or "?"
+
+
+def _replace_synonyms(question: str, draw: random.Random) -> str:
+    for group in SYNONYMS:
+        for word in group:
+            found = re.search(rf"\b{re.escape(word)}\b", question, re.IGNORECASE)
+            if found and draw.random() < 0.5:
+                other = draw.choice(group)
+                question = question[: found.start()] + other + question[found.end() :]
+                break
+    return question[:1].upper() + question[1:]
+
+
+def _drop_words(question: str, draw: random.Random) -> str:
+    """Leave out small words often, others rarely."""
+    words = question.split()
+    if len(words) < 4:
+        return question
+    kept = [w for w in words if draw.random() > (0.35 if w.lower() in FILLERS else 0.07)]
+    return " ".join(kept or words)
+
+
+def _mistype(question: str, draw: random.Random) -> str:
+    """Swap, lose or double one letter."""
+    if len(question) < 6:
+        return question
+    at = draw.randrange(1, len(question) - 1)
+    return draw.choice(
+        (
+            question[:at] + question[at + 1] + question[at] + question[at + 2 :],
+            question[:at] + question[at + 1 :],
+            question[:at] + question[at] + question[at:],
+        )
+    )
