@@ -21,11 +21,29 @@ OPENINGS = (
     "tell me ",
     "and ",
 )
-CLOSINGS = (" please", ", please?", " in short", "??", "!", " thanks", " exactly?", " here?", " then?")
+CLOSINGS = (
+    " please",
+    ", please?",
+    " in short",
+    "??",
+    "!",
+    " thanks",
+    " exactly?",
+    " here?",
+    " then?",
+)
 
 # Phrasings of everyday words; each may stand for another of its group. Multi-word ones come first.
 SYNONYMS = (
-    ("what is meant by", "what is", "what's", "explain", "describe", "define", "what does it mean:"),
+    (
+        "what is meant by",
+        "what is",
+        "what's",
+        "explain",
+        "describe",
+        "define",
+        "what does it mean:",
+    ),
     ("tell me about", "what about", "explain", "describe"),
     ("how does", "in what way does", "explain how does"),
     ("how do i", "how can i", "what must i do to", "how to", "how would i", "how does one"),
@@ -59,7 +77,27 @@ SYNONYMS = (
     ("program", "software"),
     ("the", "a", "this"),
 )
-FILLERS = frozenset("a an the is are of to in it its do does on for that and be".split())
+FILLERS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "is",
+        "are",
+        "of",
+        "to",
+        "in",
+        "it",
+        "its",
+        "do",
+        "does",
+        "on",
+        "for",
+        "that",
+        "and",
+        "be",
+    ]
+)
 
 
 def vary(question: str, draw: random.Random) -> str:

@@ -80,6 +80,6 @@ def _words(text: str) -> list[str]:
 
 
 def _draw(question: str) -> float:
-    """A number in [0, 1) that depends on the phrasing alone, so that adding pairs moves no other."""
+    """A number in [0, 1) from the phrasing alone, so that adding pairs moves no other."""
     digest = hashlib.sha256(question.encode()).digest()
     return int.from_bytes(digest[:8], "little") / 2**64

@@ -242,8 +242,12 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=ROOT / "models" / "demo", help="folder to write")
-    parser.add_argument("--steps", type=int, default=5000, help="training steps (default %(default)s)")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "models" / "demo", help="folder to write"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=5000, help="training steps (default %(default)s)"
+    )
     parser.add_argument("--batch", type=int, default=64, help="dialogues per step (%(default)s)")
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate (%(default)s)")
     parser.add_argument("--dropout", type=float, default=0.1, help="share dropped (%(default)s)")

@@ -17,6 +17,8 @@ DriverError
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 
 class DriverError(Exception):
     """Anything that goes wrong in the driver."""
@@ -24,6 +26,19 @@ class DriverError(Exception):
 
 class DriverUsageError(DriverError):
     """The caller broke a rule of the interface."""
+
+
+class ZeError(DriverUsageError):
+    """A Level Zero call did not succeed.
+
+    Args:
+        code: its ``ze_result_t``.
+        message: why.
+    """
+
+    def __init__(self, code: IntEnum, message: str) -> None:
+        self.code = code
+        super().__init__(f"{code.name}: {message}")
 
 
 class DriverInputError(DriverError):

@@ -157,7 +157,9 @@ def _read_link(data: bytes, offset: int, kind: Record) -> tuple[RecordArray, int
             f"the link at {offset} says {count} elements of {size} bytes at {start}, "
             f"past the end at {len(data)}"
         )
-    raw = np.frombuffer(data, "u1", count * size, start if count else 0).reshape(count, size or 1)
+    if not count:
+        return np.zeros(0, kind), int(link["next"])
+    raw = np.frombuffer(data, "u1", count * size, start).reshape(count, size)
     cells = np.zeros((count, kind.itemsize), "u1")
     common = min(size, kind.itemsize)
     cells[:, :common] = raw[:, :common]

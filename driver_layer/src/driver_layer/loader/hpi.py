@@ -1,0 +1,239 @@
+"""Host-parsed inference: a blob as one user of it sees it, ready to be run again and again.
+
+Construction checks, ``load`` places and relocates, ``apply_input_output`` ties it to the caller's
+buffers, ``clone`` gives a second user without loading the weights again.
+
+Source: fact sheet elf_driver §2.2 to §2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from driver_layer.abi.elf import RELA, SYM, USER_FLAGS, SectionFlag, SectionType
+from driver_layer.abi.layout import field_offset
+from driver_layer.abi.platforms import CMX_METADATA_ADDRESS, CMX_WORKSPACE_ADDRESS, Platform
+from driver_layer.abi.tasks import HOST_PARSED_INFERENCE, MAPPED_INFERENCE, TASK_REFERENCE
+from driver_layer.errors import DriverUsageError, RelocError
+from driver_layer.loader.kernels import verify_kernels
+from driver_layer.loader.metadata import NetworkMetadata, read_network
+from driver_layer.loader.place import BufferManager, Placement, place
+from driver_layer.loader.read import Blob, Buffer, Section, read_blob
+from driver_layer.loader.relocate import Bytes, RelocationTable, Words, apply
+from driver_layer.loader.verify import find_entry, verify
+from driver_layer.npu.memory import Allocation, MemoryKind
+
+_RUNTIME_SYMBOLS = {
+    SectionType.VPU_SHT_CMX_METADATA: CMX_METADATA_ADDRESS,
+    SectionType.VPU_SHT_CMX_WORKSPACE: CMX_WORKSPACE_ADDRESS,
+}
+"""Symbols of these sections have the address that the runtime says, not the blob's."""
+
+_DIRECT_ACCESS = 1
+
+
+@dataclass(slots=True)
+class _UserRelocations:
+    """Relocations that wait for one side's buffers."""
+
+    table: RelocationTable
+    target: Allocation
+    sizes: Words
+    pristine: Bytes = field(init=False)
+    """The patched bytes as they were, as some relocations build on what is there."""
+    cells: npt.NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cells = self.table.cells
+        self.pristine = self.target.data[self.cells]
+
+    def apply(self, addresses: Words) -> None:
+        """Patch for buffers at these addresses, whatever was applied before."""
+        self.target.data[self.cells] = self.pristine
+        apply(self.table, self.target.data, addresses, self.sizes)
+        self.target.generation += 1
+
+
+class HostParsedInference:
+    """A blob, checked for a platform.
+
+    Args:
+        blob: the file, or what ``read_blob`` made of it. The file's bytes must not change while
+            this lives: constants are used where they are.
+        platform: the device that it is to run on.
+
+    Raises:
+        BlobError: it is malformed, or for another platform or version.
+    """
+
+    def __init__(self, blob: Blob | Buffer, platform: Platform) -> None:
+        self._blob = blob if isinstance(blob, Blob) else read_blob(blob)
+        self._platform = platform
+        verify(self._blob, platform)
+        self.metadata: NetworkMetadata = read_network(self._blob)
+        self._entry = find_entry(self._blob)
+        self._memory: BufferManager | None = None
+        self._placement: Placement | None = None
+        self._record: Allocation | None = None
+        self._user: dict[SectionFlag, list[_UserRelocations]] = {}
+        self._applied: dict[SectionFlag, tuple[int, ...]] = {}
+
+    @property
+    def address(self) -> int:
+        """Device address of the HOST_PARSED_INFERENCE record.
+
+        Raises:
+            DriverUsageError: it is not loaded.
+        """
+        if self._record is None:
+            raise DriverUsageError("the inference is not loaded; call load() first")
+        return self._record.address
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Device memory in use by it, without what it shares with clones made from it."""
+        record = 0 if self._record is None else self._record.size
+        return record + (self._placement.private_bytes if self._placement else 0)
+
+    def load(self, memory: BufferManager) -> None:
+        """Place it in device memory; all but the user's buffers is then relocated.
+
+        Raises:
+            OutOfMemory: it does not fit; nothing stays allocated.
+            RelocError, KernelError: a relocation or a kernel is malformed.
+        """
+        self._load(memory, None)
+
+    def clone(self) -> HostParsedInference:
+        """Give a second user of a loaded blob; both share what nobody writes.
+
+        Raises:
+            DriverUsageError: it is not loaded.
+            OutOfMemory: there is no room for the private parts.
+        """
+        if self._memory is None or self._placement is None:
+            raise DriverUsageError("only a loaded inference can be cloned")
+        twin = HostParsedInference.__new__(HostParsedInference)
+        twin._blob, twin._platform = self._blob, self._platform
+        twin.metadata, twin._entry = self.metadata, self._entry
+        twin._memory = twin._placement = twin._record = None
+        twin._user, twin._applied = {}, {}
+        twin._load(self._memory, self._placement)
+        return twin
+
+    def free(self) -> None:
+        """Give its memory back; a second call does nothing."""
+        if self._memory is not None:
+            if self._record is not None:
+                self._memory.free(self._record)
+            if self._placement is not None:
+                self._placement.free()
+        self._memory = self._placement = self._record = None
+        self._user, self._applied = {}, {}
+
+    def apply_input_output(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Tie the inference to buffers; may be repeated before each run.
+
+        Args:
+            inputs: device address of each input, in the order of the metadata.
+            outputs: device address of each output.
+
+        Raises:
+            DriverUsageError: it is not loaded, or the number of addresses is wrong.
+        """
+        if self._record is None:
+            raise DriverUsageError("the inference is not loaded; call load() first")
+        for side, given, tensors in (
+            (SectionFlag.VPU_SHF_USERINPUT, inputs, self.metadata.inputs),
+            (SectionFlag.VPU_SHF_USEROUTPUT, outputs, self.metadata.outputs),
+        ):
+            if len(given) != len(tensors):
+                raise DriverUsageError(f"{len(given)} buffers for {len(tensors)} tensors")
+            if self._applied.get(side) == tuple(given):
+                continue
+            self._applied.pop(side, None)
+            addresses = np.array([0, *given], np.uint64)
+            for relocations in self._user.get(side, ()):
+                relocations.apply(addresses)
+            self._applied[side] = tuple(given)
+
+    def _load(self, memory: BufferManager, shared: Placement | None) -> None:
+        if self._memory is not None:
+            raise DriverUsageError("the inference is loaded already")
+        self._memory = memory
+        try:
+            self._placement = place(self._blob, memory, shared)
+            self._relocate(self._placement)
+            root = self._placement.allocations[self._entry]
+            if shared is None:  # a clone has the same kernels
+                found = root.data[: MAPPED_INFERENCE.itemsize].view(MAPPED_INFERENCE)[0]
+                verify_kernels(memory, found, self._platform)
+            self._record = memory.allocate(HOST_PARSED_INFERENCE.itemsize, MemoryKind.FW)
+            self._record.write(0, self._host_record(root.address))
+        except BaseException:
+            self.free()
+            raise
+
+    def _host_record(self, root_address: int) -> bytes:
+        record = np.zeros(1, HOST_PARSED_INFERENCE)
+        record["resource_requirements"]["slice_length"] = self.metadata.slice_length
+        record["resource_requirements"]["tile_count"] = self.metadata.tile_count
+        record["resource_requirements"]["barriers"] = self.metadata.barriers
+        record["access_mode"] = _DIRECT_ACCESS
+        record["mapped_inference"]["address"] = root_address
+        record["mapped_inference"]["count"] = 1
+        return record.tobytes()
+
+    def _relocate(self, placement: Placement) -> None:
+        """Apply what does not depend on the user's buffers; keep the rest for them."""
+        tables: dict[int, tuple[Words, Words]] = {}
+        for section in self._blob.of_type(SectionType.SHT_RELA):
+            target = placement.allocations[section.info]
+            table = RelocationTable(section.name, section.records(RELA), target.size)
+            symtab = self._blob.sections[section.link]
+            side = section.flags & USER_FLAGS
+            if side:
+                sizes = symtab.records(SYM)["st_size"].astype(np.uint64)
+                pending = _UserRelocations(table, target, sizes)
+                self._user.setdefault(side, []).append(pending)
+                continue
+            if symtab.index not in tables:
+                tables[symtab.index] = self._symbol_values(symtab, placement)
+            addresses, sizes = tables[symtab.index]
+            unplaced = addresses[table.symbols] == _UNPLACED
+            if unplaced.any():
+                index = int(unplaced.argmax())
+                raise RelocError(
+                    f"symbol {table.symbols[index]} has no address",
+                    section.name,
+                    index * RELA.itemsize,
+                )
+            apply(table, target.data, addresses, sizes)
+            target.generation += 1
+
+    def _symbol_values(self, symtab: Section, placement: Placement) -> tuple[Words, Words]:
+        """Give address and size of each symbol of a table."""
+        records = symtab.records(SYM)
+        bases = np.full(len(self._blob.sections) + 1, _UNPLACED, np.uint64)
+        for index, allocation in placement.allocations.items():
+            bases[index] = allocation.address
+        homes = np.minimum(records["st_shndx"].astype(np.intp), len(self._blob.sections))
+        values = bases[homes] + records["st_value"]
+        values[bases[homes] == _UNPLACED] = _UNPLACED
+        for kind, address in _RUNTIME_SYMBOLS.items():
+            for section in self._blob.of_type(kind):
+                values[homes == section.index] = address
+        return values, records["st_size"].astype(np.uint64)
+
+
+_UNPLACED = np.uint64(0xFFFFFFFFFFFFFFFF)
+"""Stands for the address of what is not in memory."""
+
+# The record's last field is where the device begins to read.
+assert field_offset(HOST_PARSED_INFERENCE, "mapped_inference") + TASK_REFERENCE.itemsize == (
+    HOST_PARSED_INFERENCE.itemsize
+)

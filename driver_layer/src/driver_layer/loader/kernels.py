@@ -1,0 +1,284 @@
+"""Verifies SHAVE programs and their arguments before they may run.
+
+A verified kernel cannot fail for its shape: it ends, reads no register that it has not written, and
+touches no byte outside its tile's CMX workspace.
+
+Source: the rules of ``abi.shave``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from driver_layer.abi import tasks
+from driver_layer.abi.dtypes import BY_CODE, DType
+from driver_layer.abi.layout import Record, RecordArray
+from driver_layer.abi.platforms import CMX_WORKSPACE_OFFSET, TILE_OFFSET_MASK, Platform, tile_base
+from driver_layer.abi.shave import (
+    FORMS,
+    GRID_DIMS,
+    INSTRUCTION,
+    KERNEL_ARGS,
+    MAX_ELEMENTS,
+    MAX_INSTRUCTIONS,
+    MAX_WINDOWS,
+    REDUCTIONS,
+    REGISTERS,
+    SOURCES,
+    WINDOW,
+    WRITES_REGISTER,
+    Access,
+    Form,
+    Instruction,
+    Op,
+    ProgramError,
+    decode,
+    encode,
+)
+from driver_layer.errors import DeviceFault, KernelError
+from driver_layer.npu.memory import Bytes
+
+_MEMORY_TYPES = frozenset(
+    {
+        DType.FP32,
+        DType.FP16,
+        DType.BFP16,
+        DType.I64,
+        DType.I32,
+        DType.U8,
+        DType.I8,
+        DType.BIN,
+    }
+)
+"""What SHAVE loads and stores."""
+
+_FIELDS = ("dst", "a", "b", "c", "window", "imm")
+
+Shape = tuple[int, ...]
+"""Grid dimensions, then columns; 1 where a register or window repeats."""
+
+
+class Views(Protocol):
+    """Reads device memory; ``npu.memory.AddressSpace`` does."""
+
+    def view(self, address: int, size: int) -> Bytes:
+        """Give bytes at a device address; raises DeviceFault if they are not mapped."""
+        ...
+
+
+def verify_program(code: bytes) -> list[Instruction]:
+    """Check a program by itself.
+
+    Raises:
+        KernelError: it breaks a rule; the offset is that of the instruction.
+    """
+    size = INSTRUCTION.itemsize
+    if not 0 < len(code) <= MAX_INSTRUCTIONS * size:
+        raise KernelError(f"a program of {len(code)} bytes", "shave.text", 0)
+    try:
+        program = decode(code)
+    except ProgramError as error:
+        raise KernelError(str(error), "shave.text", 0) from None
+    written: set[int] = set()
+    for index, instruction in enumerate(program):
+        problem = _problem(instruction, written, last=index + 1 == len(program))
+        if problem:
+            raise KernelError(f"instruction {index}: {problem}", "shave.text", index * size)
+    if encode(program) != code:
+        raise KernelError("reserved bytes are not zero", "shave.text", 0)
+    return program
+
+
+def _problem(instruction: Instruction, written: set[int], last: bool) -> str | None:
+    """Say what is wrong with an instruction, and note the register that it writes."""
+    form = FORMS[instruction.op]
+    used = {*SOURCES[form]}
+    if form in WRITES_REGISTER:
+        used.add("dst")
+    if form in (Form.DST_WINDOW, Form.WINDOW_A):
+        used.add("window")
+    if form in (Form.DST_FLOAT, Form.DST_A_INT):
+        used.add("imm")
+    if (instruction.op is Op.END) != last:
+        return "a program ends with its only END"
+    stray = [field for field in _FIELDS if field not in used and getattr(instruction, field)]
+    if stray:
+        return f"unused field {stray[0]} is not zero"
+    if instruction.window >= MAX_WINDOWS:
+        return f"window {instruction.window}"
+    if max(instruction.dst, instruction.a, instruction.b, instruction.c) >= REGISTERS:
+        return "there are only 32 registers"
+    unset = [register for register in instruction.sources if register not in written]
+    if unset:
+        return f"register v{unset[0]} is read before it is written"
+    if form in WRITES_REGISTER:
+        written.add(instruction.dst)
+    return None
+
+
+class ArgumentVerifier:
+    """Checks argument blocks against programs; equal shapes are checked once.
+
+    Args:
+        platform: its CMX bounds the windows.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self._begin = CMX_WORKSPACE_OFFSET
+        self._end = CMX_WORKSPACE_OFFSET + platform.workspace_bytes
+        self._known: set[tuple[int, tuple[Shape, ...], tuple[int, ...]]] = set()
+
+    def verify(self, number: int, program: Sequence[Instruction], args: bytes, tile: int) -> None:
+        """Check one argument block.
+
+        Args:
+            number: tells programs apart.
+            program: verified instructions.
+            args: the block.
+            tile: where it is to run.
+
+        Raises:
+            KernelError: a rule is broken.
+        """
+        head = np.frombuffer(args, KERNEL_ARGS, 1)[0]
+        count, grid = int(head["window_count"]), tuple(head["grid"].tolist())
+        if count > MAX_WINDOWS or KERNEL_ARGS.itemsize + count * WINDOW.itemsize > len(args):
+            raise _error(f"{count} windows in {len(args)} bytes")
+        if len(grid) != GRID_DIMS or not all(grid):
+            raise _error(f"a grid of {grid}")
+        records = np.frombuffer(args, WINDOW, count, KERNEL_ARGS.itemsize).tolist()
+        shapes = tuple(self._window(record, grid, tile) for record in records)
+        accesses = tuple(int(record[5]) for record in records)
+        key = (number, shapes, accesses)
+        if key not in self._known:
+            _check_shapes(program, shapes, accesses)
+            self._known.add(key)
+
+    def _window(self, record: Any, grid: Shape, tile: int) -> Shape:
+        """Check a window by itself; give the shape of what a load from it brings."""
+        address, cols, col_stride, steps, kind, access = record
+        element = BY_CODE.get(kind)
+        if element is None or element.code not in _MEMORY_TYPES:
+            raise _error(f"a window of type {kind}")
+        if not 0 < access <= Access.READ | Access.WRITE:
+            raise _error(f"a window with access {access}")
+        points = grid[0] * grid[1] * grid[2] * cols
+        if not 0 < points <= MAX_ELEMENTS:
+            raise _error(f"{cols} columns over a grid of {grid}")
+        dims, strides = (*grid, cols), (*(int(step) for step in steps), col_stride)
+        reach = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=True))
+        begin = address & TILE_OFFSET_MASK
+        end = begin + reach + element.storage.itemsize
+        if address - begin != tile_base(tile) or begin < self._begin or end > self._end:
+            raise _error(f"a window from {address:#x} over {end - begin} bytes leaves the CMX")
+        return tuple(dim if stride else 1 for dim, stride in zip(dims, strides, strict=True))
+
+
+def _error(message: str) -> KernelError:
+    return KernelError(message, "shave.params", 0)
+
+
+def _check_shapes(
+    program: Sequence[Instruction], windows: Sequence[Shape], accesses: Sequence[int]
+) -> None:
+    """Follow the shapes of registers through a program."""
+    widest = max((shape[-1] for shape in windows), default=1)
+    registers: dict[int, Shape] = {}
+    for index, i in enumerate(program):
+        if i.form in (Form.DST_WINDOW, Form.WINDOW_A):
+            need = Access.READ if i.form is Form.DST_WINDOW else Access.WRITE
+            if i.window >= len(windows) or not accesses[i.window] & need:
+                raise _error(f"instruction {index}: window {i.window} does not allow {need.name}")
+        if i.form is Form.WINDOW_A:
+            shape = registers[i.a]
+            if _joined([shape, windows[i.window]]) != windows[i.window]:
+                raise _error(f"instruction {index}: {shape} does not fit {windows[i.window]}")
+        elif i.op is not Op.END:
+            registers[i.dst] = _result(index, i, registers, windows, widest)
+
+
+def _result(
+    index: int,
+    i: Instruction,
+    registers: dict[int, Shape],
+    windows: Sequence[Shape],
+    widest: int,
+) -> Shape:
+    if i.form is Form.DST_WINDOW:
+        return windows[i.window]
+    if i.op is Op.IMM:
+        return (1, 1, 1, 1)
+    if i.op is Op.IOTA:
+        return (1, 1, 1, widest)
+    sources = [registers[source] for source in i.sources]
+    shape = _joined(sources)
+    if shape is None:
+        raise _error(f"instruction {index}: operands of {sources}")
+    if i.op is Op.ROT and i.imm >= shape[-1]:
+        raise _error(f"instruction {index}: rotates {shape[-1]} columns by {i.imm}")
+    return (*shape[:-1], 1) if i.op in REDUCTIONS else shape
+
+
+def _joined(shapes: Sequence[Shape]) -> Shape | None:
+    """Broadcast shapes; None if they do not go together."""
+    joined: list[int] = []
+    for dims in zip(*shapes, strict=True):
+        sizes = {dim for dim in dims if dim != 1}
+        if len(sizes) > 1:
+            return None
+        joined.append(sizes.pop() if sizes else 1)
+    return tuple(joined)
+
+
+def verify_kernels(memory: Views, root: RecordArray, platform: Platform) -> None:
+    """Verify all kernels that a loaded mapped inference leads to.
+
+    Args:
+        memory: where it was loaded.
+        root: its MAPPED_INFERENCE record, relocated.
+        platform: the device.
+
+    Raises:
+        KernelError: a program or an argument block breaks a rule, or is not in memory.
+    """
+    verifier = ArgumentVerifier(platform)
+    known: dict[bytes, tuple[int, list[Instruction]]] = {}
+    try:
+        for tile in range(tasks.MAX_TILES):
+            ranges = _list(memory, root["kernel_ranges"][tile], tasks.KERNEL_RANGE)
+            programs = [_program(memory, one, known) for one in ranges]
+            for one in _list(memory, root["kernel_invocations"][tile], tasks.KERNEL_INVOCATION):
+                index, size = int(one["range_index"]), int(one["args_size"])
+                if index >= len(programs):
+                    raise _error(f"range {index} of {len(programs)} on tile {tile}")
+                if not KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
+                    raise _error(f"an argument block of {size} bytes")
+                args = memory.view(int(one["kernel_args"]), size).tobytes()
+                verifier.verify(*programs[index], args, tile)
+    except DeviceFault as fault:
+        raise _error(f"leads out of the blob's memory: {fault}") from None
+
+
+_MAX_ARGS = KERNEL_ARGS.itemsize + MAX_WINDOWS * WINDOW.itemsize
+
+
+def _list(memory: Views, reference: Any, kind: Record) -> RecordArray:
+    count = int(reference["count"])
+    if not count:
+        return np.zeros(0, kind)
+    return memory.view(int(reference["address"]), count * kind.itemsize).view(kind)
+
+
+def _program(
+    memory: Views, kernel_range: Any, known: dict[bytes, tuple[int, list[Instruction]]]
+) -> tuple[int, list[Instruction]]:
+    address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
+    if size > MAX_INSTRUCTIONS * INSTRUCTION.itemsize:
+        raise KernelError(f"a program of {size} bytes", "shave.text", 0)
+    code = memory.view(address, size).tobytes()
+    if code not in known:
+        known[code] = (len(known), verify_program(code))
+    return known[code]

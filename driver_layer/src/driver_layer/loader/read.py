@@ -1,0 +1,229 @@
+"""Reads the sections of a blob; nothing of the file is copied.
+
+pyelftools parses the header and the section headers. The checks are stricter than those of the
+public loader, which trusts offsets and indices that a file may get wrong.
+
+Source: fact sheet elf_driver §1.1, §1.2, §8 (what upstream does not check).
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+
+from driver_layer.abi.elf import (
+    EHDR,
+    ET_REL,
+    IDENT,
+    REFUSED_SECTION_TYPES,
+    RELA,
+    SHDR,
+    SHT_HIUSER,
+    SHT_LOUSER,
+    SYM,
+    SectionFlag,
+    SectionType,
+)
+from driver_layer.abi.layout import Record, RecordArray, field_offset, read_text
+from driver_layer.errors import HeaderError, SectionError
+
+Buffer = bytes | bytearray | memoryview
+
+_log = logging.getLogger(__name__)
+
+_KNOWN_TYPES = frozenset(int(kind) for kind in SectionType)
+_WITHOUT_DATA = frozenset(
+    {
+        SectionType.SHT_NULL,
+        SectionType.SHT_NOBITS,
+        SectionType.VPU_SHT_CMX_METADATA,
+        SectionType.VPU_SHT_CMX_WORKSPACE,
+    }
+)
+"""Types whose size says nothing about bytes in the file."""
+
+_RECORDS: dict[int, Record] = {SectionType.SHT_SYMTAB: SYM, SectionType.SHT_RELA: RELA}
+_MAX_SECTIONS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section; ``data`` is a view of the file, empty for types without data."""
+
+    index: int
+    name: str
+    type: int
+    flags: SectionFlag
+    offset: int
+    size: int
+    align: int
+    link: int
+    info: int
+    data: memoryview
+
+    def has(self, flag: SectionFlag) -> bool:
+        """Tell whether one of the given flags is set."""
+        return bool(self.flags & flag)
+
+    def records(self, kind: Record) -> RecordArray:
+        """The section as records, read in place."""
+        return np.frombuffer(self.data, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A blob's sections; index 0 is the null section."""
+
+    sections: tuple[Section, ...]
+
+    def of_type(self, kind: SectionType) -> list[Section]:
+        """All sections of a type."""
+        return [section for section in self.sections if section.type == kind]
+
+
+def read_blob(data: Buffer) -> Blob:
+    """Read a blob's sections.
+
+    Args:
+        data: the file; it must live as long as the blob, whose sections are views of it.
+
+    Raises:
+        HeaderError: it is no ELF file of the kind that blobs are.
+        SectionError: a section header is wrong.
+    """
+    view = memoryview(data).toreadonly().cast("B")
+    _check_header(view)
+    sections: list[Section] = []
+    for index, (name, header) in enumerate(_headers(view)):
+        section = _section(index, name, header, view)
+        _check_section(section, header["sh_entsize"])
+        sections.append(section)
+    for section in sections:
+        _check_links(section, sections)
+    return Blob(tuple(sections))
+
+
+def _check_header(view: memoryview) -> None:
+    """Check what pyelftools trusts, and what this dialect of ELF demands."""
+    if len(view) < EHDR.itemsize:
+        raise HeaderError(f"{len(view)} bytes are too few for an ELF header", offset=0)
+    header = np.frombuffer(view, EHDR, 1)[0]
+    ident = header["e_ident"].tobytes()
+    if ident[:6] != IDENT[:6]:
+        raise HeaderError("not a 64-bit little-endian ELF file", offset=0)
+    table, count = int(header["e_shoff"]), int(header["e_shnum"])
+    names = int(header["e_shstrndx"])
+    end = table + count * SHDR.itemsize
+    problems = (
+        (header["e_type"] != ET_REL, "e_type", "not a relocatable file"),
+        (header["e_shentsize"] != SHDR.itemsize, "e_shentsize", "section headers are not 64 bytes"),
+        (header["e_phnum"] != 0, "e_phnum", "a blob has no program headers"),
+        (not 0 < count < _MAX_SECTIONS, "e_shnum", f"{count} sections"),
+        (table < EHDR.itemsize, "e_shoff", "the section headers overlap the ELF header"),
+        (end > len(view), "e_shoff", f"the section headers end at {end} of {len(view)} bytes"),
+        (not 0 < names < count, "e_shstrndx", f"the name table is section {names} of {count}"),
+    )
+    for wrong, field, message in problems:
+        if wrong:
+            raise HeaderError(message, offset=field_offset(EHDR, field))
+    string_table = np.frombuffer(view, SHDR, count, table)[names]
+    offset, size = int(string_table["sh_offset"]), int(string_table["sh_size"])
+    if offset + size > len(view) or not size or view[offset + size - 1]:
+        raise HeaderError(
+            f"the name table at {offset}, {size} bytes, is outside the file or not terminated",
+            offset=table + names * SHDR.itemsize,
+        )
+    name_offsets = np.frombuffer(view, SHDR, count, table)["sh_name"]
+    if int(name_offsets.max()) >= size:
+        index = int(name_offsets.argmax())
+        raise HeaderError(
+            f"the name of section {index} is outside the name table",
+            offset=table + index * SHDR.itemsize,
+        )
+
+
+def _headers(view: memoryview) -> Iterator[tuple[str, dict[str, int]]]:
+    """Give names and headers of all sections as pyelftools reads them."""
+    raw = np.frombuffer(view, EHDR, 1)[0]
+    table, count = int(raw["e_shoff"]), int(raw["e_shnum"])
+    types = np.frombuffer(view, SHDR, count, table)["sh_type"].tolist()
+    try:
+        # Only the headers go through pyelftools' stream: contents are used where they lie.
+        elf = ELFFile(io.BytesIO(view[: table + count * SHDR.itemsize]))
+        headers = [dict(elf._get_section_header(index)) for index in range(count)]  # pyright: ignore[reportPrivateUsage] (the public method reads contents)
+    except (ELFError, ConstructError) as error:
+        raise HeaderError(f"pyelftools cannot read it: {error}") from error
+    names = headers[int(raw["e_shstrndx"])]
+    strings = bytes(view[names["sh_offset"] : names["sh_offset"] + names["sh_size"]])
+    for header, kind in zip(headers, types, strict=True):
+        header["sh_type"] = kind  # pyelftools gives names to the types that it knows
+        yield read_text(strings[header["sh_name"] :]), header
+
+
+def _section(index: int, name: str, header: dict[str, int], view: memoryview) -> Section:
+    kind, offset, size = header["sh_type"], header["sh_offset"], header["sh_size"]
+    label = name or f"#{index}"
+    if kind in _WITHOUT_DATA:
+        data = view[:0]
+    elif offset + size > len(view):
+        raise SectionError(f"{size} bytes end after the file's {len(view)}", label, offset)
+    else:
+        data = view[offset : offset + size]
+    return Section(
+        index,
+        label,
+        kind,
+        SectionFlag(header["sh_flags"]),
+        offset,
+        size,
+        header["sh_addralign"],
+        header["sh_link"],
+        header["sh_info"],
+        data,
+    )
+
+
+def _check_section(section: Section, entry_size: int) -> None:
+    if section.type in REFUSED_SECTION_TYPES:
+        raise SectionError(f"type {section.type} has no place in a blob", section.name, 0)
+    if section.type not in _KNOWN_TYPES:
+        if not SHT_LOUSER <= section.type <= SHT_HIUSER:
+            raise SectionError(f"unknown type {section.type:#x}", section.name, 0)
+        _log.warning("section %s has unknown type %#x", section.name, section.type)
+    if section.type != SectionType.SHT_NULL and (
+        section.align == 0 or section.align & (section.align - 1)
+    ):
+        raise SectionError(f"alignment {section.align} is no power of two", section.name, 0)
+    kind = _RECORDS.get(section.type)
+    if kind is not None:
+        if entry_size != kind.itemsize:
+            raise SectionError(f"entries of {entry_size} bytes", section.name, 0)
+        if section.size % kind.itemsize:
+            raise SectionError(
+                f"{section.size} bytes are no whole number of entries", section.name, section.size
+            )
+    elif entry_size and section.size % entry_size:
+        raise SectionError(
+            f"{section.size} bytes are no multiple of {entry_size}", section.name, section.size
+        )
+
+
+def _check_links(section: Section, sections: list[Section]) -> None:
+    """Check that tables refer to sections of the right type."""
+    if section.type == SectionType.SHT_SYMTAB:
+        wanted, what = SectionType.SHT_STRTAB, "string table"
+    elif section.type == SectionType.SHT_RELA:
+        wanted, what = SectionType.SHT_SYMTAB, "symbol table"
+        if not 0 < section.info < len(sections):
+            raise SectionError(f"target section {section.info} does not exist", section.name, 0)
+    else:
+        return
+    if section.link >= len(sections) or sections[section.link].type != wanted:
+        raise SectionError(f"section {section.link} is not its {what}", section.name, 0)

@@ -1,0 +1,196 @@
+"""The rules that a blob must keep to be loadable, one function each.
+
+Source: fact sheet elf_driver §2.2, §9.1; bounds that upstream does not check, §8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from driver_layer.abi import notes
+from driver_layer.abi.elf import (
+    RELA,
+    SHN_LORESERVE,
+    SYM,
+    USER_FLAGS,
+    SectionFlag,
+    SectionType,
+    SymbolType,
+)
+from driver_layer.abi.platforms import Platform
+from driver_layer.abi.tasks import MAPPED_INFERENCE
+from driver_layer.errors import CompatibilityError, RelocError, SectionError
+from driver_layer.loader import metadata
+from driver_layer.loader.place import needs_memory
+from driver_layer.loader.read import Blob, Section
+
+Rule = Callable[[Blob, Platform], None]
+
+_MAX_SECTION_BYTES = 16 << 30
+"""No single buffer of a blob is larger; keeps a damaged size from exhausting the host."""
+
+_USER_INPUT = SectionFlag.VPU_SHF_USERINPUT
+_USER_OUTPUT = SectionFlag.VPU_SHF_USEROUTPUT
+
+
+def loader_version(blob: Blob, _platform: Platform) -> None:
+    """The blob's ELF ABI is one that this loader reads."""
+    _accept(blob, notes.NT_LOADER_ABI_VERSION, notes.LOADER_ABI_VERSION, "ELF ABI")
+
+
+def firmware_version(blob: Blob, _platform: Platform) -> None:
+    """The blob's mapped inference is one that the firmware runs."""
+    ours = notes.FIRMWARE_INFERENCE_VERSION
+    _accept(blob, notes.NT_MAPPED_INFERENCE_VERSION, ours, "mapped inference")
+
+
+def _accept(blob: Blob, kind: int, ours: notes.Version, what: str) -> None:
+    found = metadata.read_version(blob, kind)
+    if not ours.accepts(found):
+        raise CompatibilityError(f"{what} version {found}; this driver accepts {ours}", "notes", 0)
+
+
+def architecture(blob: Blob, platform: Platform) -> None:
+    """The blob is for this platform."""
+    found = metadata.read_arch(blob)
+    if found != platform.arch:
+        raise CompatibilityError(
+            f"made for architecture {found}, this device is {platform.name} ({platform.arch:d})",
+            SectionType.VPU_SHT_PLATFORM_INFO.name,
+            0,
+        )
+
+
+def one_compiler_hash(blob: Blob, _platform: Platform) -> None:
+    """The hash of the compiler occurs at most once."""
+    found = blob.of_type(SectionType.VPU_SHT_COMPILER_HASH)
+    if len(found) > 1:
+        raise SectionError("a second compiler hash", found[1].name, 0)
+
+
+def tiles(blob: Blob, platform: Platform) -> None:
+    """The blob needs no more tiles and CMX than there are; 0 tiles is a blob of transfers only."""
+    network = metadata.read_network(blob)
+    if network.tile_count > platform.tiles or network.slice_length > platform.cmx_bytes:
+        raise CompatibilityError(
+            f"needs {network.tile_count} tiles with {network.slice_length} bytes of CMX, there "
+            f"are {platform.tiles} with {platform.cmx_bytes}",
+            SectionType.VPU_SHT_NETDESC.name,
+            0,
+        )
+
+
+def sizes(blob: Blob, _platform: Platform) -> None:
+    """No section asks for an absurd amount of memory."""
+    for section in blob.sections:
+        if section.has(SectionFlag.SHF_ALLOC) and section.size > _MAX_SECTION_BYTES:
+            raise SectionError(f"asks for {section.size} bytes", section.name, 0)
+
+
+def symbols(blob: Blob, _platform: Platform) -> None:
+    """Every symbol is of a section that exists."""
+    for table in blob.of_type(SectionType.SHT_SYMTAB):
+        homes = table.records(SYM)["st_shndx"]
+        bad = (homes >= len(blob.sections)) & (homes < SHN_LORESERVE)
+        if bad.any():
+            index = int(bad.argmax())
+            raise SectionError(
+                f"symbol {index} is in section {homes[index]}, which does not exist",
+                table.name,
+                index * SYM.itemsize,
+            )
+
+
+def entry(blob: Blob, _platform: Platform) -> None:
+    """One symbol says where the mapped inference is."""
+    find_entry(blob)
+
+
+def find_entry(blob: Blob) -> int:
+    """Give the index of the section that holds the mapped inference.
+
+    Raises:
+        SectionError: no symbol, or several, say so; or it is no loadable section of that size.
+    """
+    homes: list[int] = []
+    for table in blob.of_type(SectionType.SHT_SYMTAB):
+        records = table.records(SYM)
+        homes += records["st_shndx"][records["st_info"] & 0xF == SymbolType.VPU_STT_ENTRY].tolist()
+    if len(homes) != 1 or homes[0] >= len(blob.sections):
+        raise SectionError(f"{len(homes)} entry symbols in place of one", "symtab", 0)
+    section = blob.sections[homes[0]]
+    if section.type != SectionType.SHT_PROGBITS or not needs_memory(section):
+        raise SectionError("the entry is in a section that is not loaded", section.name, 0)
+    if section.size < MAPPED_INFERENCE.itemsize:
+        raise SectionError(f"{section.size} bytes hold no mapped inference", section.name, 0)
+    return section.index
+
+
+def relocations(blob: Blob, _platform: Platform) -> None:
+    """Relocations patch sections that are loaded, with symbols that exist."""
+    for section in blob.of_type(SectionType.SHT_RELA):
+        target = blob.sections[section.info]
+        if not needs_memory(target) or target.type != SectionType.SHT_PROGBITS:
+            raise RelocError(f"its target {target.name} is not loaded", section.name, 0)
+        count = blob.sections[section.link].size // SYM.itemsize
+        used = section.records(RELA)["r_info"] >> np.uint64(32)
+        bad = (used >= count) | (used == 0)
+        if bad.any():
+            index = int(bad.argmax())
+            raise RelocError(
+                f"symbol {used[index]} of {count}", section.name, index * RELA.itemsize
+            )
+        _check_user_relocation(section, target, blob)
+
+
+def _check_user_relocation(section: Section, target: Section, blob: Blob) -> None:
+    jit = section.has(SectionFlag.VPU_SHF_JIT)
+    side = section.flags & USER_FLAGS
+    if jit != bool(side) or (jit and side not in (_USER_INPUT, _USER_OUTPUT)):
+        raise RelocError("relocations for user buffers have JIT and one side set", section.name, 0)
+    if jit and blob.sections[section.link].flags & USER_FLAGS != side:
+        raise RelocError("its symbol table is of another side", section.name, 0)
+    if jit and target.has(SectionFlag.VPU_SHF_PROC_SHAVE):
+        # Kernels reach CMX only, and are verified once, before user buffers are known.
+        raise RelocError("SHAVE code and arguments cannot refer to user buffers", section.name, 0)
+
+
+def user_tables(blob: Blob, _platform: Platform) -> None:
+    """Each tensor of the metadata has a symbol of its size, on either side."""
+    network = metadata.read_network(blob)
+    for side, tensors in ((_USER_INPUT, network.inputs), (_USER_OUTPUT, network.outputs)):
+        tables = [t for t in blob.of_type(SectionType.SHT_SYMTAB) if t.has(side)]
+        name = tables[0].name if tables else side.name or ""
+        if len(tables) > 1 or (tensors and not tables):
+            raise SectionError(f"{len(tables)} symbol tables for {len(tensors)} tensors", name, 0)
+        found: list[int] = tables[0].records(SYM)["st_size"][1:].tolist() if tables else []
+        wanted = [tensor.nbytes for tensor in tensors]
+        if found != wanted:
+            raise SectionError(f"symbols of {found} bytes for tensors of {wanted}", name, 0)
+
+
+RULES: tuple[Rule, ...] = (
+    loader_version,
+    firmware_version,
+    architecture,
+    one_compiler_hash,
+    tiles,
+    sizes,
+    symbols,
+    entry,
+    relocations,
+    user_tables,
+)
+"""All rules, in the order in which they are checked."""
+
+
+def verify(blob: Blob, platform: Platform) -> None:
+    """Check all rules.
+
+    Raises:
+        BlobError: the first one that is broken; it names section and offset.
+    """
+    for rule in RULES:
+        rule(blob, platform)

@@ -1,0 +1,272 @@
+"""Puts blobs together by hand, section by section, right or deliberately wrong.
+
+It writes ELF without the compiler, so that the driver can be tested without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from driver_layer.abi import metadata as abi
+from driver_layer.abi import notes
+from driver_layer.abi.dtypes import ELEMENT_TYPES
+from driver_layer.abi.elf import (
+    EHDR,
+    ET_REL,
+    IDENT,
+    RELA,
+    SHDR,
+    STB_GLOBAL,
+    SYM,
+    SectionFlag,
+    SectionType,
+    SymbolType,
+)
+from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.platforms import PLATFORMS
+
+NO_FLAGS = SectionFlag(0)
+
+
+@dataclass(slots=True)
+class RawSection:
+    """A section header's fields and the section's content; change what a test wants wrong."""
+
+    name: str
+    type: int
+    flags: int = 0
+    data: bytes = b""
+    size: int = 0
+    align: int = 64
+    link: int = 0
+    info: int = 0
+    entsize: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of the blob."""
+
+    name: str
+    element: str
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dense tensor."""
+        return int(np.prod(self.shape)) * ELEMENT_TYPES[self.element].storage.itemsize
+
+
+@dataclass(slots=True)
+class BlobBuilder:
+    """Collects what a blob is made of; ``build`` may be called again after changes."""
+
+    platform: str = "4000"
+    arch: int = -1
+    loader_version: notes.Version = notes.LOADER_ABI_VERSION
+    inference_version: notes.Version = notes.MAPPED_INFERENCE_VERSION
+    tile_count: int = 1
+    inputs: list[Port] = field(default_factory=list[Port])
+    outputs: list[Port] = field(default_factory=list[Port])
+    sections: list[RawSection] = field(default_factory=list[RawSection])
+    symbols: list[tuple[int, int, int, int]] = field(
+        default_factory=list[tuple[int, int, int, int]]
+    )
+    """Type, section index, value and size, from index 1."""
+
+    relocations: dict[tuple[int, int], list[tuple[int, int, int, int]]] = field(
+        default_factory=dict[tuple[int, int], list[tuple[int, int, int, int]]]
+    )
+    """By target section and user flags: offset, type, symbol and addend."""
+
+    def add(
+        self,
+        name: str,
+        content: bytes | RecordArray = b"",
+        flags: SectionFlag = SectionFlag.SHF_ALLOC,
+        kind: SectionType = SectionType.SHT_PROGBITS,
+        size: int = 0,
+        align: int = 64,
+    ) -> int:
+        """Add a section; give its index in the file."""
+        data = content if isinstance(content, bytes) else content.tobytes()
+        self.sections.append(RawSection(name, kind, flags, data, size or len(data), align))
+        return _FIRST + len(self.sections) - 1
+
+    def symbol(
+        self, section: int, value: int = 0, size: int = 0, kind: int = SymbolType.STT_SECTION
+    ) -> int:
+        """Add a symbol; give its index."""
+        self.symbols.append((kind, section, value, size))
+        return len(self.symbols)
+
+    def relocate(
+        self,
+        target: int,
+        offset: int,
+        kind: int,
+        symbol: int,
+        addend: int = 0,
+        user: SectionFlag = NO_FLAGS,
+    ) -> None:
+        """Add a relocation; with ``user`` set, ``symbol`` is the number of an input or output."""
+        entry = (offset, kind, symbol, addend)
+        self.relocations.setdefault((target, user), []).append(entry)
+
+    def build(self) -> bytes:
+        """Give the file."""
+        return write_elf(self.raw_sections())
+
+    def raw_sections(self) -> list[RawSection]:
+        """Give all sections in file order, for a test to spoil before ``write_elf``."""
+        placeholders: list[RawSection] = []
+        tables: list[RawSection] = []
+        index = _FIRST + len(self.sections)
+        symtab_of: dict[int, int] = {}
+        sides = (
+            ("Input", SectionFlag.VPU_SHF_USERINPUT, self.inputs),
+            ("Output", SectionFlag.VPU_SHF_USEROUTPUT, self.outputs),
+        )
+        for name, flag, ports in sides:
+            rows: list[tuple[int, int, int, int]] = []
+            for number, port in enumerate(ports):
+                rows.append((SymbolType.STT_OBJECT, index + len(placeholders), 0, port.nbytes))
+                flags = flag | SectionFlag.SHF_WRITE | SectionFlag.SHF_ALLOC
+                kind = SectionType.SHT_NOBITS
+                section = RawSection(f"io.Network{name}{number}", kind, flags, b"", port.nbytes, 1)
+                placeholders.append(section)
+            tables.append(_symtab(f"symtab.io.Network{name}", flag | SectionFlag.VPU_SHF_JIT, rows))
+        tables.append(_symtab("symtab", NO_FLAGS, self.symbols))
+        first_table = index + len(placeholders)
+        symtab_of = {
+            SectionFlag.VPU_SHF_USERINPUT: first_table,
+            SectionFlag.VPU_SHF_USEROUTPUT: first_table + 1,
+            NO_FLAGS: first_table + 2,
+        }
+        relas = [
+            _rela(f"rela.{target}.{user:x}", target, user, symtab_of[user], entries)
+            for (target, user), entries in self.relocations.items()
+        ]
+        return [*self._head(), *self.sections, *placeholders, *tables, *relas]
+
+    def _head(self) -> list[RawSection]:
+        arch = PLATFORMS[self.platform].arch if self.arch < 0 else self.arch
+        info = np.zeros(1, abi.PLATFORM_INFO)
+        info["arch_kind"] = arch
+        note = SectionType.SHT_NOTE
+        loader = notes.encode_note(notes.NT_LOADER_ABI_VERSION, self.loader_version)
+        inference = notes.encode_note(notes.NT_MAPPED_INFERENCE_VERSION, self.inference_version)
+        return [
+            RawSection("", SectionType.SHT_NULL, align=0),
+            RawSection(".strtab", SectionType.SHT_STRTAB, align=1),
+            RawSection(".symstrtab", SectionType.SHT_STRTAB, data=b"\0", align=1),
+            RawSection("note.LoaderABIVersion", note, data=loader, align=4),
+            RawSection("note.MappedInferenceVersion", note, data=inference, align=4),
+            RawSection(
+                "meta.PlatformInfo",
+                SectionType.VPU_SHT_PLATFORM_INFO,
+                data=abi.encode_container([info]),
+            ),
+            RawSection("MetadataSection", SectionType.VPU_SHT_NETDESC, data=self._metadata()),
+        ]
+
+    def _metadata(self) -> bytes:
+        arrays = {name: np.zeros(0, kind) for name, kind in abi.NETWORK_METADATA}
+        arrays["identification"] = np.zeros(1, abi.IDENTIFICATION)
+        arrays["identification"]["blob_name"] = b"handmade"
+        resources = np.zeros(1, abi.RESOURCE_REQUIREMENTS)
+        resources["slice_length"] = PLATFORMS[self.platform].workspace_bytes
+        resources["tile_count"] = self.tile_count
+        arrays["resource_requirements"] = resources
+        for side, ports in (("in", self.inputs), ("out", self.outputs)):
+            arrays[f"net_{side}puts"] = _tensor_refs(ports)
+            arrays[f"{side}_tensor_descriptors"] = _tensor_refs(ports)
+        return abi.encode_container([arrays[name] for name, _ in abi.NETWORK_METADATA])
+
+
+_FIRST = 7
+"""Index of the first section that a caller adds."""
+
+
+def _tensor_refs(ports: Sequence[Port]) -> RecordArray:
+    refs = np.zeros(len(ports), abi.TENSOR_REF)
+    for ref, port in zip(refs, ports, strict=True):
+        ref["name"] = port.name.encode()
+        ref["data_type"] = ELEMENT_TYPES[port.element].code
+        ref["dims"][: len(port.shape)] = port.shape
+        ref["dimensions_size"] = len(port.shape)
+    return refs
+
+
+def _symtab(name: str, flags: int, rows: Sequence[tuple[int, int, int, int]]) -> RawSection:
+    table = np.zeros(1 + len(rows), SYM)
+    for number, (kind, section, value, size) in enumerate(rows, 1):
+        table[number] = (0, STB_GLOBAL << 4 | kind, 0, section, value, size)
+    return RawSection(
+        name,
+        SectionType.SHT_SYMTAB,
+        flags,
+        table.tobytes(),
+        table.nbytes,
+        8,
+        link=2,
+        info=1,
+        entsize=SYM.itemsize,
+    )
+
+
+def _rela(
+    name: str,
+    target: int,
+    user: int,
+    symtab: int,
+    entries: Sequence[tuple[int, int, int, int]],
+) -> RawSection:
+    table = np.zeros(len(entries), RELA)
+    for number, (offset, kind, symbol, addend) in enumerate(entries):
+        table[number] = (offset, symbol << 32 | kind, addend)
+    jit = SectionFlag.VPU_SHF_JIT if user else NO_FLAGS
+    return RawSection(
+        name,
+        SectionType.SHT_RELA,
+        user | jit | SectionFlag.SHF_INFO_LINK,
+        table.tobytes(),
+        table.nbytes,
+        8,
+        link=symtab,
+        info=target,
+        entsize=RELA.itemsize,
+    )
+
+
+def write_elf(sections: Sequence[RawSection]) -> bytes:
+    """Write a file of these sections; the second one becomes the table of their names."""
+    names = bytearray()
+    headers = np.zeros(len(sections), SHDR)
+    for header, section in zip(headers, sections, strict=True):
+        header["sh_name"] = len(names)
+        names += section.name.encode() + b"\0"
+    offset = EHDR.itemsize + headers.nbytes
+    body = bytearray()
+    for number, (header, section) in enumerate(zip(headers, sections, strict=True)):
+        data = bytes(names) if number == 1 else section.data
+        if data:
+            body += bytes(-(offset + len(body)) % max(section.align, 1))
+            header["sh_offset"] = offset + len(body)
+        header["sh_type"] = section.type
+        header["sh_flags"] = section.flags
+        header["sh_size"] = len(names) if number == 1 else max(section.size, len(data))
+        header["sh_link"], header["sh_info"] = section.link, section.info
+        header["sh_addralign"], header["sh_entsize"] = section.align, section.entsize
+        body += data
+    ehdr = np.zeros(1, EHDR)
+    ehdr["e_ident"] = np.void(IDENT)
+    ehdr["e_type"] = ET_REL
+    ehdr["e_shoff"] = ehdr["e_ehsize"] = EHDR.itemsize
+    ehdr["e_shentsize"] = SHDR.itemsize
+    ehdr["e_shnum"] = len(sections)
+    ehdr["e_shstrndx"] = 1
+    return ehdr.tobytes() + headers.tobytes() + bytes(body)

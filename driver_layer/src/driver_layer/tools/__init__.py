@@ -1,0 +1,1 @@
+"""Command-line tools of the driver: npu-objdump and npu-smi."""

@@ -1,0 +1,70 @@
+"""Is a blob well-formed? The loader's rules, and a second opinion by LIEF."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import lief
+import numpy as np
+
+from driver_layer.abi.elf import EHDR, SHDR, SYM, SectionType
+from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.errors import BlobError, OutOfMemory
+from driver_layer.loader.hpi import HostParsedInference
+from driver_layer.loader.metadata import read_arch
+from driver_layer.loader.read import Blob, read_blob
+from driver_layer.npu.memory import AddressSpace
+
+
+def deviations(data: bytes) -> Iterator[str]:
+    """Give what is wrong, a line for each; nothing if all is well."""
+    try:
+        blob = read_blob(data)
+        yield from _load(data, blob)
+    except BlobError as error:
+        yield str(error)
+        return
+    yield from compare_with_lief(data, blob)
+
+
+def _load(data: bytes, blob: Blob) -> Iterator[str]:
+    """Load it onto the platform that it is for."""
+    arch = read_arch(blob)
+    platform = next((p for p in PLATFORMS.values() if p.arch == arch), None)
+    if platform is None:
+        yield f"for unknown architecture {arch}"
+        return
+    inference = HostParsedInference(data, platform)
+    try:
+        inference.load(AddressSpace())
+    except OutOfMemory as error:
+        yield str(error)
+
+
+def compare_with_lief(data: bytes, blob: Blob) -> Iterator[str]:
+    """Tell where LIEF reads something else than our reader did."""
+    lief.logging.disable()
+    other = lief.ELF.parse(io.BytesIO(data))  # pyright: ignore[reportUnknownMemberType] (its stubs)
+    if other is None:
+        yield "LIEF cannot parse it"
+        return
+    theirs = list(other.sections)
+    if len(theirs) != len(blob.sections):
+        yield f"LIEF sees {len(theirs)} sections, we {len(blob.sections)}"
+        return
+    headers = np.frombuffer(
+        data, SHDR, len(theirs), int(np.frombuffer(data, EHDR, 1)["e_shoff"][0])
+    )
+    for mine, its, header in zip(blob.sections, theirs, headers, strict=True):
+        seen = (str(its.name) or f"#{mine.index}", its.offset, its.size)
+        ours = (mine.name, mine.offset, mine.size)
+        if seen != ours:
+            yield f"section {mine.index}: LIEF sees {seen}, we {ours}"
+        if int(header["sh_link"]) != its.link or int(header["sh_info"]) != its.information:
+            yield f"section {mine.name}: LIEF sees other links"
+    tables = blob.of_type(SectionType.SHT_SYMTAB)
+    symbols = sum(table.size // SYM.itemsize for table in tables)
+    # LIEF merges symbol tables into one list of at most all of our symbols.
+    if len(list(other.symbols)) > symbols:
+        yield f"LIEF sees {len(list(other.symbols))} symbols, we {symbols}"

@@ -1,0 +1,89 @@
+"""What addresses in a blob stand for, told by its relocations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from driver_layer.abi.elf import RELA, SYM, SectionFlag, SectionType
+from driver_layer.abi.layout import read_text
+from driver_layer.abi.platforms import TILE_SELECT_SHIFT
+from driver_layer.loader.read import Blob, Section
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a relocation refers to; ``section`` is None for a user's buffer."""
+
+    name: str
+    section: Section | None
+    addend: int
+
+    def text(self, word: int = 0) -> str:
+        """Write it; the tile bits of the patched word say which tiles of CMX are meant."""
+        if self.section is not None and self.section.type == SectionType.VPU_SHT_CMX_WORKSPACE:
+            tiles = [t for t in range(6) if word >> (TILE_SELECT_SHIFT + t) & 1]
+            return f"CMX{tiles or ''}+{self.addend:#x}".replace(" ", "")
+        return f"{self.name}+{self.addend:#x}" if self.addend else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One relocation in words."""
+
+    offset: int
+    type: int
+    target: Target
+
+
+def symbol_names(blob: Blob, table: Section) -> list[str]:
+    """Give the names of a table's symbols; those without one are called by their section."""
+    strings = bytes(blob.sections[table.link].data)
+    names: list[str] = []
+    for record in table.records(SYM):
+        name = read_text(strings[int(record["st_name"]) :])
+        home = int(record["st_shndx"])
+        if not name and home < len(blob.sections):
+            name = blob.sections[home].name
+        names.append(name)
+    return names
+
+
+def relocations(blob: Blob, section: Section) -> Iterator[Entry]:
+    """Give the entries of a relocation section."""
+    table = blob.sections[section.link]
+    names, records = symbol_names(blob, table), table.records(SYM)
+    for entry in section.records(RELA):
+        index, kind = int(entry["r_info"]) >> 32, int(entry["r_info"]) & 0xFFFFFFFF
+        name, home = "?", None
+        if index < len(names):
+            name = _user_prefix(section) + names[index]
+            found = int(records[index]["st_shndx"])
+            home = blob.sections[found] if found < len(blob.sections) else None
+        yield Entry(int(entry["r_offset"]), kind, Target(name, home, int(entry["r_addend"])))
+
+
+def _user_prefix(section: Section) -> str:
+    if section.has(SectionFlag.VPU_SHF_USERINPUT):
+        return "input "
+    return "output " if section.has(SectionFlag.VPU_SHF_USEROUTPUT) else ""
+
+
+class Names:
+    """Looks up what the words of a section refer to."""
+
+    def __init__(self, blob: Blob) -> None:
+        self._known: dict[int, dict[int, Target]] = {}
+        for section in blob.of_type(SectionType.SHT_RELA):
+            known = self._known.setdefault(section.info, {})
+            for entry in relocations(blob, section):
+                known[entry.offset] = entry.target
+
+    def at(self, section: Section, offset: int) -> Target | None:
+        """Give what the word at an offset refers to."""
+        return self._known.get(section.index, {}).get(offset)
+
+    def text(self, section: Section, offset: int, word: int) -> str:
+        """Write what the word at an offset refers to, or the word itself."""
+        target = self.at(section, offset)
+        return f"{word:#x}" if target is None else target.text(word)

@@ -1,0 +1,113 @@
+"""npu-smi: shows the simulated device.
+
+Examples:
+    npu-smi                        the device that ZE_INTEL_NPU_PLATFORM_OVERRIDE or the default is
+    npu-smi --platform 3720        another one
+    npu-smi --json                 for scripts
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from driver_layer import ze
+from driver_layer.errors import ZeError
+from driver_layer.npu.memory import MemoryKind
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool.
+
+    Returns:
+        0; 2 if there is no such platform.
+    """
+    parser = argparse.ArgumentParser(
+        prog="npu-smi", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--platform", help="3720, 4000 or 5010, or its code name")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(argv)
+    try:
+        facts = describe(options.platform)
+    except ZeError as error:
+        sys.stderr.write(f"npu-smi: {error}\n")
+        return 2
+    sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _table(facts))
+    return 0
+
+
+def describe(platform: str | None = None) -> dict[str, Any]:
+    """Give what there is to know of a simulated device.
+
+    Raises:
+        ZeError: there is no such platform.
+    """
+    if platform is None:
+        ze.zeInit(0)
+        (driver,) = ze.zeDriverGet()
+    else:
+        driver = ze.simulated_driver(platform)
+    (device,) = ze.zeDeviceGet(driver)
+    properties = ze.zeDeviceGetProperties(device)
+    (memory,) = ze.zeDeviceGetMemoryProperties(device)
+    table = ze.zeDriverGetExtensionFunctionAddress(driver, ze.GRAPH_EXTENSION)
+    graphs = table.pfnDeviceGetGraphProperties2(device)
+    p = device.platform
+    # int8: each multiply-accumulate is two operations.
+    tops = p.tiles * p.macs_per_cycle * 2 * p.dpu_mhz / 1e6
+    return {
+        "name": properties.name,
+        "platform": p.name,
+        "architecture": p.arch.name,
+        "pci_id": f"{properties.vendorId:04x}:{properties.deviceId:04x}",
+        "device_uuid": properties.uuid,
+        "driver_uuid": ze.zeDriverGetProperties(driver).uuid,
+        "tiles": p.tiles,
+        "shaves_per_tile": p.shaves_per_tile,
+        "cmx_kib_per_tile": p.cmx_bytes >> 10,
+        "cmx_kib_for_programs": p.workspace_bytes >> 10,
+        "barriers": p.barriers_per_tile * p.tiles,
+        "dma_ports": p.dma_ports,
+        "dpu_mhz": p.dpu_mhz,
+        "cmx_mhz": p.cmx_mhz,
+        "int8_tops": round(tops, 1),
+        "ddr_mb_per_s": memory.maxBandwidth,
+        "memory_ranges": {
+            kind.name: f"{kind.value.begin:#x}-{kind.value.end:#x}" for kind in MemoryKind
+        },
+        "level_zero": _version(ze.zeDriverGetApiVersion(driver)),
+        "graph_extension": _version(graphs.graphExtensionVersion),
+        "elf_abi": f"{graphs.elfVersion.major}.{graphs.elfVersion.minor}",
+        "mapped_inference": f"{graphs.runtimeVersion.major}.{graphs.runtimeVersion.minor}",
+    }
+
+
+def _version(packed: int) -> str:
+    return f"{packed >> 16}.{packed & 0xFFFF}"
+
+
+def _table(facts: dict[str, Any]) -> str:
+    f = facts
+    rows = (
+        ("Device", f"{f['name']} (simulated), platform {f['platform']}, {f['architecture']}"),
+        ("PCI id", f["pci_id"]),
+        ("UUID", f["device_uuid"]),
+        ("Tiles", f"{f['tiles']}, each 1 DPU and {f['shaves_per_tile']} SHAVE"),
+        (
+            "CMX",
+            f"{f['cmx_kib_per_tile']} KiB per tile, {f['cmx_kib_for_programs']} KiB for programs",
+        ),
+        ("Barriers", f"{f['barriers']} physical"),
+        ("DMA", f"{f['dma_ports']} ports"),
+        ("Clocks", f"DPU {f['dpu_mhz']} MHz, CMX {f['cmx_mhz']} MHz"),
+        ("Peak", f"{f['int8_tops']} TOPS int8"),
+        ("DDR", f"{f['ddr_mb_per_s']} MB/s"),
+        *((f"  {name}", span) for name, span in f["memory_ranges"].items()),
+        ("Level Zero", f"{f['level_zero']}, graph extension {f['graph_extension']}"),
+        ("Accepts", f"ELF ABI {f['elf_abi']}, mapped inference {f['mapped_inference']}"),
+    )
+    return "".join(f"{title:11} {text}\n" for title, text in rows)

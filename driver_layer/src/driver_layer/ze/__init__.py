@@ -1,0 +1,217 @@
+"""Level Zero in Python, on the simulated NPU.
+
+Functions have the specification's names. What they give through pointers in C, they return; a
+result code other than ZE_RESULT_SUCCESS is raised as ``ZeError``, which carries it.
+"""
+
+from driver_layer.errors import ZeError as ZeError
+from driver_layer.ze.command_list import (
+    ze_command_list_handle_t as ze_command_list_handle_t,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendBarrier as zeCommandListAppendBarrier,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendMemoryCopy as zeCommandListAppendMemoryCopy,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendMemoryFill as zeCommandListAppendMemoryFill,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListClose as zeCommandListClose,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListCreate as zeCommandListCreate,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListDestroy as zeCommandListDestroy,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListReset as zeCommandListReset,
+)
+from driver_layer.ze.command_queue import (
+    UINT64_MAX as UINT64_MAX,
+)
+from driver_layer.ze.command_queue import (
+    ze_command_queue_handle_t as ze_command_queue_handle_t,
+)
+from driver_layer.ze.command_queue import (
+    ze_fence_handle_t as ze_fence_handle_t,
+)
+from driver_layer.ze.command_queue import (
+    zeCommandQueueCreate as zeCommandQueueCreate,
+)
+from driver_layer.ze.command_queue import (
+    zeCommandQueueDestroy as zeCommandQueueDestroy,
+)
+from driver_layer.ze.command_queue import (
+    zeCommandQueueExecuteCommandLists as zeCommandQueueExecuteCommandLists,
+)
+from driver_layer.ze.command_queue import (
+    zeCommandQueueSynchronize as zeCommandQueueSynchronize,
+)
+from driver_layer.ze.command_queue import (
+    zeFenceCreate as zeFenceCreate,
+)
+from driver_layer.ze.command_queue import (
+    zeFenceDestroy as zeFenceDestroy,
+)
+from driver_layer.ze.command_queue import (
+    zeFenceHostSynchronize as zeFenceHostSynchronize,
+)
+from driver_layer.ze.command_queue import (
+    zeFenceQueryStatus as zeFenceQueryStatus,
+)
+from driver_layer.ze.command_queue import (
+    zeFenceReset as zeFenceReset,
+)
+from driver_layer.ze.context import (
+    Memory as Memory,
+)
+from driver_layer.ze.context import (
+    ze_context_handle_t as ze_context_handle_t,
+)
+from driver_layer.ze.context import (
+    zeContextCreate as zeContextCreate,
+)
+from driver_layer.ze.context import (
+    zeContextDestroy as zeContextDestroy,
+)
+from driver_layer.ze.context import (
+    zeMemAllocDevice as zeMemAllocDevice,
+)
+from driver_layer.ze.context import (
+    zeMemAllocHost as zeMemAllocHost,
+)
+from driver_layer.ze.context import (
+    zeMemAllocShared as zeMemAllocShared,
+)
+from driver_layer.ze.context import (
+    zeMemFree as zeMemFree,
+)
+from driver_layer.ze.context import (
+    zeMemGetAddressRange as zeMemGetAddressRange,
+)
+from driver_layer.ze.context import (
+    zeMemGetAllocProperties as zeMemGetAllocProperties,
+)
+from driver_layer.ze.driver import (
+    GRAPH_EXTENSION as GRAPH_EXTENSION,
+)
+from driver_layer.ze.driver import (
+    simulated_driver as simulated_driver,
+)
+from driver_layer.ze.driver import (
+    ze_device_handle_t as ze_device_handle_t,
+)
+from driver_layer.ze.driver import (
+    ze_driver_handle_t as ze_driver_handle_t,
+)
+from driver_layer.ze.driver import (
+    zeDeviceGet as zeDeviceGet,
+)
+from driver_layer.ze.driver import (
+    zeDeviceGetCommandQueueGroupProperties as zeDeviceGetCommandQueueGroupProperties,
+)
+from driver_layer.ze.driver import (
+    zeDeviceGetMemoryProperties as zeDeviceGetMemoryProperties,
+)
+from driver_layer.ze.driver import (
+    zeDeviceGetProperties as zeDeviceGetProperties,
+)
+from driver_layer.ze.driver import (
+    zeDriverGet as zeDriverGet,
+)
+from driver_layer.ze.driver import (
+    zeDriverGetApiVersion as zeDriverGetApiVersion,
+)
+from driver_layer.ze.driver import (
+    zeDriverGetExtensionFunctionAddress as zeDriverGetExtensionFunctionAddress,
+)
+from driver_layer.ze.driver import (
+    zeDriverGetExtensionProperties as zeDriverGetExtensionProperties,
+)
+from driver_layer.ze.driver import (
+    zeDriverGetProperties as zeDriverGetProperties,
+)
+from driver_layer.ze.driver import (
+    zeInit as zeInit,
+)
+from driver_layer.ze.driver import (
+    zeInitDrivers as zeInitDrivers,
+)
+from driver_layer.ze.graph import (
+    ze_graph_handle_t as ze_graph_handle_t,
+)
+from driver_layer.ze.graph_extension import (
+    ze_graph_dditable_ext_t as ze_graph_dditable_ext_t,
+)
+from driver_layer.ze.result import (
+    ze_result_t as ze_result_t,
+)
+from driver_layer.ze.types import (
+    ZE_MAKE_VERSION as ZE_MAKE_VERSION,
+)
+from driver_layer.ze.types import (
+    ze_command_queue_desc_t as ze_command_queue_desc_t,
+)
+from driver_layer.ze.types import (
+    ze_command_queue_group_properties_t as ze_command_queue_group_properties_t,
+)
+from driver_layer.ze.types import (
+    ze_command_queue_mode_t as ze_command_queue_mode_t,
+)
+from driver_layer.ze.types import (
+    ze_device_graph_properties_2_t as ze_device_graph_properties_2_t,
+)
+from driver_layer.ze.types import (
+    ze_device_memory_properties_t as ze_device_memory_properties_t,
+)
+from driver_layer.ze.types import (
+    ze_device_properties_t as ze_device_properties_t,
+)
+from driver_layer.ze.types import (
+    ze_device_type_t as ze_device_type_t,
+)
+from driver_layer.ze.types import (
+    ze_driver_extension_properties_t as ze_driver_extension_properties_t,
+)
+from driver_layer.ze.types import (
+    ze_driver_properties_t as ze_driver_properties_t,
+)
+from driver_layer.ze.types import (
+    ze_fence_flags_t as ze_fence_flags_t,
+)
+from driver_layer.ze.types import (
+    ze_graph_argument_metadata_t as ze_graph_argument_metadata_t,
+)
+from driver_layer.ze.types import (
+    ze_graph_argument_properties_3_t as ze_graph_argument_properties_3_t,
+)
+from driver_layer.ze.types import (
+    ze_graph_argument_type_t as ze_graph_argument_type_t,
+)
+from driver_layer.ze.types import (
+    ze_graph_desc_2_t as ze_graph_desc_2_t,
+)
+from driver_layer.ze.types import (
+    ze_graph_format_t as ze_graph_format_t,
+)
+from driver_layer.ze.types import (
+    ze_graph_init_stage_t as ze_graph_init_stage_t,
+)
+from driver_layer.ze.types import (
+    ze_graph_memory_query_t as ze_graph_memory_query_t,
+)
+from driver_layer.ze.types import (
+    ze_graph_properties_2_t as ze_graph_properties_2_t,
+)
+from driver_layer.ze.types import (
+    ze_memory_allocation_properties_t as ze_memory_allocation_properties_t,
+)
+from driver_layer.ze.types import (
+    ze_memory_type_t as ze_memory_type_t,
+)
+from driver_layer.ze.types import (
+    ze_version_t as ze_version_t,
+)

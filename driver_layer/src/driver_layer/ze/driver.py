@@ -1,0 +1,199 @@
+"""Driver and device: what is there, and what it can do.
+
+Source: Level Zero core specification 1.17; UUIDs, names and device properties of the public NPU
+driver, fact sheet elf_driver §5.2, §5.3.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS, Platform
+from driver_layer.npu.device import Device
+from driver_layer.npu.memory import MemoryKind
+from driver_layer.ze import types as t
+from driver_layer.ze.handles import Handle, check
+from driver_layer.ze.result import failed, ze_result_t
+
+ZE_API_VERSION = t.ZE_MAKE_VERSION(1, 17)
+DRIVER_VERSION = t.ZE_MAKE_VERSION(1, 0)
+GRAPH_EXTENSION = "ZE_extension_graph"
+GRAPH_EXTENSION_VERSION = t.ZE_MAKE_VERSION(1, 18)
+DRIVER_UUID = "017de931-6b4d-4fd4-aa9b-5bed77fc8e89"
+DEVICE_UUID = "80d1d11e-b738-11ea-b3de-0242ac130004"
+
+_EXTENSION_NAMES = (GRAPH_EXTENSION, *(f"{GRAPH_EXTENSION}_1_{n}" for n in range(2, 9)))
+_PLATFORM_NAMES = {"METEORLAKE": "3720", "LUNARLAKE": "4000", "PANTHERLAKE": "5010"}
+_VENDOR = 0x8086
+_COMPUTE_AND_COPY = 3
+_LANES = {"4000": 4096}
+"""``numEUsPerSubslice`` that the public driver reports; others report their MACs."""
+
+
+class ze_driver_handle_t(Handle):
+    """A driver with one device."""
+
+    def __init__(self, platform: Platform) -> None:
+        super().__init__()
+        self.device = ze_device_handle_t(self, platform)
+
+
+class ze_device_handle_t(Handle):
+    """A simulated device; ``npu`` executes, ``platform`` describes it."""
+
+    def __init__(self, driver: ze_driver_handle_t, platform: Platform) -> None:
+        super().__init__()
+        self.driver = driver
+        self.platform = platform
+        self.npu = Device(platform)
+
+
+_lock = threading.Lock()
+_drivers: dict[str, ze_driver_handle_t] = {}
+_initialized = False
+
+
+def simulated_driver(platform: str) -> ze_driver_handle_t:
+    """Give the driver of a simulated platform, whichever the environment chooses.
+
+    Not of the specification: a real machine has one NPU, a simulator has them all.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: there is no such platform.
+    """
+    name = _PLATFORM_NAMES.get(platform.upper(), platform)
+    if name not in PLATFORMS:
+        known = ", ".join([*PLATFORMS, *_PLATFORM_NAMES])
+        message = f"unknown platform {platform!r}; known are {known}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    with _lock:
+        if name not in _drivers:
+            _drivers[name] = ze_driver_handle_t(PLATFORMS[name])
+        return _drivers[name]
+
+
+def zeInit(flags: int = 0) -> None:
+    """Initialise; ``flags`` 0 asks for all drivers.
+
+    The environment is read here: ZE_INTEL_NPU_PLATFORM_OVERRIDE chooses the platform,
+    ZE_INTEL_NPU_LOGLEVEL what is logged.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: the environment names no known platform.
+    """
+    del flags
+    global _initialized
+    level = os.environ.get("ZE_INTEL_NPU_LOGLEVEL", "")
+    if level.upper() in logging.getLevelNamesMapping():
+        logging.getLogger("driver_layer").setLevel(level.upper())
+    simulated_driver(_chosen_platform())
+    _initialized = True
+
+
+def _chosen_platform() -> str:
+    return os.environ.get("ZE_INTEL_NPU_PLATFORM_OVERRIDE", "") or DEFAULT_PLATFORM
+
+
+def zeInitDrivers(flags: int = 0) -> list[ze_driver_handle_t]:
+    """Initialise and give all drivers, as newer applications do."""
+    zeInit(flags)
+    return zeDriverGet()
+
+
+def zeDriverGet() -> list[ze_driver_handle_t]:
+    """Give all drivers.
+
+    Raises:
+        ZeError: UNINITIALIZED: zeInit was not called.
+    """
+    if not _initialized:
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "call zeInit first")
+    return [simulated_driver(_chosen_platform())]
+
+
+def zeDriverGetApiVersion(hDriver: ze_driver_handle_t) -> int:
+    """Give the version of the specification."""
+    check(hDriver, ze_driver_handle_t)
+    return ZE_API_VERSION
+
+
+def zeDriverGetProperties(hDriver: ze_driver_handle_t) -> t.ze_driver_properties_t:
+    """Describe a driver."""
+    check(hDriver, ze_driver_handle_t)
+    return t.ze_driver_properties_t(DRIVER_UUID, DRIVER_VERSION)
+
+
+def zeDriverGetExtensionProperties(
+    hDriver: ze_driver_handle_t,
+) -> list[t.ze_driver_extension_properties_t]:
+    """List the extensions."""
+    check(hDriver, ze_driver_handle_t)
+    return [
+        t.ze_driver_extension_properties_t(name, GRAPH_EXTENSION_VERSION)
+        for name in _EXTENSION_NAMES
+    ]
+
+
+def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) -> Any:
+    """Give an extension's table of functions.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: there is no such extension.
+    """
+    check(hDriver, ze_driver_handle_t)
+    if name not in _EXTENSION_NAMES:
+        message = f"no extension {name!r}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return extension_tables[GRAPH_EXTENSION]()
+
+
+extension_tables: dict[str, Callable[[], Any]] = {}
+"""Extensions register their tables here; they know the driver, it does not know them."""
+
+
+def zeDeviceGet(hDriver: ze_driver_handle_t) -> list[ze_device_handle_t]:
+    """Give the devices of a driver."""
+    return [check(hDriver, ze_driver_handle_t).device]
+
+
+def zeDeviceGetProperties(hDevice: ze_device_handle_t) -> t.ze_device_properties_t:
+    """Describe a device."""
+    platform = check(hDevice, ze_device_handle_t).platform
+    return t.ze_device_properties_t(
+        type=t.ze_device_type_t.ZE_DEVICE_TYPE_VPU,
+        vendorId=_VENDOR,
+        deviceId=platform.device_id,
+        coreClockRate=platform.dpu_mhz,
+        maxMemAllocSize=_memory_bytes(),
+        numSlices=platform.tiles,
+        numSubslicesPerSlice=1,
+        numEUsPerSubslice=_LANES.get(platform.name, platform.macs_per_cycle),
+        timerResolution=platform.timer_khz * 1000,
+        uuid=DEVICE_UUID,
+        name="Intel(R) AI Boost",
+    )
+
+
+def zeDeviceGetCommandQueueGroupProperties(
+    hDevice: ze_device_handle_t,
+) -> list[t.ze_command_queue_group_properties_t]:
+    """Describe the one group of queues, which computes and copies."""
+    check(hDevice, ze_device_handle_t)
+    return [t.ze_command_queue_group_properties_t(_COMPUTE_AND_COPY, 1)]
+
+
+def zeDeviceGetMemoryProperties(
+    hDevice: ze_device_handle_t,
+) -> list[t.ze_device_memory_properties_t]:
+    """Describe the one memory, DDR."""
+    platform = check(hDevice, ze_device_handle_t).platform
+    return [t.ze_device_memory_properties_t("DDR", _memory_bytes(), platform.ddr_mb_per_s)]
+
+
+def _memory_bytes() -> int:
+    span = MemoryKind.DMA.value
+    return span.end - span.begin

@@ -1,0 +1,193 @@
+"""The graph extension's table of functions, 1.18.
+
+Only native graphs: compiling is the affair of the layers above. What a newer table entry replaces
+(pfnGetArgumentProperties2 and the like) is not offered again under its older name.
+
+Source: fact sheet elf_driver §5.2.
+"""
+
+from __future__ import annotations
+
+from driver_layer.abi.notes import FIRMWARE_INFERENCE_VERSION, LOADER_ABI_VERSION
+from driver_layer.npu.memory import MemoryKind
+from driver_layer.ze import types as t
+from driver_layer.ze.command_list import ze_command_list_handle_t
+from driver_layer.ze.context import Pointer, ze_context_handle_t
+from driver_layer.ze.driver import (
+    GRAPH_EXTENSION,
+    GRAPH_EXTENSION_VERSION,
+    extension_tables,
+    ze_device_handle_t,
+)
+from driver_layer.ze.graph import ze_graph_handle_t
+from driver_layer.ze.handles import check
+from driver_layer.ze.result import failed, last_error, ze_result_t
+
+_MAX_DIMS = 5
+_IN = t.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_INPUT
+_OUT = t.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_OUTPUT
+
+
+class ze_graph_dditable_ext_t:
+    """The functions; all check their handles, and raise ZeError where C returns a code."""
+
+    def pfnCreate2(
+        self,
+        hContext: ze_context_handle_t,
+        hDevice: ze_device_handle_t,
+        desc: t.ze_graph_desc_2_t,
+    ) -> ze_graph_handle_t:
+        """Adopt a blob.
+
+        Raises:
+            ZeError: UNSUPPORTED_FEATURE: not a native graph; INVALID_NATIVE_BINARY: for another
+                platform or version; INVALID_ARGUMENT: malformed.
+        """
+        context = check(hContext, ze_context_handle_t)
+        check(hDevice, ze_device_handle_t)
+        if desc.format != t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
+            message = "this driver has no compiler; compile the model and pass its blob"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+        return ze_graph_handle_t(context, desc)
+
+    def pfnDestroy(self, hGraph: ze_graph_handle_t) -> None:
+        """Unload a graph."""
+        check(hGraph, ze_graph_handle_t).destroy()
+
+    def pfnGetProperties2(self, hGraph: ze_graph_handle_t) -> t.ze_graph_properties_2_t:
+        """Describe a graph."""
+        graph = check(hGraph, ze_graph_handle_t)
+        stage = t.ze_graph_init_stage_t.ZE_GRAPH_STAGE_INITIALIZE
+        return t.ze_graph_properties_2_t(len(graph.tensors), stage)
+
+    def pfnGetArgumentProperties3(
+        self, hGraph: ze_graph_handle_t, argIndex: int
+    ) -> t.ze_graph_argument_properties_3_t:
+        """Describe an argument; inputs come first.
+
+        Raises:
+            ZeError: INVALID_ARGUMENT: there is no such argument.
+        """
+        graph = check(hGraph, ze_graph_handle_t)
+        _check_index(graph, argIndex)
+        tensor = graph.tensors[argIndex]
+        return t.ze_graph_argument_properties_3_t(
+            name=tensor.name,
+            type=_side(graph, argIndex),
+            dims=(*tensor.shape, *[1] * _MAX_DIMS)[:_MAX_DIMS],
+            networkPrecision=tensor.element.precision,
+            devicePrecision=tensor.element.precision,
+            dims_count=len(tensor.shape),
+            debug_friendly_name=tensor.name,
+            associated_tensor_names=(tensor.name,),
+        )
+
+    def pfnGraphGetArgumentMetadata(
+        self, hGraph: ze_graph_handle_t, argIndex: int
+    ) -> t.ze_graph_argument_metadata_t:
+        """Describe an argument as the OpenVINO model knows it; as pfnGetArgumentProperties3."""
+        graph = check(hGraph, ze_graph_handle_t)
+        _check_index(graph, argIndex)
+        tensor = graph.tensors[argIndex]
+        side = _side(graph, argIndex)
+        nodes = graph.metadata.parameters if side is _IN else graph.metadata.results
+        known = {node.friendly_name: node.tensor_names for node in nodes}
+        return t.ze_graph_argument_metadata_t(
+            type=side,
+            friendly_name=tensor.name,
+            data_type=tensor.element.node_type,
+            shape=tensor.shape,
+            tensor_names=known.get(tensor.name, ()),
+        )
+
+    def pfnSetArgumentValue(
+        self, hGraph: ze_graph_handle_t, argIndex: int, pArgValue: Pointer | None
+    ) -> None:
+        """Say where an argument lies, for what is recorded from now on.
+
+        Raises:
+            ZeError: INVALID_ARGUMENT: there is no such argument; INVALID_NULL_POINTER.
+        """
+        graph = check(hGraph, ze_graph_handle_t)
+        _check_index(graph, argIndex)
+        if pArgValue is None or pArgValue == 0:
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, "no pointer given")
+        graph.arguments[argIndex] = pArgValue
+
+    def pfnGraphInitialize(self, hGraph: ze_graph_handle_t) -> None:
+        """Load a graph now, rather than with its first recording."""
+        check(hGraph, ze_graph_handle_t).initialize()
+
+    def pfnAppendGraphInitialize(
+        self, hCommandList: ze_command_list_handle_t, hGraph: ze_graph_handle_t
+    ) -> None:
+        """Load a graph; nothing is left for the device to do."""
+        check(hCommandList, ze_command_list_handle_t)
+        check(hGraph, ze_graph_handle_t).initialize()
+
+    def pfnAppendGraphExecute(
+        self, hCommandList: ze_command_list_handle_t, hGraph: ze_graph_handle_t
+    ) -> None:
+        """Record one inference on the arguments as they are set now.
+
+        Raises:
+            ZeError: UNINITIALIZED: an argument is missing; INVALID_ARGUMENT: one is too small or
+                not memory of the context, or the list is closed or of another context.
+        """
+        command_list = check(hCommandList, ze_command_list_handle_t)
+        graph = check(hGraph, ze_graph_handle_t)
+        if command_list.context is not graph.context:
+            message = "graph and command list are of different contexts"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        inference = graph.record()
+        npu, space, address = graph.context.device.npu, graph.context.space, inference.address
+        command_list.append(
+            lambda: npu.run_inference(space, address), lambda: graph.release(inference)
+        )
+
+    def pfnGetNativeBinary(self, hGraph: ze_graph_handle_t) -> bytes:
+        """Give a copy of the blob."""
+        return bytes(check(hGraph, ze_graph_handle_t).binary)
+
+    def pfnGetNativeBinary2(self, hGraph: ze_graph_handle_t) -> memoryview:
+        """Give the blob where it lies, read-only; valid until the graph is destroyed."""
+        return check(hGraph, ze_graph_handle_t).binary.toreadonly()
+
+    def pfnDeviceGetGraphProperties2(
+        self, hDevice: ze_device_handle_t
+    ) -> t.ze_device_graph_properties_2_t:
+        """Describe what graphs a device takes."""
+        check(hDevice, ze_device_handle_t)
+        elf, runtime = LOADER_ABI_VERSION, FIRMWARE_INFERENCE_VERSION
+        return t.ze_device_graph_properties_2_t(
+            graphExtensionVersion=GRAPH_EXTENSION_VERSION,
+            graphFormatsSupported=t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE,
+            maxOVOpsetVersionSupported=0,
+            elfVersion=t.ze_version_t(elf.major, elf.minor),
+            runtimeVersion=t.ze_version_t(runtime.major, runtime.minor),
+        )
+
+    def pfnQueryContextMemory(self, hContext: ze_context_handle_t) -> t.ze_graph_memory_query_t:
+        """Tell how much DDR a context uses, in bytes."""
+        context = check(hContext, ze_context_handle_t)
+        total = sum(kind.value.end - kind.value.begin for kind in MemoryKind)
+        return t.ze_graph_memory_query_t(total, context.space.allocated_bytes)
+
+    def pfnBuildLogGetString(self, hGraph: ze_graph_handle_t | None = None) -> str:
+        """Give the text of this thread's last error."""
+        del hGraph
+        return last_error()
+
+
+def _check_index(graph: ze_graph_handle_t, index: int) -> None:
+    if not 0 <= index < len(graph.tensors):
+        message = f"no argument {index}; the graph has {len(graph.tensors)}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+
+
+def _side(graph: ze_graph_handle_t, index: int) -> t.ze_graph_argument_type_t:
+    return _IN if index < len(graph.metadata.inputs) else _OUT
+
+
+_TABLE = ze_graph_dditable_ext_t()
+extension_tables[GRAPH_EXTENSION] = lambda: _TABLE

@@ -1,0 +1,50 @@
+"""Result codes of Level Zero, and how a call fails.
+
+Source: Level Zero core specification 1.17, ``ze_result_t``.
+"""
+
+from __future__ import annotations
+
+import threading
+from enum import IntEnum
+
+from driver_layer.errors import ZeError
+
+
+class ze_result_t(IntEnum):
+    """Result codes that this driver gives."""
+
+    ZE_RESULT_SUCCESS = 0
+    ZE_RESULT_NOT_READY = 1
+    ZE_RESULT_ERROR_DEVICE_LOST = 0x70000001
+    ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY = 0x70000002
+    ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY = 0x70000003
+    ZE_RESULT_ERROR_UNINITIALIZED = 0x78000001
+    ZE_RESULT_ERROR_UNSUPPORTED_VERSION = 0x78000002
+    ZE_RESULT_ERROR_UNSUPPORTED_FEATURE = 0x78000003
+    ZE_RESULT_ERROR_INVALID_ARGUMENT = 0x78000004
+    ZE_RESULT_ERROR_INVALID_NULL_HANDLE = 0x78000005
+    ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE = 0x78000006
+    ZE_RESULT_ERROR_INVALID_NULL_POINTER = 0x78000007
+    ZE_RESULT_ERROR_INVALID_SIZE = 0x78000008
+    ZE_RESULT_ERROR_UNSUPPORTED_SIZE = 0x78000009
+    ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT = 0x7800000A
+    ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT = 0x7800000B
+    ZE_RESULT_ERROR_INVALID_ENUMERATION = 0x7800000C
+    ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION = 0x7800000D
+    ZE_RESULT_ERROR_INVALID_NATIVE_BINARY = 0x7800000F
+    ZE_RESULT_ERROR_UNKNOWN = 0x7FFFFFFE
+
+
+_last = threading.local()
+
+
+def failed(code: ze_result_t, message: str) -> ZeError:
+    """Make the error of a call, and keep its text as this thread's last error."""
+    _last.text = message
+    return ZeError(code, message)
+
+
+def last_error() -> str:
+    """Give the text of this thread's last error; empty if there was none."""
+    return str(getattr(_last, "text", ""))

@@ -1,0 +1,208 @@
+"""Enumerations and properties of Level Zero that this driver has, by the specification's names.
+
+Source: Level Zero core specification 1.17; NPU graph extension 1.18 (fact sheet elf_driver §5.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+
+class ze_device_type_t(IntEnum):
+    """Kinds of devices."""
+
+    ZE_DEVICE_TYPE_VPU = 5
+
+
+class ze_memory_type_t(IntEnum):
+    """Kinds of allocations."""
+
+    ZE_MEMORY_TYPE_UNKNOWN = 0
+    ZE_MEMORY_TYPE_HOST = 1
+    ZE_MEMORY_TYPE_DEVICE = 2
+    ZE_MEMORY_TYPE_SHARED = 3
+
+
+class ze_command_queue_mode_t(IntEnum):
+    """How a queue executes."""
+
+    ZE_COMMAND_QUEUE_MODE_DEFAULT = 0
+    ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS = 1
+    ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS = 2
+
+
+class ze_fence_flags_t(IntFlag):
+    """How a fence begins."""
+
+    ZE_FENCE_FLAG_SIGNALED = 1
+
+
+class ze_graph_format_t(IntEnum):
+    """What a graph is made from."""
+
+    ZE_GRAPH_FORMAT_NATIVE = 1
+    ZE_GRAPH_FORMAT_NGRAPH_LITE = 2
+
+
+class ze_graph_argument_type_t(IntEnum):
+    """Sides of a graph."""
+
+    ZE_GRAPH_ARGUMENT_TYPE_INPUT = 1
+    ZE_GRAPH_ARGUMENT_TYPE_OUTPUT = 2
+
+
+class ze_graph_init_stage_t(IntFlag):
+    """When a graph must be initialised."""
+
+    ZE_GRAPH_STAGE_COMMAND_LIST_INITIALIZE = 1
+    ZE_GRAPH_STAGE_INITIALIZE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ze_driver_properties_t:
+    """A driver."""
+
+    uuid: str
+    driverVersion: int
+
+
+@dataclass(frozen=True, slots=True)
+class ze_driver_extension_properties_t:
+    """An extension that the driver offers."""
+
+    name: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ze_device_properties_t:
+    """A device; clock in MHz, timer in ticks per second, memory in bytes."""
+
+    type: ze_device_type_t
+    vendorId: int
+    deviceId: int
+    coreClockRate: int
+    maxMemAllocSize: int
+    numSlices: int
+    numSubslicesPerSlice: int
+    numEUsPerSubslice: int
+    timerResolution: int
+    uuid: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ze_command_queue_group_properties_t:
+    """A group of queues."""
+
+    flags: int
+    numQueues: int
+
+
+@dataclass(frozen=True, slots=True)
+class ze_device_memory_properties_t:
+    """A memory of the device; size in bytes, bandwidth in MB/s."""
+
+    name: str
+    totalSize: int
+    maxBandwidth: int
+
+
+@dataclass(frozen=True, slots=True)
+class ze_memory_allocation_properties_t:
+    """An allocation."""
+
+    type: ze_memory_type_t
+    id: int
+    pageSize: int
+
+
+@dataclass(frozen=True, slots=True)
+class ze_command_queue_desc_t:
+    """How a queue is to be made."""
+
+    ordinal: int = 0
+    index: int = 0
+    mode: ze_command_queue_mode_t = ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class ze_graph_desc_2_t:
+    """What a graph is to be made from.
+
+    ``pInput`` is used where it is and must not change while the graph lives.
+    """
+
+    format: ze_graph_format_t
+    pInput: bytes | memoryview
+    pBuildFlags: str = ""
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ze_graph_properties_2_t:
+    """A graph."""
+
+    numGraphArgs: int
+    initStageRequired: ze_graph_init_stage_t
+
+
+@dataclass(frozen=True, slots=True)
+class ze_graph_argument_properties_3_t:
+    """An argument; ``dims`` has five entries, of which ``dims_count`` count, padded with ones.
+
+    Precisions are the codes of ``abi.dtypes.ElementType.precision``.
+    """
+
+    name: str
+    type: ze_graph_argument_type_t
+    dims: tuple[int, ...]
+    networkPrecision: int
+    devicePrecision: int
+    dims_count: int
+    debug_friendly_name: str
+    associated_tensor_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ze_graph_argument_metadata_t:
+    """An argument as the OpenVINO model knows it; ``shape`` is not limited to five dimensions."""
+
+    type: ze_graph_argument_type_t
+    friendly_name: str
+    data_type: int
+    shape: tuple[int, ...]
+    tensor_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ze_version_t:
+    """A version of two numbers."""
+
+    major: int
+    minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class ze_device_graph_properties_2_t:
+    """What a device's graph support is like."""
+
+    graphExtensionVersion: int
+    graphFormatsSupported: int
+    maxOVOpsetVersionSupported: int
+    elfVersion: ze_version_t
+    runtimeVersion: ze_version_t
+
+
+@dataclass(frozen=True, slots=True)
+class ze_graph_memory_query_t:
+    """Memory of a context, bytes."""
+
+    total: int
+    allocated: int
+
+
+def ZE_MAKE_VERSION(major: int, minor: int) -> int:
+    """Pack a version as the specification does."""
+    return major << 16 | minor

@@ -1,0 +1,65 @@
+"""The address space: allocations never overlap, and nothing else can be reached."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driver_layer.errors import DeviceFault, DriverUsageError, OutOfMemory
+from driver_layer.npu.memory import PAGE_BYTES, AddressSpace, Allocation, MemoryKind
+
+steps = st.lists(
+    st.tuples(st.sampled_from(MemoryKind), st.integers(1, 20_000), st.booleans()), max_size=40
+)
+
+
+@given(steps, st.randoms(use_true_random=False))
+def test_allocations_never_touch(plan, draw) -> None:
+    space = AddressSpace()
+    living: list[Allocation] = []
+    for kind, size, free in plan:
+        if free and living:
+            space.free(living.pop(draw.randrange(len(living))))
+        living.append(space.allocate(size, kind))
+    for one in living:
+        assert one.address % PAGE_BYTES == 0
+        assert one.kind.value.begin <= one.address
+        assert one.end <= one.kind.value.end
+        assert space.find(one.address) is one
+        assert space.find(one.end - 1) is one
+        assert space.find(one.end) is None, "a free page follows each allocation"
+    assert space.allocated_bytes == sum(one.size for one in living)
+
+
+def test_access_needs_one_allocation_with_room() -> None:
+    space = AddressSpace()
+    one = space.allocate(100, MemoryKind.DMA)
+    assert space.view(one.address + 90, 10).size == 10
+    for address, size in ((one.address + 90, 11), (one.address - 1, 1), (one.end, 1), (0, 1)):
+        with pytest.raises(DeviceFault, match="unmapped"):
+            space.view(address, size)
+
+
+def test_mapped_memory_is_the_hosts_own_and_may_be_read_only() -> None:
+    space = AddressSpace()
+    mine = np.arange(10, dtype=np.uint8)
+    mapped = space.map(mine, MemoryKind.DMA, writable=False)
+    assert np.shares_memory(space.view(mapped.address, 10), mine)
+    with pytest.raises(DeviceFault, match="read-only"):
+        space.view(mapped.address, 1, write=True)
+
+
+def test_what_cannot_be_allocated_or_freed() -> None:
+    space = AddressSpace()
+    with pytest.raises(OutOfMemory):
+        space.allocate(1 << 40, MemoryKind.FW)
+    with pytest.raises(DriverUsageError):
+        space.allocate(0, MemoryKind.DMA)
+    one = space.allocate(8, MemoryKind.DMA)
+    with pytest.raises(DriverUsageError):
+        one.write(1, bytes(8))
+    space.free(one)
+    with pytest.raises(DriverUsageError):
+        space.free(one)
