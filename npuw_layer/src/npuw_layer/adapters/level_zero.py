@@ -1,0 +1,217 @@
+"""The NPU behind driver_layer's Level Zero as npuw's device."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+from compiler_layer.model import Model
+from driver_layer import ze
+from driver_layer.abi.dtypes import ELEMENT_TYPES
+from npuw_layer.errors import DeviceError
+from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
+
+_ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TYPES.items()}
+
+
+@contextmanager
+def _reported(what: str) -> Generator[None, None, None]:
+    """Turn what Level Zero raises into npuw's own error."""
+    try:
+        yield
+    except ze.ZeError as error:
+        raise DeviceError(f"{what}: {error}") from error
+
+
+class DeviceMemory:
+    """Memory that host and NPU share; satisfies ``ports.Memory``."""
+
+    def __init__(self, context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
+        self._context = context
+        self._memory = memory
+
+    @property
+    def data(self) -> Array:
+        """The bytes."""
+        return self._memory.data
+
+    @property
+    def address(self) -> int:
+        """Where the device sees it."""
+        return self._memory.address
+
+    def free(self) -> None:
+        """Give it back; a second call does nothing."""
+        if self._memory.alive:
+            ze.zeMemFree(self._context, self._memory)
+
+
+class LevelZeroDevice:
+    """A context and a queue on one NPU; satisfies ``ports.Device``.
+
+    Args:
+        compiler: makes the blobs.
+        platform: which simulated NPU, e.g. "4000".
+
+    Raises:
+        DeviceError: there is no such platform.
+    """
+
+    def __init__(self, compiler: Compiler, platform: str) -> None:
+        self._compiler = compiler
+        with _reported(f"NPU {platform}"):
+            driver = ze.simulated_driver(platform)
+            (self._device,) = ze.zeDeviceGet(driver)
+            self._context = ze.zeContextCreate(driver)
+            self._queue = ze.zeCommandQueueCreate(self._context, self._device)
+            self._table: ze.ze_graph_dditable_ext_t = ze.zeDriverGetExtensionFunctionAddress(
+                driver, ze.GRAPH_EXTENSION
+            )
+
+    @property
+    def version(self) -> str:
+        """Versions of compiler, loader and firmware, and the platform."""
+        found = self._table.pfnDeviceGetGraphProperties2(self._device)
+        elf, runtime = found.elfVersion, found.runtimeVersion
+        return (
+            f"{self._compiler.version} NPU {self._device.platform.name} "
+            f"ELF {elf.major}.{elf.minor} MI {runtime.major}.{runtime.minor}"
+        )
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Compile a static graph to a blob; see ``ports.Compiler.compile``."""
+        return self._compiler.compile(model, config)
+
+    def load(self, program: bytes | memoryview) -> LoadedBlob:
+        """Load a blob.
+
+        Raises:
+            DeviceError: it is no blob, or for another device, or does not fit.
+        """
+        desc = ze.ze_graph_desc_2_t(ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE, program)
+        with _reported("loading a blob"):
+            graph = self._table.pfnCreate2(self._context, self._device, desc)
+            self._table.pfnGraphInitialize(graph)
+        return LoadedBlob(self._table, self._queue, graph)
+
+    def allocate(self, nbytes: int) -> DeviceMemory:
+        """Take memory, zeroed.
+
+        Raises:
+            DeviceError: there is none left.
+        """
+        with _reported(f"allocating {nbytes} bytes"):
+            memory = ze.zeMemAllocShared(self._context, nbytes, 0, self._device)
+        return DeviceMemory(self._context, memory)
+
+
+class LoadedBlob:
+    """A graph of the driver; satisfies ``ports.LoadedModel``."""
+
+    def __init__(
+        self,
+        table: ze.ze_graph_dditable_ext_t,
+        queue: ze.ze_command_queue_handle_t,
+        graph: ze.ze_graph_handle_t,
+    ) -> None:
+        self.table = table
+        self.queue = queue
+        self.graph = graph
+        self.recording = threading.Lock()
+        """Arguments belong to the graph: who records sets them all and records at once."""
+        count = table.pfnGetProperties2(graph).numGraphArgs
+        sides: dict[ze.ze_graph_argument_type_t, list[TensorInfo]] = {
+            side: [] for side in ze.ze_graph_argument_type_t
+        }
+        for index in range(count):
+            properties = table.pfnGetArgumentProperties3(graph, index)
+            shape = table.pfnGraphGetArgumentMetadata(graph, index).shape
+            element = _ELEMENT_BY_PRECISION[properties.devicePrecision]
+            sides[properties.type].append(TensorInfo(properties.name, element, shape))
+        self._inputs = sides[ze.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_INPUT]
+        self._outputs = sides[ze.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_OUTPUT]
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The inputs, in the blob's order."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The outputs, in the blob's order."""
+        return self._outputs
+
+    def create_program(self) -> RecordedProgram:
+        """Make something to run."""
+        return RecordedProgram(self)
+
+
+class RecordedProgram:
+    """A command list that executes a graph on bound memory; satisfies ``ports.Program``."""
+
+    def __init__(self, loaded: LoadedBlob) -> None:
+        self._loaded = loaded
+        tensors = (*loaded.inputs, *loaded.outputs)
+        # An output may have an input's name, as OpenVINO allows: then both are bound.
+        self._indices: dict[str, list[int]] = {}
+        for index, tensor in enumerate(tensors):
+            self._indices.setdefault(tensor.name, []).append(index)
+        self._pointers: dict[int, int] = {}
+        self._commands: ze.ze_command_list_handle_t | None = None
+        self._done = ze.zeFenceCreate(loaded.queue)
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or output lie in memory of the same device.
+
+        Raises:
+            DeviceError: there is no such tensor, or it is not this device's memory.
+        """
+        if name not in self._indices:
+            raise DeviceError(f"no input or output {name!r}")
+        if not isinstance(memory, DeviceMemory):
+            raise DeviceError(f"{name!r}: not memory of this device")
+        for index in self._indices[name]:
+            self._pointers[index] = memory.address + offset
+        self._forget()
+
+    def run(self) -> None:
+        """Execute and wait.
+
+        Raises:
+            DeviceError: a tensor is not bound or its memory too small; or the device failed.
+        """
+        with _reported("running a blob"):
+            if self._commands is None:
+                self._commands = self._record()
+            # A fence, not the queue: others may have submitted work of their own.
+            ze.zeCommandQueueExecuteCommandLists(self._loaded.queue, [self._commands], self._done)
+            try:
+                ze.zeFenceHostSynchronize(self._done)
+            finally:
+                ze.zeFenceReset(self._done)
+
+    def _record(self) -> ze.ze_command_list_handle_t:
+        loaded = self._loaded
+        context = loaded.graph.context
+        commands = ze.zeCommandListCreate(context, context.device)
+        with loaded.recording:
+            loaded.graph.arguments.clear()
+            for index, pointer in self._pointers.items():
+                loaded.table.pfnSetArgumentValue(loaded.graph, index, pointer)
+            loaded.table.pfnAppendGraphExecute(commands, loaded.graph)
+        ze.zeCommandListClose(commands)
+        # The inference goes back to the graph when nobody holds the program any more.
+        weakref.finalize(self, _destroy, commands)
+        return commands
+
+    def _forget(self) -> None:
+        if self._commands is not None:
+            _destroy(self._commands)
+            self._commands = None
+
+
+def _destroy(commands: ze.ze_command_list_handle_t) -> None:
+    if commands.alive:
+        ze.zeCommandListDestroy(commands)
