@@ -77,27 +77,39 @@ SYNONYMS = (
     ("program", "software"),
     ("the", "a", "this"),
 )
-FILLERS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "is",
-        "are",
-        "of",
-        "to",
-        "in",
-        "it",
-        "its",
-        "do",
-        "does",
-        "on",
-        "for",
-        "that",
-        "and",
-        "be",
-    ]
-)
+_FILLERS_TEXT = """a an and are be by can do does for from give have how i in is it its me my of
+on or tell that the there this to what when where which who why with you your"""
+FILLERS = frozenset(_FILLERS_TEXT.split())
+FRAMES = ("{}", "{}?", "what about {}?", "tell me about {}", "explain {}", "{} meaning", "hi: {}")
+
+
+def keywords(questions: list[str], answer: str, draw: random.Random) -> str:
+    """A question of a few words that the pair's phrasings, and now and then its answer, contain.
+
+    It teaches which words point to which answer, whatever stands around them.
+    """
+    words: list[str] = []
+    for question in draw.sample(questions, min(2, len(questions))):
+        words += _content(question)
+    if draw.random() < 0.4:
+        told = _content(answer)
+        words += draw.sample(told, min(2, len(told)))
+    chosen = list(dict.fromkeys(words))
+    draw.shuffle(chosen)
+    chosen = chosen[: draw.randint(2, 5)]
+    return draw.choice(FRAMES).format(" ".join(chosen))
+
+
+def splice(questions: list[str], draw: random.Random) -> str:
+    """The beginning of one phrasing with the end of another."""
+    first, second = (draw.choice(questions).split() for _ in range(2))
+    return " ".join(first[: (len(first) + 1) // 2] + second[len(second) // 2 :])
+
+
+def _content(text: str) -> list[str]:
+    """Words that carry meaning."""
+    words = (word.strip("?.!,;:()\"'") for word in text.split())
+    return [word for word in words if word and word.lower() not in FILLERS]
 
 
 def vary(question: str, draw: random.Random) -> str:

@@ -28,7 +28,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import demo_corpus
-from demo_augment import vary
+from demo_augment import keywords, splice, vary
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = Path(__file__).resolve().parent / "demo_model"
@@ -106,12 +106,20 @@ class Dialogues:
             self._say("system", self._draw.choice(SYSTEM), ids, labels)
         for _ in range(self._draw.choices((1, 2, 3), (90, 8, 2))[0]):
             pair = self._draw.choice(self._pairs)
-            question = self._draw.choice(pair.trained())
-            if self._draw.random() < 0.8:
-                question = vary(question, self._draw)
-            self._say("user", question, ids, labels)
+            self._say("user", self._question(pair), ids, labels)
             self._say("assistant", pair.answer, ids, labels)
         return ids, labels
+
+    def _question(self, pair: demo_corpus.Pair) -> str:
+        """A phrasing of the pair's question: as written, varied, or made of its words."""
+        trained, kind = pair.trained(), self._draw.random()
+        if kind < 0.15:
+            return self._draw.choice(trained)
+        if kind < 0.6:
+            return vary(self._draw.choice(trained), self._draw)
+        if kind < 0.75:
+            return vary(splice(trained, self._draw), self._draw)
+        return keywords(trained, pair.answer, self._draw)
 
     def _say(self, role: str, text: str, ids: list[int], labels: list[int]) -> None:
         """Append one turn; the assistant's words and its end-of-turn token are to be learned."""
@@ -246,11 +254,11 @@ def parse_arguments() -> argparse.Namespace:
         "--out", type=Path, default=ROOT / "models" / "demo", help="folder to write"
     )
     parser.add_argument(
-        "--steps", type=int, default=5000, help="training steps (default %(default)s)"
+        "--steps", type=int, default=2500, help="training steps (default %(default)s)"
     )
     parser.add_argument("--batch", type=int, default=64, help="dialogues per step (%(default)s)")
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate (%(default)s)")
-    parser.add_argument("--dropout", type=float, default=0.1, help="share dropped (%(default)s)")
+    parser.add_argument("--dropout", type=float, default=0.15, help="share dropped (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="seed of everything (%(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (%(default)s)")
     return parser.parse_args()

@@ -1,3 +1,66 @@
-"""TODO"""
+"""LLM pipelines with openvino_genai's names, over any OpenVINO-shaped runtime.
+
+pipe = LLMPipeline("models/demo", "NPU")
+print(pipe.generate("What is an NPU?", max_new_tokens=60))
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from genai_layer.chat_history import ChatHistory as ChatHistory
+    from genai_layer.errors import ConfigError as ConfigError
+    from genai_layer.errors import GenAIError as GenAIError
+    from genai_layer.errors import ModelError as ModelError
+    from genai_layer.errors import PromptError as PromptError
+    from genai_layer.errors import PropertyError as PropertyError
+    from genai_layer.errors import RuntimeFailure as RuntimeFailure
+    from genai_layer.errors import TemplateError as TemplateError
+    from genai_layer.generation_config import GenerationConfig as GenerationConfig
+    from genai_layer.perf_metrics import PerfMetrics as PerfMetrics
+    from genai_layer.pipeline import LLMPipeline as LLMPipeline
+    from genai_layer.results import DecodedResults as DecodedResults
+    from genai_layer.results import EncodedResults as EncodedResults
+    from genai_layer.results import GenerationFinishReason as GenerationFinishReason
+    from genai_layer.results import TokenizedInputs as TokenizedInputs
+    from genai_layer.streamers import StreamerBase as StreamerBase
+    from genai_layer.streamers import StreamingStatus as StreamingStatus
+    from genai_layer.streamers import TextStreamer as TextStreamer
+    from genai_layer.tokenizer import Tokenizer as Tokenizer
+
+_HOMES = {
+    "ChatHistory": "chat_history",
+    "ConfigError": "errors",
+    "GenAIError": "errors",
+    "ModelError": "errors",
+    "PromptError": "errors",
+    "PropertyError": "errors",
+    "RuntimeFailure": "errors",
+    "TemplateError": "errors",
+    "GenerationConfig": "generation_config",
+    "PerfMetrics": "perf_metrics",
+    "LLMPipeline": "pipeline",
+    "DecodedResults": "results",
+    "EncodedResults": "results",
+    "GenerationFinishReason": "results",
+    "TokenizedInputs": "results",
+    "StreamerBase": "streamers",
+    "StreamingStatus": "streamers",
+    "TextStreamer": "streamers",
+    "Tokenizer": "tokenizer",
+}
+"""Public names are imported when they are first used, so that a tool starts fast."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]

@@ -98,7 +98,7 @@ class Core(Protocol):
         """Compile a model for a device.
 
         Args:
-            model: an ``openvino_model.xml`` or, where the runtime reads them, a Hugging Face folder.
+            model: an ``openvino_model.xml``; or, where the runtime reads it, a Hugging Face folder.
             device_name: "NPU", "CPU" …
             config: options under OpenVINO's names.
 

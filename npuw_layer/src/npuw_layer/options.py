@@ -63,6 +63,12 @@ class Options(BaseModel):
             raise ValueError("must be an integer")
         return value
 
+    @field_validator("platform", mode="before")
+    @classmethod
+    def _read_platform(cls, value: object) -> object:
+        """Platforms look like numbers, and command lines make numbers of them."""
+        return str(value) if isinstance(value, int) else value
+
     @field_validator("pyramid_steps", mode="before")
     @classmethod
     def _read_steps(cls, value: object) -> object:

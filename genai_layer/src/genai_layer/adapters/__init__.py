@@ -1,0 +1,1 @@
+"""Runtimes that are not built for genai: one adapter each."""

@@ -1,0 +1,71 @@
+"""The messages of a conversation.
+
+Source: openvino_genai.ChatHistory, fact sheet genai §a.4.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Message = dict[str, Any]
+
+
+class ChatHistory:
+    """Messages with roles, and what else a chat template may be given.
+
+    Args:
+        messages: what was said before, e.g. ``[{"role": "user", "content": "Hello"}]``.
+    """
+
+    def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._messages: list[Message] = [dict(message) for message in messages]
+        self._tools: list[Any] = []
+        self._extra_context: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __bool__(self) -> bool:
+        return bool(self._messages)
+
+    def append(self, message: Mapping[str, Any]) -> None:
+        """Add a message."""
+        self._messages.append(dict(message))
+
+    def pop(self) -> Message:
+        """Take the last message away and give it.
+
+        Raises:
+            IndexError: there is none.
+        """
+        return self._messages.pop()
+
+    def clear(self) -> None:
+        """Forget messages, tools and extra context."""
+        self._messages, self._tools, self._extra_context = [], [], {}
+
+    def get_messages(self) -> list[Message]:
+        """Give a copy of the messages."""
+        return copy.deepcopy(self._messages)
+
+    def set_messages(self, messages: Iterable[Mapping[str, Any]]) -> None:
+        """Replace the messages."""
+        self._messages = [dict(message) for message in messages]
+
+    def get_tools(self) -> list[Any]:
+        """Give a copy of the tools."""
+        return copy.deepcopy(self._tools)
+
+    def set_tools(self, tools: Iterable[Any]) -> None:
+        """Set what the template gets as ``tools``."""
+        self._tools = list(tools)
+
+    def get_extra_context(self) -> dict[str, Any]:
+        """Give a copy of the extra context."""
+        return copy.deepcopy(self._extra_context)
+
+    def set_extra_context(self, extra_context: Mapping[str, Any]) -> None:
+        """Set further variables for the template, e.g. ``{"enable_thinking": False}``."""
+        self._extra_context = dict(extra_context)

@@ -1,0 +1,91 @@
+"""Chat templates: from messages to a prompt, as Hugging Face renders them.
+
+A template comes with a model and is untrusted: it runs in jinja2's sandbox, cannot change what it
+is given, and its output is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2.ext import loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from genai_layer.errors import TemplateError
+
+MAX_CHARACTERS = 4 << 20
+"""More than any context holds; a template that writes more is broken or hostile."""
+
+_MAX_RANGE = 100_000
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """The sandbox; its ``range`` is bounded by jinja2 itself, to 100,000."""
+
+
+def _raise_exception(message: str) -> NoReturn:
+    raise jinja2.TemplateError(message)
+
+
+def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
+
+
+def _strftime_now(form: str) -> str:
+    return datetime.now().strftime(form)
+
+
+@lru_cache(maxsize=8)
+def _compile(source: str) -> jinja2.Template:
+    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+    environment.filters["tojson"] = _tojson
+    return environment.from_string(source)
+
+
+def render(
+    source: str,
+    messages: Sequence[Mapping[str, Any]],
+    add_generation_prompt: bool,
+    variables: Mapping[str, Any],
+) -> str:
+    """Render a template.
+
+    Args:
+        source: jinja2.
+        messages: what was said, each with role and content.
+        add_generation_prompt: end with the beginning of the assistant's turn.
+        variables: what else the template may use: special tokens, tools …
+
+    Raises:
+        TemplateError: it fails, writes nothing, or writes too much.
+    """
+    given = {
+        **variables,
+        "messages": messages,
+        "add_generation_prompt": add_generation_prompt,
+        "raise_exception": _raise_exception,
+        "strftime_now": _strftime_now,
+    }
+    pieces: list[str] = []
+    size = 0
+    try:
+        for piece in _compile(source).generate(given):
+            pieces.append(piece)
+            size += len(piece)
+            if size > MAX_CHARACTERS:
+                raise TemplateError(f"the chat template writes over {MAX_CHARACTERS} characters")
+    except (jinja2.TemplateError, TypeError, ValueError, KeyError, ArithmeticError) as error:
+        raise TemplateError(
+            f"the chat template fails on these messages: {error}; pass another with "
+            "set_chat_template, or apply_chat_template=False"
+        ) from error
+    except (RecursionError, MemoryError, OverflowError) as error:
+        raise TemplateError(f"the chat template needs too much: {type(error).__name__}") from error
+    if not size:
+        raise TemplateError("the chat template gives an empty prompt for these messages")
+    return "".join(pieces)

@@ -1,0 +1,104 @@
+"""Ids to text, piece by piece; and stop strings found in the text, however it was tokenised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+REPLACEMENT = "\ufffd"
+"""What decoders give for bytes that are no complete character."""
+
+
+class Detokenizer:
+    """Decodes a growing list of ids; the pieces joined are the whole text.
+
+    How it works. Text that once was complete stays; only the ids since then are decoded, together
+    with those of the last piece, because decoders join words differently at the beginning of a
+    text.
+
+    Args:
+        decode: gives the text of ids.
+    """
+
+    def __init__(self, decode: Callable[[list[int]], str]) -> None:
+        self._decode = decode
+        self._ids: list[int] = []
+        self._context = 0
+        self._done = 0
+
+    def add(self, token: int) -> str:
+        """Take an id; give the text that it completes, often nothing."""
+        self._ids.append(token)
+        known = self._decode(self._ids[self._context : self._done])
+        text = self._decode(self._ids[self._context :])
+        if text.endswith(REPLACEMENT) or len(text) <= len(known):
+            return ""
+        self._context, self._done = self._done, len(self._ids)
+        return text[len(known) :]
+
+    def flush(self) -> str:
+        """Give what is left, broken characters replaced."""
+        known = self._decode(self._ids[self._context : self._done])
+        text = self._decode(self._ids[self._context :])
+        self._context, self._done = self._done, len(self._ids)
+        return text[len(known) :]
+
+
+@dataclass(slots=True)
+class StopStrings:
+    """Looks for stop strings in a growing text, and holds back what may become one.
+
+    Args:
+        stop_strings: what to look for; none must be empty.
+        include: whether the text ends behind the stop string, or before it.
+    """
+
+    stop_strings: tuple[str, ...]
+    include: bool
+    found: bool = False
+    _held: str = ""
+
+    def feed(self, text: str) -> str:
+        """Take more text; give what is certain to be part of the result."""
+        if self.found:
+            return ""
+        self._held += text
+        match = _first_match(self._held, self.stop_strings)
+        if match is not None:
+            self.found = True
+            begin, end = match
+            result, self._held = self._held[: end if self.include else begin], ""
+            return result
+        keep = _longest_beginning(self._held, self.stop_strings)
+        certain = len(self._held) - keep
+        result, self._held = self._held[:certain], self._held[certain:]
+        return result
+
+    def flush(self) -> str:
+        """Give what was held back, now that nothing follows."""
+        result, self._held = self._held, ""
+        return result
+
+
+def _first_match(text: str, stop_strings: Iterable[str]) -> tuple[int, int] | None:
+    """Where the stop string lies that is complete first; of several, the longest."""
+    matches = [
+        (begin + len(stop), begin) for stop in stop_strings if (begin := text.find(stop)) >= 0
+    ]
+    if not matches:
+        return None
+    end, begin = min(matches)
+    return begin, end
+
+
+def _longest_beginning(text: str, stop_strings: Iterable[str]) -> int:
+    """How much of the text's end is a beginning of a stop string."""
+    return max(
+        (
+            size
+            for stop in stop_strings
+            for size in range(1, min(len(stop), len(text) + 1))
+            if text.endswith(stop[:size])
+        ),
+        default=0,
+    )

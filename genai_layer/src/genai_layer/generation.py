@@ -1,0 +1,202 @@
+"""The loop that generates: logits, a token, text, is it the end? – and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from genai_layer.detokenizer import Detokenizer, StopStrings
+from genai_layer.errors import RuntimeFailure
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.results import GenerationFinishReason
+from genai_layer.runtime import InferRequest, last_logits
+from genai_layer.sampling.processor import Logits, Said
+from genai_layer.sampling.sampler import Sampler
+from genai_layer.streamers import StreamingStatus
+
+_REASONS = {
+    StreamingStatus.STOP: GenerationFinishReason.STOP,
+    StreamingStatus.CANCEL: GenerationFinishReason.NONE,
+    StreamingStatus.TOOL_CALL_STOP: GenerationFinishReason.TOOL_CALL,
+}
+
+
+class Sink(Protocol):
+    """Where a generation's tokens and text go."""
+
+    def write(self, token: int, text: str) -> StreamingStatus:
+        """Take a token, and text that is certain to be part of the result."""
+        ...
+
+    def end(self, text: str) -> None:
+        """Take the last text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be generated; the smaller one ends it."""
+
+    max_new_tokens: int
+    capacity: int
+    """Tokens that the runtime has room for, after this prompt."""
+
+
+@dataclass(slots=True)
+class Generated:
+    """What came of it."""
+
+    tokens: list[int] = field(default_factory=list[int])
+    text: str = ""
+    score: float = 0.0
+    finish_reason: GenerationFinishReason = GenerationFinishReason.NONE
+    status: StreamingStatus = StreamingStatus.RUNNING
+
+
+class Stopwatch:
+    """Measures in microseconds."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+
+    def microseconds(self) -> float:
+        """Time since it was made."""
+        return (time.perf_counter() - self._began) * 1e6
+
+
+class Generation:
+    """One generation.
+
+    Args:
+        request: its state is reset first.
+        config: validated.
+        limits: how far it may go.
+        decode: ids to text, special tokens left out.
+        sink: gets tokens and text as they come.
+        raw: takes the measurements.
+    """
+
+    def __init__(
+        self,
+        request: InferRequest,
+        config: GenerationConfig,
+        limits: Limits,
+        decode: Callable[[list[int]], str],
+        sink: Sink,
+        raw: RawPerfMetrics,
+    ) -> None:
+        self._request = request
+        self._config = config
+        self._limits = limits
+        self._sink = sink
+        self._raw = raw
+        self._detokenizer = Detokenizer(decode)
+        stops = tuple(sorted(config.stop_strings))
+        self._stop_strings = StopStrings(stops, config.include_stop_str_in_output)
+        self._inferred = self._sampled = self._decoded = 0.0
+
+    def run(self, prompt: list[int], began: Stopwatch) -> Generated:
+        """Generate.
+
+        Args:
+            prompt: token ids.
+            began: when the caller began, for the time to the first token.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        sampler = Sampler(self._config)
+        said = Said(prompt)
+        result = Generated(said.generated)
+        self._reset()
+        last = began
+        logits = self._infer(prompt, 0)
+        while True:
+            token = self._sample(sampler, logits, said)
+            said.generated.append(token)
+            self._note_time(began, last)
+            last = Stopwatch()
+            if self._take(token, result):
+                break
+            logits = self._infer([token], len(prompt) + len(said.generated) - 1)
+        result.score = sampler.score
+        self._finish(result)
+        return result
+
+    def _take(self, token: int, result: Generated) -> bool:
+        """Turn a token into text, hand it on, and tell whether it was the last."""
+        watch = Stopwatch()
+        stopped = token in self._config.stop_token_ids and not self._config.ignore_eos
+        # A stop token is no text, even if the tokenizer does not call it special.
+        piece = "" if stopped else self._detokenizer.add(token)
+        text = self._stop_strings.feed(piece)
+        self._decoded += watch.microseconds()
+        result.text += text
+        result.status = self._sink.write(token, text)
+        if result.status is not StreamingStatus.RUNNING:
+            result.finish_reason = _REASONS[result.status]
+        elif stopped or self._stop_strings.found:
+            result.finish_reason = GenerationFinishReason.STOP
+        elif len(result.tokens) >= self._limits.max_new_tokens:
+            result.finish_reason = GenerationFinishReason.LENGTH
+        elif len(result.tokens) >= self._limits.capacity:
+            result.finish_reason = GenerationFinishReason.CAPACITY
+        else:
+            return False
+        return True
+
+    def _finish(self, result: Generated) -> None:
+        watch = Stopwatch()
+        rest = self._stop_strings.feed(self._detokenizer.flush()) + self._stop_strings.flush()
+        if self._stop_strings.found and result.status is StreamingStatus.RUNNING:
+            result.finish_reason = GenerationFinishReason.STOP
+        self._decoded += watch.microseconds()
+        result.text += rest
+        self._sink.end(rest)
+        self._raw.inference_durations.append(self._inferred)
+        self._raw.sampling_durations.append(self._sampled)
+        self._raw.detokenization_durations.append(self._decoded)
+
+    def _reset(self) -> None:
+        try:
+            self._request.reset_state()
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+
+    def _infer(self, ids: list[int], past: int) -> Logits:
+        """Run new tokens after ``past`` old ones; give the logits of the last."""
+        count = len(ids)
+        watch = Stopwatch()
+        try:
+            self._request.infer(
+                {
+                    "input_ids": np.array([ids], np.int64),
+                    "attention_mask": np.ones((1, past + count), np.int64),
+                    "position_ids": np.arange(past, past + count, dtype=np.int64)[None],
+                    "beam_idx": np.zeros(1, np.int32),
+                }
+            )
+            logits = last_logits(self._request)
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+        took = watch.microseconds()
+        self._inferred += took
+        self._raw.token_infer_durations.append(took)
+        return logits
+
+    def _sample(self, sampler: Sampler, logits: Logits, said: Said) -> int:
+        watch = Stopwatch()
+        token = sampler.next_token(logits, said)
+        self._sampled += watch.microseconds()
+        return token
+
+    def _note_time(self, began: Stopwatch, last: Stopwatch) -> None:
+        if last is began:
+            self._raw.m_times_to_first_token.append(began.microseconds())
+        else:
+            self._raw.m_durations.append(last.microseconds())

@@ -1,0 +1,87 @@
+"""What is special about the device NPU: names of options, and limits on lengths.
+
+Source: fact sheet genai §c.2 to §c.4. Ours: lengths given under NPUW's own names count, too.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from genai_layer.errors import PromptError, PropertyError
+
+_PREFIX = "NPUW_LLM_"
+_RENAMED = (
+    "MAX_PROMPT_LEN",
+    "MIN_RESPONSE_LEN",
+    "PREFILL_HINT",
+    "GENERATE_HINT",
+    "PREFILL_CONFIG",
+    "GENERATE_CONFIG",
+    "SHARED_HEAD_CONFIG",
+)
+_ALWAYS = {"NPU_USE_NPUW": "YES", "NPUW_LLM": "YES"}
+_DEFAULTS = {"MAX_PROMPT_LEN": 1024, "MIN_RESPONSE_LEN": 128}
+
+
+@dataclass(frozen=True, slots=True)
+class StaticLengths:
+    """The lengths that an NPU's programs are compiled for, in tokens."""
+
+    max_prompt_len: int
+    min_response_len: int
+
+    def check_prompt(self, count: int) -> None:
+        """Refuse a prompt that does not fit.
+
+        Raises:
+            PromptError: says the limit, the count, and what to raise.
+        """
+        if count > self.max_prompt_len:
+            raise PromptError(
+                f"the prompt has {count} tokens, at most {self.max_prompt_len} are possible; "
+                f"raise MAX_PROMPT_LEN (e.g. MAX_PROMPT_LEN={-(-count // 64) * 64})"
+            )
+
+    def room_after(self, prompt: int) -> int:
+        """Tokens that can be generated after a prompt of this length."""
+        # The last token is generated, but never stored.
+        return self.max_prompt_len + self.min_response_len - prompt
+
+
+def npu_properties(properties: Mapping[str, Any]) -> tuple[dict[str, Any], StaticLengths]:
+    """Rename the pipeline's options to those of NPUW, and read the lengths.
+
+    Raises:
+        PropertyError: a length is not a whole number, or an option is given under two names.
+    """
+    forwarded: dict[str, Any] = {}
+    for name, value in properties.items():
+        _check_spelling(name)
+        new = _PREFIX + name.removeprefix("++") if name.removeprefix("++") in _RENAMED else name
+        if new in forwarded:
+            raise PropertyError(f"{name} is given twice, once as {new}; leave one out")
+        forwarded[new] = value
+    lengths: dict[str, int] = {}
+    for name, default in _DEFAULTS.items():
+        value = forwarded.setdefault(_PREFIX + name, default)
+        lengths[name] = _length(name, value)
+    for name, value in _ALWAYS.items():
+        forwarded.setdefault(name, value)
+    return forwarded, StaticLengths(lengths["MAX_PROMPT_LEN"], lengths["MIN_RESPONSE_LEN"])
+
+
+def _check_spelling(name: str) -> None:
+    """Most names are the runtime's to know; ours should at least be spelt right."""
+    near = difflib.get_close_matches(name, _RENAMED, 1, cutoff=0.85)
+    if near and name.removeprefix("++") not in _RENAMED:
+        raise PropertyError(f"unknown property {name!r}; did you mean {near[0]}?")
+
+
+def _length(name: str, value: object) -> int:
+    least = 1 if name == "MAX_PROMPT_LEN" else 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise PropertyError(f"{name} = {value!r}: must be a whole number of at least {least}")
+    return value

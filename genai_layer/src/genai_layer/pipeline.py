@@ -1,0 +1,363 @@
+"""The pipeline: text in, text out.
+
+Source: openvino_genai.LLMPipeline, fact sheet genai §a, §c; the README lists what is deliberately
+different.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from genai_layer.chat_history import ChatHistory
+from genai_layer.errors import ConfigError, ModelError, PromptError, PropertyError, RuntimeFailure
+from genai_layer.generation import Generated, Generation, Limits, Stopwatch
+from genai_layer.generation_config import UNSET, GenerationConfig
+from genai_layer.npu import StaticLengths, npu_properties
+from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
+from genai_layer.runtime import Core, InferRequest, ReportsExecution
+from genai_layer.runtimes import load_core
+from genai_layer.sinks import Streamer, make_sink
+from genai_layer.streamers import StreamingStatus
+from genai_layer.tokenizer import Tokenizer
+
+Inputs = str | list[str] | ChatHistory | TokenizedInputs | Ids
+
+
+class LLMPipeline:
+    """Generates text with a language model.
+
+    Args:
+        models_path: a folder with ``openvino_model.xml``, or a Hugging Face folder; either with
+            ``tokenizer.json``.
+        tokenizer: a tokenizer made before, or the device if it is the folder's own.
+        device: e.g. "NPU" or "CPU".
+        core: a runtime, instead of the one that the device names.
+        properties: for the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
+            OpenVINO's names, for the runtime.
+
+    Raises:
+        ModelError: the folder lacks something, or something in it is broken.
+        PropertyError: a property or the device is unknown.
+        RuntimeFailure: the runtime cannot compile the model.
+    """
+
+    def __init__(
+        self,
+        models_path: str | Path,
+        tokenizer: Tokenizer | str,
+        device: str | None = None,
+        *,
+        core: Core | None = None,
+        **properties: Any,
+    ) -> None:
+        watch = Stopwatch()
+        folder = Path(models_path)
+        if not isinstance(tokenizer, Tokenizer):
+            if device is not None:
+                raise PropertyError("give a Tokenizer before the device, or the device alone")
+            tokenizer, device = _folder_tokenizer(folder), tokenizer
+        device = "CPU" if device is None else device
+        model = _model_path(folder)
+        self._tokenizer = tokenizer
+        self._config = _default_config(folder, tokenizer)
+        self._vocabulary = max(tokenizer.get_vocab().values(), default=0) + 1
+        _check_names(properties)
+        forwarded, self._lengths = _properties(device, properties)
+        core = load_core(device) if core is None else core
+        try:
+            compiled = core.compile_model(model, device, forwarded)
+            self._request: InferRequest = compiled.create_infer_request()
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+        self._chat: ChatHistory | None = None
+        self._load_time = watch.microseconds() / 1000
+
+    def get_tokenizer(self) -> Tokenizer:
+        """Give the tokenizer."""
+        return self._tokenizer
+
+    def get_generation_config(self) -> GenerationConfig:
+        """Give a copy of the default parameters."""
+        return self._config.model_copy(deep=True)
+
+    def set_generation_config(self, config: GenerationConfig) -> None:
+        """Set the default parameters; an end-of-text id that they lack is kept.
+
+        Raises:
+            ConfigError: they contradict one another; the old ones stay.
+        """
+        effective = _with_eos(config, self._config)
+        effective.validate()
+        self._config = effective
+
+    @overload
+    def generate(
+        self,
+        inputs: str,
+        generation_config: GenerationConfig | None = None,
+        streamer: Streamer = None,
+        **kwargs: Any,
+    ) -> str: ...
+    @overload
+    def generate(
+        self,
+        inputs: TokenizedInputs | Ids,
+        generation_config: GenerationConfig | None = None,
+        streamer: Streamer = None,
+        **kwargs: Any,
+    ) -> EncodedResults: ...
+    @overload
+    def generate(
+        self,
+        inputs: list[str] | ChatHistory,
+        generation_config: GenerationConfig | None = None,
+        streamer: Streamer = None,
+        **kwargs: Any,
+    ) -> DecodedResults: ...
+
+    def generate(
+        self,
+        inputs: Inputs,
+        generation_config: GenerationConfig | None = None,
+        streamer: Streamer = None,
+        **kwargs: Any,
+    ) -> str | DecodedResults | EncodedResults:
+        """Generate.
+
+        Args:
+            inputs: a text; a list of one text; a ChatHistory; or token ids i64 [1, n].
+            generation_config: parameters, instead of the pipeline's.
+            streamer: gets the text as it comes: a callable, or a StreamerBase.
+            kwargs: single parameters; they win.
+
+        Returns:
+            The text for a text, DecodedResults for a list or a history, EncodedResults for ids.
+
+        Raises:
+            ConfigError: parameters are unknown or contradict one another.
+            PromptError: the prompt is empty or too long.
+            TemplateError: the chat template fails.
+            RuntimeFailure: the runtime failed.
+        """
+        began = Stopwatch()
+        base = self._config if generation_config is None else generation_config
+        config = _with_eos(base, self._config).updated(kwargs) if kwargs else base
+        config = _with_eos(config, self._config)
+        config.validate()
+        if isinstance(inputs, TokenizedInputs | np.ndarray):
+            return self._generate_encoded(inputs, config, streamer, began)
+        if isinstance(inputs, str) and self._chat is not None:
+            return self._generate_turn(self._chat, inputs, config, streamer, began).texts[0]
+        if isinstance(inputs, ChatHistory):
+            if not inputs:
+                raise PromptError("the chat history is empty; append a message")
+            return self._generate_chat(inputs, config, streamer, began)[0]
+        results = self._generate_text(_single(inputs), config, streamer, began)
+        return results.texts[0] if isinstance(inputs, str) else results
+
+    __call__ = generate
+
+    def start_chat(self, system_message: str = "") -> None:
+        """Begin a conversation: texts given to ``generate`` become turns of it."""
+        warnings.warn(
+            "start_chat is deprecated, as in openvino_genai; pass a ChatHistory to generate",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self._chat = ChatHistory()
+        if system_message:
+            self._chat.append({"role": "system", "content": system_message})
+
+    def finish_chat(self) -> None:
+        """End the conversation and forget it."""
+        warnings.warn(
+            "finish_chat is deprecated, as in openvino_genai; pass a ChatHistory to generate",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self._chat = None
+
+    def execution_report(self) -> Mapping[str, str]:
+        """Give the runtime's facts on the last generation; empty if it reports none."""
+        request = self._request
+        return request.execution_report() if isinstance(request, ReportsExecution) else {}
+
+    def _generate_text(
+        self, text: str, config: GenerationConfig, streamer: Streamer, began: Stopwatch
+    ) -> DecodedResults:
+        if config.apply_chat_template and self._tokenizer.chat_template:
+            history = ChatHistory([{"role": "user", "content": text}])
+            return self._generate_chat(history, config, streamer, began)[0]
+        metrics = self._metrics()
+        ids = self._encode(text, True, metrics)
+        return _decoded(self._run(ids, config, streamer, metrics, began), metrics)
+
+    def _generate_chat(
+        self,
+        history: ChatHistory,
+        config: GenerationConfig,
+        streamer: Streamer,
+        began: Stopwatch,
+    ) -> tuple[DecodedResults, StreamingStatus]:
+        if not config.apply_chat_template:
+            raise ConfigError("a chat needs apply_chat_template=True")
+        metrics = self._metrics()
+        watch = Stopwatch()
+        prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
+        metrics.raw_metrics.chat_template_durations.append(watch.microseconds())
+        ids = self._encode(prompt, False, metrics)
+        generated = self._run(ids, config, streamer, metrics, began)
+        return _decoded(generated, metrics), generated.status
+
+    def _generate_turn(
+        self,
+        chat: ChatHistory,
+        text: str,
+        config: GenerationConfig,
+        streamer: Streamer,
+        began: Stopwatch,
+    ) -> DecodedResults:
+        """Generate in a chat; it remembers the turn only if that was not cancelled or failed."""
+        attempt = ChatHistory([*chat.get_messages(), {"role": "user", "content": text}])
+        results, status = self._generate_chat(attempt, config, streamer, began)
+        if status is not StreamingStatus.CANCEL:
+            attempt.append({"role": "assistant", "content": results.texts[0]})
+            chat.set_messages(attempt.get_messages())
+        return results
+
+    def _generate_encoded(
+        self,
+        inputs: TokenizedInputs | Ids,
+        config: GenerationConfig,
+        streamer: Streamer,
+        began: Stopwatch,
+    ) -> EncodedResults:
+        rows = inputs.input_ids if isinstance(inputs, TokenizedInputs) else inputs
+        if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[0] != 1:
+            raise PromptError(
+                f"token ids are {rows.dtype} {list(rows.shape)}, not i64 [1, n]; batch is 1"
+            )
+        metrics = self._metrics()
+        generated = self._run(rows[0].tolist(), config, streamer, metrics, began)
+        return EncodedResults(
+            [generated.tokens], [generated.score], [generated.finish_reason], metrics
+        )
+
+    def _metrics(self) -> PerfMetrics:
+        return PerfMetrics(self._load_time)
+
+    def _encode(self, text: str, add_special_tokens: bool, metrics: PerfMetrics) -> list[int]:
+        watch = Stopwatch()
+        encoded = self._tokenizer.encode(text, add_special_tokens)
+        metrics.raw_metrics.tokenization_durations.append(watch.microseconds())
+        return encoded.input_ids[0].tolist()
+
+    def _run(
+        self,
+        ids: list[int],
+        config: GenerationConfig,
+        streamer: Streamer,
+        metrics: PerfMetrics,
+        began: Stopwatch,
+    ) -> Generated:
+        limits = self._limits(ids, config)
+        sink = make_sink(streamer, hold=bool(config.stop_strings))
+        decode = self._tokenizer.decode
+        generation = Generation(self._request, config, limits, decode, sink, metrics.raw_metrics)
+        generated = generation.run(ids, began)
+        metrics.num_input_tokens += len(ids)
+        metrics.num_generated_tokens += len(generated.tokens)
+        metrics.raw_metrics.generate_durations.append(began.microseconds())
+        return generated
+
+    def _limits(self, ids: list[int], config: GenerationConfig) -> Limits:
+        """Check a prompt, and say how much can follow it.
+
+        Raises:
+            PromptError, ConfigError: it cannot be answered.
+        """
+        if not ids:
+            raise PromptError("the prompt is empty")
+        wrong = [token for token in ids if not 0 <= token < self._vocabulary]
+        if wrong:
+            raise PromptError(f"token id {wrong[0]} is not below {self._vocabulary}")
+        capacity = UNSET
+        if self._lengths is not None:
+            self._lengths.check_prompt(len(ids))
+            capacity = self._lengths.room_after(len(ids))
+            if capacity < 1:
+                raise PromptError(
+                    f"a prompt of {len(ids)} tokens leaves no room for an answer; raise "
+                    "MIN_RESPONSE_LEN"
+                )
+        return Limits(config.get_max_new_tokens(len(ids)), capacity)
+
+
+def _folder_tokenizer(folder: Path) -> Tokenizer:
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such folder")
+    return Tokenizer(folder)
+
+
+def _model_path(folder: Path) -> Path:
+    """What the runtime is given: an IR if there is one, else the folder."""
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such folder")
+    ir = folder / "openvino_model.xml"
+    if ir.is_file():
+        return ir
+    if (folder / "config.json").is_file():
+        return folder
+    raise ModelError(f"{folder}: neither openvino_model.xml nor config.json there")
+
+
+def _default_config(folder: Path, tokenizer: Tokenizer) -> GenerationConfig:
+    path = folder / "generation_config.json"
+    config = GenerationConfig.from_file(path) if path.is_file() else GenerationConfig()
+    if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
+        config.set_eos_token_id(tokenizer.get_eos_token_id())
+    return config
+
+
+def _with_eos(config: GenerationConfig, default: GenerationConfig) -> GenerationConfig:
+    """Fill in an end-of-text id and stop tokens where a configuration has none."""
+    values: dict[str, Any] = {}
+    if config.eos_token_id < 0 <= default.eos_token_id:
+        values["eos_token_id"] = default.eos_token_id
+    if not config.stop_token_ids:
+        values["stop_token_ids"] = default.stop_token_ids
+    return config.updated(values) if values else config
+
+
+def _check_names(properties: Mapping[str, Any]) -> None:
+    for name, value in properties.items():
+        if name != name.upper():
+            raise PropertyError(
+                f"property {name!r} is not supported; properties are upper case, and generation "
+                "parameters go to generate()"
+            )
+        if value is None:
+            raise PropertyError(f"property {name} is None; leave it out")
+
+
+def _properties(
+    device: str, properties: Mapping[str, Any]
+) -> tuple[dict[str, Any], StaticLengths | None]:
+    return npu_properties(properties) if device == "NPU" else (dict(properties), None)
+
+
+def _single(inputs: str | list[str]) -> str:
+    texts = [inputs] if isinstance(inputs, str) else list(inputs)
+    if len(texts) != 1 or not isinstance(texts[0], str):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
+        raise PromptError(f"give one text, not {len(texts)}; batch is 1")
+    return texts[0]
+
+
+def _decoded(generated: Generated, metrics: PerfMetrics) -> DecodedResults:
+    return DecodedResults([generated.text], [generated.score], [generated.finish_reason], metrics)

@@ -1,0 +1,62 @@
+"""What ``generate`` takes and gives.
+
+Source: openvino_genai, fact sheet genai §a.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from genai_layer.perf_metrics import PerfMetrics
+
+Ids = npt.NDArray[np.int64]
+
+
+class GenerationFinishReason(IntEnum):
+    """Why a generation ended."""
+
+    NONE = 0
+    """It was cancelled."""
+    STOP = 1
+    """End-of-turn token, stop token, stop string, or the streamer said so."""
+    LENGTH = 2
+    """max_new_tokens or max_length is reached."""
+    TOOL_CALL = 3
+    """The streamer recognised a tool call."""
+    CAPACITY = 4
+    """The runtime's KV cache is full. Ours; openvino_genai gives NONE then."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedInputs:
+    """Token ids i64 [batch, n] and their mask."""
+
+    input_ids: Ids
+    attention_mask: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedResults:
+    """Generated ids, the stop token included."""
+
+    tokens: list[list[int]]
+    scores: list[float]
+    finish_reasons: list[GenerationFinishReason]
+    perf_metrics: PerfMetrics = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedResults:
+    """Generated texts."""
+
+    texts: list[str]
+    scores: list[float]
+    finish_reasons: list[GenerationFinishReason]
+    perf_metrics: PerfMetrics = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.texts[0]

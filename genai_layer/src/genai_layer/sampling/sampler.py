@@ -1,0 +1,93 @@
+"""Puts the steps in order, once for each request.
+
+stop tokens forbidden → repetition → presence → frequency → greedy, or: top_k → temperature →
+min_p → top_p → draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.sampling.draw import Draw
+from genai_layer.sampling.frequency_penalty import frequency_penalty
+from genai_layer.sampling.min_new_tokens import min_new_tokens
+from genai_layer.sampling.min_p import min_p
+from genai_layer.sampling.presence_penalty import presence_penalty
+from genai_layer.sampling.processor import Logits, Processor, Said
+from genai_layer.sampling.repetition_penalty import repetition_penalty
+from genai_layer.sampling.temperature import softmax
+from genai_layer.sampling.top_k import top_k
+from genai_layer.sampling.top_p import top_p
+
+Choose = Callable[[Logits], tuple[int, float]]
+"""Gives a token and its log-probability."""
+
+
+class Sampler:
+    """Chooses tokens for one request.
+
+    Args:
+        config: validated.
+    """
+
+    def __init__(self, config: GenerationConfig) -> None:
+        self._processors = list(_processors(config))
+        self._choose = _multinomial(config) if config.do_sample else _greedy
+        self._raw_scores = config.logprobs > 0
+        self.score = 0.0
+        """Sum of the log-probabilities of what was chosen; see GenerationConfig.logprobs."""
+
+    def next_token(self, logits: Logits, said: Said) -> int:
+        """Choose a token.
+
+        Args:
+            logits: f32 [vocabulary].
+            said: prompt and generated tokens so far.
+        """
+        processed = logits
+        for process in self._processors:
+            processed = process(processed, said)
+        token, log_probability = self._choose(processed)
+        if self._raw_scores:
+            log_probability = float(logits[token] - _log_sum_exp(logits))
+        self.score += log_probability
+        return token
+
+
+def _processors(config: GenerationConfig) -> list[Processor]:
+    steps = (
+        (config.min_new_tokens > 0, min_new_tokens(config.min_new_tokens, config.stop_token_ids)),
+        (config.repetition_penalty != 1.0, repetition_penalty(config.repetition_penalty)),
+        (config.presence_penalty != 0.0, presence_penalty(config.presence_penalty)),
+        (config.frequency_penalty != 0.0, frequency_penalty(config.frequency_penalty)),
+        (config.do_sample and config.top_k > 0, top_k(config.top_k)),
+    )
+    return [step for wanted, step in steps if wanted]
+
+
+def _greedy(logits: Logits) -> tuple[int, float]:
+    """The first of the highest; its score is 0, as there was no choice."""
+    return int(logits.argmax()), 0.0
+
+
+def _multinomial(config: GenerationConfig) -> Choose:
+    draw = Draw(config.rng_seed)
+
+    def choose(logits: Logits) -> tuple[int, float]:
+        probabilities = softmax(logits, config.temperature)
+        if config.min_p > 0:
+            probabilities = min_p(probabilities, config.min_p)
+        if config.top_p < 1:
+            probabilities = top_p(probabilities, config.top_p)
+        token = draw(probabilities)
+        return token, float(np.log(probabilities[token]))
+
+    return choose
+
+
+def _log_sum_exp(logits: Logits) -> float:
+    highest = float(logits.max())
+    return highest + float(np.log(np.exp(logits - highest, dtype=np.float64).sum()))
