@@ -1,0 +1,163 @@
+"""Puts any runtime through what a pipeline relies on; needs no test framework.
+
+``check_runtime(request_maker)`` raises AssertionError with what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from genai_layer.runtime import Array, CompiledModel, InferRequest, last_logits
+
+TOLERANCE = 1e-3
+"""How far logits may differ, relative to the largest, when the same tokens come differently."""
+
+
+def check_runtime(
+    make: Callable[[], CompiledModel], tokens: Sequence[int], tolerance: float = TOLERANCE
+) -> None:
+    """Run all checks.
+
+    Args:
+        make: gives a compiled model.
+        tokens: at least six token ids of the model.
+        tolerance: for comparing logits, relative.
+
+    Raises:
+        AssertionError: the runtime does not do what ``genai_layer.runtime`` says.
+    """
+    assert len(tokens) >= 6, "six tokens are needed"
+    compiled = make()
+    for check in CHECKS:
+        check(compiled, list(tokens), tolerance)
+
+
+def inputs_for(tokens: Sequence[int], past: int = 0) -> dict[str, Array]:
+    """Give the inputs of an inference of ``tokens`` after ``past`` others."""
+    count = len(tokens)
+    return {
+        "input_ids": np.array([tokens], np.int64),
+        "attention_mask": np.ones((1, past + count), np.int64),
+        "position_ids": np.arange(past, past + count, dtype=np.int64)[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+
+
+def _logits(request: InferRequest, tokens: Sequence[int], past: int = 0) -> Array:
+    request.infer(inputs_for(tokens, past))
+    return last_logits(request)
+
+
+def _assert_close(found: Array, expected: Array, tolerance: float, what: str) -> None:
+    error = float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), 1e-9))
+    assert error <= tolerance, f"{what}: logits differ by {error:.2e}, relative to the largest"
+
+
+def check_logits_are_a_row_of_the_vocabulary(
+    compiled: CompiledModel, tokens: list[int], _tolerance: float
+) -> None:
+    """The last row belongs to the last token, and is finite."""
+    request = compiled.create_infer_request()
+    request.infer(inputs_for(tokens))
+    logits = request.get_tensor("logits").data
+    assert logits.ndim == 3, f"logits have shape {logits.shape}, not [1, rows, vocabulary]"
+    assert logits.shape[0] == 1, f"logits have shape {logits.shape}, not [1, rows, vocabulary]"
+    assert logits.shape[1] in (1, len(tokens)), f"{logits.shape[1]} rows for {len(tokens)} tokens"
+    assert np.isfinite(logits).all(), "logits are not finite"
+    assert logits.shape[2] > max(tokens), "the vocabulary is smaller than a token id"
+
+
+def check_tokens_at_once_equal_tokens_one_by_one(
+    compiled: CompiledModel, tokens: list[int], tolerance: float
+) -> None:
+    """The state remembers what was said."""
+    whole = _logits(compiled.create_infer_request(), tokens)
+    request = compiled.create_infer_request()
+    last = _logits(request, tokens[:3])
+    for index in range(3, len(tokens)):
+        last = _logits(request, tokens[index : index + 1], index)
+    _assert_close(last, whole, tolerance, "prefill of n against prefill of 3 and n-3 decodes")
+
+
+def check_reset_begins_a_new_conversation(
+    compiled: CompiledModel, tokens: list[int], _tolerance: float
+) -> None:
+    """After ``reset_state`` nothing is left, and the results are the very same."""
+    request = compiled.create_infer_request()
+    first = _logits(request, tokens)
+    _logits(request, tokens[:1], len(tokens))
+    request.reset_state()
+    again = _logits(request, tokens)
+    assert np.array_equal(first, again), "logits after reset_state differ from the first ones"
+
+
+def check_requests_are_independent(
+    compiled: CompiledModel, tokens: list[int], _tolerance: float
+) -> None:
+    """Two conversations do not disturb each other."""
+    one, two = compiled.create_infer_request(), compiled.create_infer_request()
+    alone = compiled.create_infer_request()
+    _logits(alone, tokens[:4])
+    expected = _logits(alone, tokens[4:5], 4)
+    _logits(one, tokens[:4])
+    _logits(two, tokens[2:])
+    found = _logits(one, tokens[4:5], 4)
+    assert np.array_equal(found, expected), "a request sees what another one was told"
+
+
+def check_start_async_and_wait_equal_infer(
+    compiled: CompiledModel, tokens: list[int], _tolerance: float
+) -> None:
+    """Both ways to run give the same."""
+    expected = _logits(compiled.create_infer_request(), tokens)
+    request = compiled.create_infer_request()
+    request.start_async(inputs_for(tokens))
+    request.wait()
+    assert np.array_equal(last_logits(request), expected), "start_async gives something else"
+
+
+def check_variables_have_names_and_reset(
+    compiled: CompiledModel, tokens: list[int], _tolerance: float
+) -> None:
+    """Resetting every variable is resetting the state."""
+    request = compiled.create_infer_request()
+    first = _logits(request, tokens)
+    variables = request.query_state()
+    assert variables, "a stateful model has variables"
+    names = [variable.name for variable in variables]
+    assert len(set(names)) == len(names), f"variables share a name: {names}"
+    for variable in variables:
+        variable.reset()
+    assert np.array_equal(_logits(request, tokens), first), "variables keep something"
+
+
+def check_wrong_inputs_raise_and_the_request_survives(
+    compiled: CompiledModel, tokens: list[int], _tolerance: float
+) -> None:
+    """Bad inputs are refused by RuntimeError, and a reset makes all well."""
+    request = compiled.create_infer_request()
+    expected = _logits(request, tokens)
+    request.reset_state()
+    wrong = inputs_for(tokens) | {"attention_mask": np.ones((1, 99, 1), np.int64)}
+    try:
+        request.infer(wrong)
+    except RuntimeError:
+        pass
+    else:
+        raise AssertionError("an attention mask of three dimensions was accepted")
+    request.reset_state()
+    assert np.array_equal(_logits(request, tokens), expected), "the request is damaged"
+
+
+CHECKS = (
+    check_logits_are_a_row_of_the_vocabulary,
+    check_tokens_at_once_equal_tokens_one_by_one,
+    check_reset_begins_a_new_conversation,
+    check_requests_are_independent,
+    check_start_async_and_wait_equal_infer,
+    check_variables_have_names_and_reset,
+    check_wrong_inputs_raise_and_the_request_survives,
+)
+"""All checks; each takes a compiled model, tokens and a tolerance."""

@@ -1,0 +1,199 @@
+"""Chats: start_chat, its errors, and the tokenizer's template."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from genai_layer import (
+    ChatHistory,
+    ModelError,
+    PromptError,
+    StreamingStatus,
+    TemplateError,
+    Tokenizer,
+)
+from genai_layer.testing.toy import EOS, write_toy_folder
+
+pytestmark = pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning")
+pytestmark = [pytestmark, pytest.mark.filterwarnings("ignore:finish_chat:DeprecationWarning")]
+
+
+def prompt_length(pipe) -> int:
+    """How long the next prompt is, told by a turn that is dropped again."""
+    lengths: list[int] = []
+
+    def cancel(_: str) -> StreamingStatus:
+        return StreamingStatus.CANCEL
+
+    run = pipe._run
+
+    def watch(ids, *rest):
+        lengths.append(len(ids))
+        return run(ids, *rest)
+
+    pipe._run = watch
+    try:
+        pipe.generate("?", streamer=cancel)
+    finally:
+        pipe._run = run
+    return lengths[0]
+
+
+def test_turns_add_up_in_the_prompt(speaks) -> None:
+    pipe = speaks("hey")
+    assert prompt_length(pipe) == 3  # <|user|> ? <|assistant|>
+    pipe.start_chat()
+    pipe.generate("ab")
+    assert prompt_length(pipe) == 3 + (3 + 1) + 3  # and <|user|> ab <|assistant|> hey
+    pipe.finish_chat()
+    assert prompt_length(pipe) == 3
+
+
+def test_a_system_message_comes_first_and_goes_with_the_chat(speaks) -> None:
+    pipe = speaks("hey")
+    pipe.start_chat("be")
+    assert prompt_length(pipe) == 3 + 3
+    pipe.finish_chat()
+    pipe.start_chat()
+    assert prompt_length(pipe) == 3
+    pipe.start_chat("again")
+    assert prompt_length(pipe) == 3 + 6
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"), [(StreamingStatus.CANCEL, False), (StreamingStatus.STOP, True)]
+)
+def test_cancel_drops_a_turn_and_stop_keeps_it(speaks, status, kept) -> None:
+    pipe = speaks("hey")
+    pipe.start_chat()
+    pipe.generate("ab", streamer=lambda _: status)
+    assert prompt_length(pipe) == 3 + (3 + 1 + 1 if kept else 0)
+
+
+def test_a_turn_that_fails_leaves_no_trace(speaks) -> None:
+    pipe = speaks("hey", "NPU", MAX_PROMPT_LEN=12)
+    pipe.start_chat()
+    with pytest.raises(PromptError, match="at most 12"):
+        pipe.generate("far too long for this")
+    assert pipe.generate("ab") == "hey"
+
+
+def test_a_history_does_not_switch_the_chat_on(speaks) -> None:
+    pipe = speaks("hey")
+    pipe.generate(ChatHistory([{"role": "user", "content": "abc"}]))
+    assert prompt_length(pipe) == 3
+
+
+def test_start_and_finish_are_deprecated_as_upstream(speaks) -> None:
+    pipe = speaks("hey")
+    with pytest.deprecated_call():
+        pipe.start_chat()
+    with pytest.deprecated_call():
+        pipe.finish_chat()
+
+
+def test_a_history_is_a_list_of_messages() -> None:
+    history = ChatHistory()
+    assert not history
+    history.append({"role": "user", "content": "a"})
+    history.get_messages()[0]["content"] = "changed"
+    assert history.get_messages() == [{"role": "user", "content": "a"}]
+    history.set_tools([1])
+    assert history.pop()["content"] == "a"
+    with pytest.raises(IndexError):
+        history.pop()
+    history.clear()
+    assert history.get_tools() == []
+
+
+MESSAGES = [{"role": "user", "content": "hi"}]
+
+
+def with_template(tmp_path, template: str) -> Tokenizer:
+    return Tokenizer(write_toy_folder(tmp_path, chat_template=template))
+
+
+def render(tokenizer: Tokenizer, **options) -> str:
+    return tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True, **options)
+
+
+def test_templates_see_tokens_tools_and_context(tmp_path) -> None:
+    template = "{{ bos_token }}{{ messages[0]['role'][0] }}{{ tools | tojson }}{{ mood }}"
+    tokenizer = with_template(tmp_path, template)
+    history = ChatHistory(MESSAGES)
+    history.set_tools(["own"])
+    history.set_extra_context({"mood": "calm"})
+    apply = tokenizer.apply_chat_template
+    assert apply(history, True) == '<bos>u["own"]calm'
+    assert apply(history, True, tools=["é"], extra_context={"mood": "gay"}) == '<bos>u["é"]gay'
+    assert apply(history, True, chat_template="{{ mood }}!") == "calm!"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ raise_exception('no system role') }}", "no system role"),
+        ("{% if %}", "fails on these messages"),
+        ("{{ messages.append(1) }}", "fails on these messages"),
+        ("{{ ''.__class__.__mro__ }}", "fails on these messages"),
+        ("{{ cycler.__init__.__globals__ }}", "fails on these messages"),
+        ("{{ undefined_thing.attribute }}", "fails on these messages"),
+        ("{% for i in range(99999999) %}x{% endfor %}", "fails on these messages"),
+        ("{% for i in range(9999) %}{{ 'x' * 9999 }}{% endfor %}", "characters"),
+        ("{{ 1 / 0 }}", "fails on these messages"),
+        ("", "has no chat template"),
+        ("{# nothing #}", "empty prompt"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "needs too much"),
+    ],
+)
+def test_a_template_that_fails_or_misbehaves_is_an_error(tmp_path, template, message) -> None:
+    with pytest.raises(TemplateError, match=message):
+        render(with_template(tmp_path, template))
+
+
+def test_the_jinja_file_wins_over_the_json_file_and_that_over_the_settings(tmp_path) -> None:
+    folder = write_toy_folder(tmp_path, chat_template="settings")
+    assert Tokenizer(folder).chat_template == "settings"
+    (folder / "chat_template.json").write_text(json.dumps({"chat_template": "json"}))
+    assert Tokenizer(folder).chat_template == "json"
+    (folder / "chat_template.jinja").write_text("jinja")
+    tokenizer = Tokenizer(folder)
+    tokenizer.set_chat_template("mine")
+    assert tokenizer.chat_template == "mine"
+    assert tokenizer.get_original_chat_template() == "jinja"
+
+
+def test_of_several_templates_the_default_one_is_used(tmp_path) -> None:
+    templates = [{"name": "tool", "template": "t"}, {"name": "default", "template": "d"}]
+    folder = write_toy_folder(tmp_path, chat_template=templates)
+    assert Tokenizer(folder).chat_template == "d"
+
+
+def test_special_tokens_have_texts_and_ids(folder) -> None:
+    tokenizer = Tokenizer(folder)
+    assert (tokenizer.get_eos_token(), tokenizer.get_eos_token_id()) == ("<eos>", EOS)
+    assert tokenizer.get_bos_token_id() == 1
+    assert tokenizer.get_pad_token() == "<pad>"
+    (folder / "special_tokens_map.json").write_text(
+        json.dumps({"eos_token": {"content": "<bos>"}, "pad_token": None})
+    )
+    (folder / "config.json").write_text("{}")
+    assert Tokenizer(folder).get_eos_token_id() == 1
+
+
+def test_encoding_pads_on_the_left_and_decoding_gives_the_text_back(folder) -> None:
+    tokenizer = Tokenizer(folder)
+    encoded = tokenizer.encode(["abc", "d"])
+    assert encoded.attention_mask.tolist() == [[1, 1, 1], [0, 0, 1]]
+    assert tokenizer.decode(encoded.input_ids[0].tolist()) == "abc"
+    assert tokenizer.decode([EOS]) == ""
+    assert tokenizer.decode([EOS], skip_special_tokens=False) == "<eos>"
+    assert tokenizer.decode([10**6]) == ""
+
+
+def test_a_tokenizer_of_another_kind_of_file_is_refused(tmp_path) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(b"\xff\xfe\x00binary")
+    with pytest.raises(ModelError, match="not a tokenizer"):
+        Tokenizer(tmp_path)

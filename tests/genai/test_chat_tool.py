@@ -1,0 +1,136 @@
+"""npu-chat on the in-memory runtime: what it prints, and how it fails."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+import genai_layer.runtimes
+from genai_layer.testing.memory_runtime import MemoryCore
+from genai_layer.testing.toy import answering_core, write_toy_folder
+from genai_layer.tools.chat import main
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> MemoryCore:
+    """Stands for the device NPU."""
+    made = answering_core("hey")
+    monkeypatch.setattr("genai_layer.pipeline.load_core", lambda _device: made)
+    return made
+
+
+def run(capsys, *argv: object) -> tuple[int, str, str]:
+    code = main([str(word) for word in argv])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_one_answer(capsys, core, folder) -> None:
+    assert run(capsys, folder, "--prompt", "who?") == (0, "hey\n", "")
+
+
+def test_stats_follow_the_answer(capsys, core, folder) -> None:
+    code, out, _ = run(capsys, folder, "--prompt", "who?", "--stats")
+    assert code == 0
+    rows = dict(line.split(None, 1) for line in out.splitlines()[2:] if "finished" not in line)
+    assert rows["prompt"] == "6 tokens"
+    assert rows["generated"] == "4 tokens"
+    assert rows["TTFT"].endswith("ms")
+    assert rows["speed"].endswith("tokens/s")
+    assert "finished by  STOP" in out
+
+
+def test_settings_reach_the_runtime_as_what_they_mean(capsys, core, folder) -> None:
+    settings = ["-c", "MAX_PROMPT_LEN=64", "-c", "CACHE_DIR=x", "-c", "SOME_FLAG=true"]
+    assert run(capsys, folder, "--prompt", "?", *settings)[0] == 0
+    assert core.config["NPUW_LLM_MAX_PROMPT_LEN"] == 64
+    assert core.config["CACHE_DIR"] == "x"
+    assert core.config["SOME_FLAG"] is True
+
+
+def test_a_pipe_is_answered_line_by_line_and_commands_work(
+    capsys, core, folder, monkeypatch
+) -> None:
+    lines = "a\n\n/reset\nb\n/help\n/nonsense\n/stats\n/quit\nnever\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    code, out, _ = run(capsys, folder)
+    assert code == 0
+    assert out.count("hey\n") == 2
+    assert "/reset  forget" in out
+    assert "unknown command /nonsense" in out
+    assert "3 tokens" in out, "after /reset the prompt is as short as at first"
+
+
+def test_sampling_options_switch_sampling_on(capsys, core, folder) -> None:
+    argv = [folder, "--prompt", "?", "--temperature", "90", "--max-new-tokens", "3"]
+    answers = {run(capsys, *argv, "--seed", seed)[1] for seed in range(6)}
+    assert len(answers) > 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--prompt", ""], ""),
+        (["--prompt", "x" * 70, "-c", "MAX_PROMPT_LEN=64"], "at most 64 are possible"),
+        (["--prompt", "?", "-c", "MAX_PROMPT_LEN=many"], "MAX_PROMPT_LEN = 'many'"),
+        (["--prompt", "?", "-c", "max_prompt_len=1"], "'max_prompt_len' is not supported"),
+        (["--prompt", "?", "--max-new-tokens", "0"], "max_new_tokens must be at least 1"),
+        (["--prompt", "?", "--top-p", "7"], "top_p must be"),
+    ],
+)
+def test_bad_input_gives_one_line_and_code_2(capsys, core, folder, argv, message) -> None:
+    code, out, err = run(capsys, folder, *argv)
+    if not message:
+        assert (code, out) == (0, "hey\n"), "an empty question is one, with a template"
+        return
+    assert (code, out) == (2, "")
+    assert err.startswith("npu-chat: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_missing_folder_gives_one_line_and_code_2(capsys, tmp_path) -> None:
+    code, _, err = run(capsys, tmp_path / "none", "--prompt", "?")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "no such folder" in err
+
+
+@pytest.mark.parametrize("argv", [["--nonsense"], ["m", "-c", "novalue"], []])
+def test_a_wrong_command_line_ends_with_code_2(capsys, argv) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(argv)
+    assert caught.value.code == 2
+    assert "npu-chat: error:" in capsys.readouterr().err
+
+
+def test_a_question_too_long_does_not_end_a_chat_in_a_terminal(
+    capsys, core, folder, monkeypatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal("x" * 70 + "\nok\n"))
+    code, out, _ = run(capsys, folder, "-c", "MAX_PROMPT_LEN=64")
+    assert code == 0
+    assert "at most 64 are possible" in out
+    assert "hey\n" in out
+
+
+def test_the_help_teaches(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert "What is an NPU?" in text
+    assert "CACHE_DIR=cache" in text
+
+
+def test_a_template_less_model_answers_plain_text(capsys, tmp_path: Path, monkeypatch) -> None:
+    folder = write_toy_folder(tmp_path, chat_template="")
+    monkeypatch.setattr("genai_layer.pipeline.load_core", lambda _: answering_core("hey"))
+    assert genai_layer.runtimes.GROUP == "genai_layer.runtimes"
+    code, out, _ = run(capsys, folder, "--prompt", "<|assistant|>")
+    assert (code, out) == (0, "hey\n")

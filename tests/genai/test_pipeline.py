@@ -1,0 +1,264 @@
+"""generate: what goes in, what comes out, and why it ends."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from genai_layer import (
+    ChatHistory,
+    ConfigError,
+    DecodedResults,
+    EncodedResults,
+    GenerationConfig,
+    GenerationFinishReason,
+    LLMPipeline,
+    ModelError,
+    PromptError,
+    PropertyError,
+    RuntimeFailure,
+    TokenizedInputs,
+    Tokenizer,
+)
+from genai_layer.testing.memory_runtime import MemoryCore
+from genai_layer.testing.toy import ASSISTANT, EOS, answering_core, ids_of, word_id
+
+Reason = GenerationFinishReason
+
+
+def finish(results: DecodedResults | EncodedResults) -> GenerationFinishReason:
+    return results.finish_reasons[0]
+
+
+class TestInputsAndResults:
+    def test_a_text_gives_a_text(self, speaks) -> None:
+        assert speaks("hey").generate("who?") == "hey"
+        assert speaks("hey")("who?") == "hey"
+
+    def test_a_list_of_one_text_gives_results(self, speaks) -> None:
+        results = speaks("hey").generate(["who?"])
+        assert isinstance(results, DecodedResults)
+        assert (str(results), results.scores, finish(results)) == ("hey", [0.0], Reason.STOP)
+
+    def test_a_history_gives_results_and_stays_as_it_is(self, speaks) -> None:
+        history = ChatHistory([{"role": "user", "content": "who?"}])
+        assert speaks("hey").generate(history).texts == ["hey"]
+        assert len(history) == 1
+
+    def test_a_history_may_end_with_another_role(self, speaks) -> None:
+        history = ChatHistory([{"role": "system", "content": "result: 4"}])
+        assert speaks("hey").generate(history).texts == ["hey"]
+
+    def test_ids_give_ids_with_the_stop_token(self, speaks) -> None:
+        ids = np.array([[ASSISTANT]], np.int64)
+        pipe = speaks("hey")
+        results = pipe.generate(ids)
+        assert isinstance(results, EncodedResults)
+        assert results.tokens == [[*ids_of("hey"), EOS]]
+        assert pipe.generate(TokenizedInputs(ids, np.ones_like(ids))).tokens == results.tokens
+
+    def test_read_only_ids_are_fine(self, speaks) -> None:
+        ids = np.array([[ASSISTANT]], np.int64)
+        ids.flags.writeable = False
+        assert finish(speaks("hey").generate(ids)) is Reason.STOP
+
+    @pytest.mark.parametrize(
+        ("inputs", "message"),
+        [
+            (["a", "b"], "give one text, not 2"),
+            ([], "give one text, not 0"),
+            (ChatHistory(), "history is empty"),
+            (np.zeros((1, 0), np.int64), "the prompt is empty"),
+            (np.zeros((2, 3), np.int64), "batch is 1"),
+            (np.zeros((1, 3), np.int32), "not i64"),
+            (np.array([[5, 99999]], np.int64), "token id 99999 is not below"),
+            (np.array([[-1]], np.int64), "token id -1"),
+        ],
+    )
+    def test_bad_inputs_say_what_is_wrong(self, speaks, inputs, message) -> None:
+        with pytest.raises(PromptError, match=message):
+            speaks("hey").generate(inputs)
+
+    def test_an_empty_text_is_refused_without_a_template(self, speaks) -> None:
+        with pytest.raises(PromptError, match="the prompt is empty"):
+            speaks("hey").generate("", apply_chat_template=False)
+
+    def test_a_text_is_one_user_turn_unless_told_otherwise(self, speaks) -> None:
+        pipe = speaks("hey")
+        templated = pipe.generate(["ab"]).perf_metrics.get_num_input_tokens()
+        plain = pipe.generate(["ab"], apply_chat_template=False, max_new_tokens=1)
+        assert (templated, plain.perf_metrics.get_num_input_tokens()) == (4, 2)
+
+
+class TestEnds:
+    def test_the_end_of_turn_token_stops_and_is_no_text(self, speaks) -> None:
+        results = speaks("hey").generate(["?"])
+        assert (results.texts, finish(results)) == (["hey"], Reason.STOP)
+
+    def test_length(self, speaks) -> None:
+        results = speaks("hey").generate(["?"], max_new_tokens=2)
+        assert (results.texts, finish(results)) == (["he"], Reason.LENGTH)
+
+    def test_max_length_counts_the_prompt(self, speaks) -> None:
+        results = speaks("hey").generate(["?"], max_length=5)
+        assert results.texts == ["he"]
+
+    def test_ignore_eos_goes_on_to_the_very_end(self, speaks) -> None:
+        results = speaks("hey").generate(["?"], ignore_eos=True, max_new_tokens=7)
+        assert results.perf_metrics.get_num_generated_tokens() == 7
+        assert finish(results) is Reason.LENGTH
+
+    def test_min_new_tokens_keeps_the_end_away(self, speaks) -> None:
+        results = speaks("hey").generate(["?"], min_new_tokens=6, max_new_tokens=20)
+        assert results.perf_metrics.get_num_generated_tokens() >= 6
+
+    def test_a_stop_token_of_the_callers(self, speaks) -> None:
+        stop = ids_of("y")[0]
+        results = speaks("hey you"[:3]).generate(["?"], stop_token_ids={stop})
+        assert (results.texts, finish(results)) == (["he"], Reason.STOP)
+
+    def test_a_stop_string_is_cut_off_or_kept(self, speaks) -> None:
+        pipe = speaks("one, twa")
+        results = pipe.generate(["?"], stop_strings={", t"})
+        assert (results.texts, finish(results)) == (["one"], Reason.STOP)
+        assert pipe.generate("?", stop_strings=", t", include_stop_str_in_output=True) == "one, t"
+
+    def test_a_stop_string_is_found_however_it_is_tokenised(self, speaks) -> None:
+        pipe = speaks([word_id("mach"), word_id("ines"), *ids_of("!")])
+        results = pipe.generate(["?"], stop_strings={"machines"})
+        assert (results.texts, finish(results)) == ([""], Reason.STOP)
+
+    def test_a_stop_string_inside_a_token_is_cut_exactly(self, speaks) -> None:
+        pipe = speaks([*ids_of("a"), word_id(" machine"), *ids_of("!")])
+        assert pipe.generate("?", stop_strings={"chi"}) == "a ma"
+
+    def test_a_stop_string_with_the_last_allowed_token_counts(self, speaks) -> None:
+        results = speaks("hey").generate(["?"], stop_strings={"he"}, max_new_tokens=2)
+        assert (results.texts, finish(results)) == ([""], Reason.STOP)
+
+
+class TestConfiguration:
+    def test_keywords_win_and_change_nothing_else(self, speaks) -> None:
+        pipe = speaks("hey")
+        config = GenerationConfig(max_new_tokens=1)
+        assert pipe.generate("?", config, max_new_tokens=2) == "he"
+        assert config.max_new_tokens == 1
+        assert pipe.generate("?") == "hey"
+
+    def test_the_pipelines_stop_tokens_are_inherited(self, speaks) -> None:
+        assert speaks("hey").generate("?", GenerationConfig(max_new_tokens=99)) == "hey"
+
+    def test_a_refused_default_leaves_the_old_one(self, speaks) -> None:
+        pipe = speaks("hey")
+        pipe.set_generation_config(GenerationConfig(max_new_tokens=2))
+        with pytest.raises(ConfigError):
+            pipe.set_generation_config(GenerationConfig(max_new_tokens=0))
+        assert pipe.generate("?") == "he"
+        assert pipe.get_generation_config().eos_token_id == EOS
+
+    def test_an_unknown_parameter_names_the_nearest(self, speaks) -> None:
+        with pytest.raises(ConfigError, match="did you mean max_new_tokens"):
+            speaks("hey").generate("?", max_new_token=3)
+
+    def test_the_folders_generation_config_is_the_default(self, folder) -> None:
+        (folder / "generation_config.json").write_text(json.dumps({"max_new_tokens": 2}))
+        pipe = LLMPipeline(folder, "CPU", core=answering_core("hey"))
+        assert pipe.generate("?") == "he"
+
+    def test_sampling_is_reproducible_and_ends_the_same(self, speaks) -> None:
+        pipe = speaks("hey")
+        options = {"do_sample": True, "temperature": 50.0, "max_new_tokens": 8}
+        texts = {pipe.generate("?", rng_seed=seed, **options) for seed in (1, 1, 1, 2)}
+        assert len(texts) == 2
+
+
+class TestLoading:
+    def test_a_tokenizer_may_be_given(self, folder) -> None:
+        pipe = LLMPipeline(folder, Tokenizer(folder), "CPU", core=answering_core("hey"))
+        assert pipe.generate("?") == "hey"
+
+    @pytest.mark.parametrize(
+        ("missing", "message"),
+        [("tokenizer.json", "no tokenizer.json"), ("config.json", "neither openvino_model.xml")],
+    )
+    def test_a_missing_file_is_named(self, folder, missing, message) -> None:
+        (folder / missing).unlink()
+        with pytest.raises(ModelError, match=message):
+            LLMPipeline(folder, "CPU", core=answering_core("hey"))
+
+    def test_a_missing_folder_is_named(self, tmp_path) -> None:
+        with pytest.raises(ModelError, match="nowhere: no such folder"):
+            LLMPipeline(tmp_path / "nowhere", "CPU")
+
+    @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json"])
+    @pytest.mark.parametrize("content", ["", "{", "[]", "null", "{'a': 1}", '"text"'])
+    def test_a_broken_file_is_named(self, folder, name, content) -> None:
+        (folder / name).write_text(content)
+        with pytest.raises(ModelError, match=name.replace(".", r"\.")):
+            LLMPipeline(folder, "CPU", core=answering_core("hey"))
+
+    def test_an_ir_is_preferred_to_weights(self, folder) -> None:
+        seen: list[str] = []
+
+        class Watching(MemoryCore):
+            def compile_model(self, model, device_name, config, /):
+                seen.append(model.name)
+                return super().compile_model(model, device_name, config)
+
+        core = Watching(np.zeros((9, 9), np.float32))
+        LLMPipeline(folder, "CPU", core=core)
+        (folder / "openvino_model.xml").write_text("<net/>")
+        LLMPipeline(folder, "CPU", core=core)
+        assert seen == [folder.name, "openvino_model.xml"]
+
+    def test_an_unknown_device_lists_the_known_ones(self, folder) -> None:
+        with pytest.raises(PropertyError, match=r"device 'TPU'; available: .*CPU"):
+            LLMPipeline(folder, "TPU")
+
+    def test_lower_case_properties_are_refused(self, folder) -> None:
+        with pytest.raises(PropertyError, match="'scheduler_config' is not supported"):
+            LLMPipeline(folder, "CPU", core=answering_core("hey"), scheduler_config={})
+
+    def test_none_is_no_value(self, folder) -> None:
+        with pytest.raises(PropertyError, match="CACHE_DIR is None"):
+            LLMPipeline(folder, "CPU", core=answering_core("hey"), CACHE_DIR=None)
+
+    def test_what_the_runtime_says_reaches_the_user(self, folder) -> None:
+        class Refuses:
+            def compile_model(self, model, device_name, config, /):
+                raise RuntimeError("out of luck")
+
+        with pytest.raises(RuntimeFailure, match="out of luck"):
+            LLMPipeline(folder, "CPU", core=Refuses())
+
+
+class TestMetrics:
+    def test_identities(self, speaks) -> None:
+        metrics = speaks("hey").generate(["who?"]).perf_metrics
+        raw = metrics.raw_metrics
+        assert metrics.get_num_generated_tokens() == 4
+        assert len(raw.m_durations) == 3
+        assert metrics.get_tpot().mean == pytest.approx(np.mean(raw.m_durations) / 1000)
+        assert metrics.get_throughput().mean == pytest.approx(1000 / metrics.get_tpot().mean)
+        assert 0 < metrics.get_ttft().mean <= metrics.get_generate_duration().mean
+        assert len(raw.chat_template_durations) == len(raw.tokenization_durations) == 1
+
+    def test_one_token_has_no_throughput_rather_than_a_negative_one(self, speaks) -> None:
+        metrics = speaks("hey").generate(["?"], max_new_tokens=1).perf_metrics
+        assert tuple(metrics.get_throughput()) == (0, 0)
+        assert tuple(metrics.get_tpot()) == (0, 0)
+
+    def test_what_did_not_happen_took_no_time(self, speaks) -> None:
+        metrics = speaks("hey").generate(np.array([[ASSISTANT]], np.int64)).perf_metrics
+        assert tuple(metrics.get_tokenization_duration()) == (0, 0)
+        assert tuple(metrics.get_chat_template_duration()) == (0, 0)
+
+    def test_sums_concatenate(self, speaks) -> None:
+        pipe = speaks("hey")
+        one, two = (pipe.generate(["?"]).perf_metrics for _ in range(2))
+        total = one + two
+        assert total.get_num_generated_tokens() == 8
+        assert len(total.raw_metrics.m_durations) == 6
+        assert one.get_num_generated_tokens() == 4, "the parts stay as they are"

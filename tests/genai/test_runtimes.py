@@ -1,0 +1,82 @@
+"""The seam below genai: the in-memory runtime and the real OpenVINO pass the same checks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from genai_layer import PropertyError
+from genai_layer.adapters.openvino import load_core
+from genai_layer.runtime import CompiledModel
+from genai_layer.testing.check_runtime import CHECKS, check_runtime
+from genai_layer.testing.memory_runtime import MemoryCompiledModel, MemoryRequest
+
+TOKENS = [5, 9, 13, 7, 21, 30]
+TABLE = np.random.default_rng(3).standard_normal((300, 300)).astype(np.float32)
+
+
+def memory() -> MemoryCompiledModel:
+    return MemoryCompiledModel(TABLE, capacity=1000)
+
+
+@pytest.fixture(scope="module")
+def openvino_model(llama_8m_ir: Path) -> CompiledModel:
+    """The exporter's IR on the real OpenVINO; in f32, as its cache is compressed otherwise."""
+    exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
+    return load_core().compile_model(llama_8m_ir, "CPU", exact)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_memory_runtime(check) -> None:
+    check(memory(), TOKENS, 1e-6)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_real_openvino(openvino_model: CompiledModel, check) -> None:
+    check(openvino_model, TOKENS, 1e-4)
+
+
+def test_all_checks_at_once() -> None:
+    check_runtime(memory, TOKENS)
+
+
+class Forgetful(MemoryRequest):
+    """Remembers nothing between inferences."""
+
+    def infer(self, inputs, /):
+        tokens = self.query_state()[0].tokens
+        result = super().infer(inputs)
+        tokens[:] = [0] * len(tokens)
+        return result
+
+
+class Clinging(MemoryRequest):
+    """Does not let go."""
+
+    def reset_state(self) -> None:
+        del self.query_state()[0].tokens[1:]
+
+
+class Sharing(MemoryRequest):
+    """Has its state in common with all others."""
+
+    def __init__(self, table, capacity) -> None:
+        super().__init__(table, capacity)
+        self._state = Sharing.state = getattr(Sharing, "state", self._state)
+
+
+@pytest.mark.parametrize("broken", [Forgetful, Clinging, Sharing])
+def test_the_checks_find_runtimes_that_are_broken(broken: type[MemoryRequest]) -> None:
+    class Compiled:
+        def create_infer_request(self) -> MemoryRequest:
+            return broken(TABLE, 1000)
+
+    with pytest.raises((AssertionError, RuntimeError)):
+        check_runtime(Compiled, TOKENS, 1e-6)
+
+
+def test_weights_without_ir_are_not_for_openvino(llama_8m: Path) -> None:
+    with pytest.raises(PropertyError, match="export it with optimum-cli"):
+        load_core().compile_model(llama_8m, "CPU", {})

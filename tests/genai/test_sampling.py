@@ -1,0 +1,173 @@
+"""Sampling, against probabilities worked out by hand (fact sheet genai §d.2, cases 8 to 19)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.sampling.draw import Draw
+from genai_layer.sampling.frequency_penalty import frequency_penalty
+from genai_layer.sampling.min_new_tokens import min_new_tokens
+from genai_layer.sampling.min_p import min_p
+from genai_layer.sampling.presence_penalty import presence_penalty
+from genai_layer.sampling.processor import Said
+from genai_layer.sampling.repetition_penalty import repetition_penalty
+from genai_layer.sampling.sampler import Sampler
+from genai_layer.sampling.temperature import softmax
+from genai_layer.sampling.top_k import top_k
+from genai_layer.sampling.top_p import top_p
+
+NOTHING = Said([])
+
+
+def f32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def kept(values: np.ndarray) -> set[int]:
+    return set(np.flatnonzero(np.isfinite(values) & (values != 0)).tolist())
+
+
+def choose(logits: np.ndarray, said: Said = NOTHING, **config: object) -> int:
+    return Sampler(GenerationConfig(max_new_tokens=9, **config)).next_token(logits, said)
+
+
+def test_greedy_takes_the_first_of_the_highest() -> None:
+    assert choose(f32(1, 3, 3, 2)) == 1
+
+
+def test_greedy_scores_are_zero_or_the_raw_log_probabilities() -> None:
+    logits = f32(1, 2, 3)
+    plain = Sampler(GenerationConfig(max_new_tokens=2))
+    raw = Sampler(GenerationConfig(max_new_tokens=2, logprobs=1, repetition_penalty=2.0))
+    for sampler in (plain, raw):
+        sampler.next_token(logits, NOTHING)
+    assert plain.score == 0.0
+    assert raw.score == pytest.approx(np.log(0.66524), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("logits", "temperature", "expected"),
+    [((1, 2, 3), 1.0, (0.0900, 0.2447, 0.6652)), ((3, 2, 1), 2.0, (0.5065, 0.3072, 0.1863))],
+)
+def test_temperature(logits, temperature, expected) -> None:
+    assert softmax(f32(*logits), temperature) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(("mass", "expected"), [(0.2, {2}), (0.9, {1, 2}), (0.95, {0, 1, 2})])
+def test_top_p_keeps_the_shortest_run_above_the_mass(mass, expected) -> None:
+    assert kept(top_p(softmax(f32(1, 2, 3)), mass)) == expected
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 4), (0.1, 3), (0.4, 1)])
+def test_min_p_keeps_what_is_not_far_below_the_best(share, expected) -> None:
+    filtered = min_p(f32(0.032, 0.087, 0.644, 0.237), share)
+    assert np.count_nonzero(filtered) == expected
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, {3}), (2, {3, 1}), (9, {0, 1, 2, 3})])
+def test_top_k(count, expected) -> None:
+    assert kept(top_k(count)(f32(1, 3, 2, 4), NOTHING)) == expected
+
+
+def test_top_k_of_equal_logits_prefers_lower_ids() -> None:
+    assert kept(top_k(2)(f32(5, 5, 5), NOTHING)) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"top_p": 0.6}, {0}),
+        ({"top_p": 0.7}, {0, 1}),
+        ({"min_p": 0.1}, {0, 1, 2}),
+        ({"min_p": 0.4, "temperature": 2.0}, {0, 1}),
+        ({"top_k": 3, "top_p": 0.8}, {0, 1}),
+        ({"top_k": 0, "temperature": 9.0}, {0, 1, 2, 3, 4}),
+    ],
+)
+def test_filters_together_reach_exactly_these_tokens(config, expected) -> None:
+    logits = f32(2, 1, 0, -1, -3)
+    seen = {choose(logits, do_sample=True, rng_seed=seed, **config) for seed in range(400)}
+    assert seen == expected
+
+
+def test_repetition_divides_positive_logits_once_for_prompt_and_answer() -> None:
+    processed = repetition_penalty(1.2)(f32(1, 2, 3), Said([2, 2], [0]))
+    assert processed == pytest.approx([0.8333, 2, 2.5], abs=1e-4)
+    assert repetition_penalty(2.0)(f32(-1, -2), Said([1]))[1] == -4
+
+
+def test_presence_counts_generated_tokens_only_and_once() -> None:
+    processed = presence_penalty(0.5)(f32(1, 2, 3), Said([0], [2, 2]))
+    assert processed.tolist() == [1, 2, 2.5]
+
+
+def test_presence_adds_to_negative_logits_as_openvino_genai_does() -> None:
+    assert presence_penalty(1.0)(f32(-3, -5), Said([], [0])).tolist() == [-2, -5]
+
+
+def test_frequency_scales_with_the_count() -> None:
+    processed = frequency_penalty(0.5)(f32(1, 2, 3), Said([0], [2, 2, 1]))
+    assert processed.tolist() == [1, 1.5, 2]
+
+
+def test_min_new_tokens_forbids_every_stop_token_and_then_releases_it() -> None:
+    process = min_new_tokens(2, {0, 2, 99})
+    assert kept(process(f32(1, 2, 3), Said([], [1]))) == {1}
+    assert kept(process(f32(1, 2, 3), Said([], [1, 1]))) == {0, 1, 2}
+
+
+def test_a_draw_is_one_word_of_the_mersenne_twister_over_two_to_the_32() -> None:
+    words = [2357136044, 2546248239, 3071714933]  # mt19937 seeded with 0
+    probabilities = np.full(1000, 1e-3, np.float32)
+    draw = Draw(0)
+    assert [draw(probabilities) for _ in words] == [word * 1000 >> 32 for word in words]
+
+
+def test_equal_seeds_say_the_same_and_others_something_else() -> None:
+    logits = np.zeros(50, np.float32)
+
+    def sequence(seed: int) -> tuple[int, ...]:
+        sampler = Sampler(GenerationConfig(max_new_tokens=9, do_sample=True, rng_seed=seed))
+        return tuple(sampler.next_token(logits, NOTHING) for _ in range(12))
+
+    assert sequence(42) == sequence(42)
+    assert len({sequence(seed) for seed in (42, 123, 777, 2024)}) == 4
+
+
+def test_sampled_frequencies_are_the_probabilities() -> None:
+    probabilities = f32(0.5, 0.0, 0.3, 0.2)
+    draw = Draw(7)
+    counts = np.bincount([draw(probabilities) for _ in range(20_000)], minlength=4)
+    assert counts / 20_000 == pytest.approx(probabilities, abs=0.015)
+
+
+finite = arrays(np.float32, st.integers(2, 40), elements=st.floats(-30, 30, width=32))
+
+
+@given(finite, st.integers(0, 5), st.floats(0.05, 1), st.floats(0, 0.99), st.floats(0.1, 5))
+def test_a_possible_token_is_always_left(logits, k, p, share, temperature) -> None:
+    config = {"top_k": k, "top_p": p, "min_p": share, "temperature": temperature}
+    token = choose(logits, do_sample=True, **config)
+    assert 0 <= token < len(logits)
+    if k:
+        assert token in np.argsort(-logits, kind="stable")[:k]
+
+
+@given(finite)
+def test_steps_leave_the_given_logits_alone(logits) -> None:
+    before = logits.copy()
+    said = Said([0, 1], [1])
+    for step in (
+        min_new_tokens(5, {0}),
+        repetition_penalty(1.5),
+        presence_penalty(1.0),
+        frequency_penalty(1.0),
+        top_k(1),
+    ):
+        step(logits, said)
+        assert np.array_equal(logits, before)
