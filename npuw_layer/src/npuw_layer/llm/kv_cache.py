@@ -52,7 +52,7 @@ class KVCache:
         """The stored rows of a variable, [tokens, heads, width]; a view."""
         return self._rows[name][: self.stored]
 
-    def store(self, present: Mapping[str, DeviceTensor], plan: RowCopy) -> int:
+    def update_kvcache_for(self, present: Mapping[str, DeviceTensor], plan: RowCopy) -> int:
         """Append new rows to all caches; give the bytes moved."""
         moved = copy_kvcache(
             {
@@ -88,7 +88,7 @@ def copy_kvcache(present: Mapping[str, Array], past: Mapping[str, Array], plan: 
     Args:
         present: for each variable [width, heads, channels], valid rows to the right.
         past: for each variable [capacity, heads, channels], filled from row 0.
-        plan: which rows go where; one row after a generated token (update_kvcache_for), a prompt's
+        plan: which rows go where; one row after a generated token, a prompt's
             after prefill.
 
     Returns:

@@ -68,7 +68,7 @@ class Submodel:
         arena[MASK][0, old] = mask[:stored]
         arena[MASK][0, new] = mask[stored:]
         self._program.run()
-        self._cache.store(self.present, store_plan(self.width, used, stored))
+        self._cache.update_kvcache_for(self.present, store_plan(self.width, used, stored))
 
     def free(self) -> None:
         """Give the memory back."""

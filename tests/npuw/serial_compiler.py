@@ -1,0 +1,47 @@
+"""A second compiler, to show that npuw does not care which one it has.
+
+It shares the frontends and passes, and schedules as trivially as can be: one tile, one DMA port,
+and each task waits for the one before it; nothing ever happens at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compiler_layer.emit.blob import Program, emit_blob
+from compiler_layer.errors import CompilerError
+from compiler_layer.model import Model
+from compiler_layer.pipeline import Options, lower
+from compiler_layer.schedule.barriers import assign_barriers
+from compiler_layer.schedule.layout import layout
+from compiler_layer.schedule.order import order_steps
+from compiler_layer.schedule.place_ddr import place_ddr
+from compiler_layer.schedule.unroll import unroll
+from driver_layer.abi.platforms import PLATFORMS
+from npuw_layer.errors import ModelError
+
+
+class SerialCompiler:
+    """Satisfies ``npuw_layer.ports.Compiler``."""
+
+    version = "serial 1"
+
+    def __init__(self) -> None:
+        self.compiled = 0
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        platform = PLATFORMS[config["NPU_PLATFORM"]]
+        options = Options(config["INFERENCE_PRECISION_HINT"], platform.name, tiles=1)
+        try:
+            lower(model, options)
+        except CompilerError as error:
+            raise ModelError(str(error)) from error
+        placed = layout(model)
+        budget = platform.workspace_bytes // 2
+        steps = [step for index, op in enumerate(placed.ops) for step in unroll(index, op, budget)]
+        tasks = order_steps(steps, platform.workspace_bytes)
+        scratch = place_ddr(tasks)
+        one_by_one = [{number - 1} if number else set() for number in range(len(tasks))]
+        schedule = assign_barriers(tasks, one_by_one, platform.barriers_per_tile, ports=1)
+        self.compiled += 1
+        return emit_blob(Program("serial", model, placed, schedule, platform, 1, scratch))

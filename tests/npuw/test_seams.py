@@ -1,0 +1,99 @@
+"""The seams below npuw: devices and compilers, each shown by a swap."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.interpreter import InterpreterDevice
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.errors import DeviceError, OptionError
+from npuw_layer.ports import Compiler, Device
+from npuw_layer.testing.check_device import CONFIG, DEVICE_CHECKS, check_compiler, small_graph
+
+SMALL = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 64,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "INFERENCE_PRECISION_HINT": "f32",
+}
+
+
+def serial_compiler() -> Any:
+    path = Path(__file__).with_name("serial_compiler.py")
+    spec = importlib.util.spec_from_file_location("serial_compiler", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.SerialCompiler()
+
+
+def npu(compiler: Compiler) -> Device:
+    return LevelZeroDevice(compiler, "4000")
+
+
+@pytest.mark.parametrize("check", DEVICE_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "make", [lambda: npu(StaticCompiler()), InterpreterDevice], ids=["NPU", "interpreter"]
+)
+def test_a_device_does_what_npuw_relies_on(make, check) -> None:
+    check(make())
+
+
+@pytest.mark.parametrize("make", [StaticCompiler, serial_compiler], ids=["npuc", "serial"])
+def test_a_compiler_does_what_npuw_relies_on(make) -> None:
+    check_compiler(make, npu)
+
+
+def last_logits(core: Core, folder: Path, ids: np.ndarray) -> np.ndarray:
+    request = core.compile_model(folder, "NPU", SMALL).create_infer_request()
+    count = ids.shape[1]
+    request.infer(
+        {
+            "input_ids": ids,
+            "attention_mask": np.ones((1, count), np.int64),
+            "position_ids": np.arange(count)[None],
+        }
+    )
+    return request.get_tensor("logits").data[0, -1]
+
+
+def test_a_whole_model_runs_alike_on_all_of_them(llama_8m: Path) -> None:
+    ids = np.random.default_rng(0).integers(3, 8000, (1, 7))
+    serial = serial_compiler()
+    logits = {
+        "npuc on the NPU": last_logits(Core(), llama_8m, ids),
+        "serial on the NPU": last_logits(Core(compiler=serial), llama_8m, ids),
+        "interpreter": last_logits(Core(device=InterpreterDevice()), llama_8m, ids),
+    }
+    assert serial.compiled == 2
+    expected = logits.pop("interpreter")
+    for name, found in logits.items():
+        error = np.abs(found - expected).max() / np.abs(expected).max()
+        assert error < 1e-5, f"{name}: {error:.1e}"
+
+
+def test_devices_and_compilers_are_chosen_by_name(llama_8m: Path) -> None:
+    options = SMALL | {"NPUW_DEVICES": "CPU"}
+    Core().compile_model(llama_8m, "NPU", options)
+    with pytest.raises(OptionError, match="NPUW_DEVICES"):
+        Core().compile_model(llama_8m, "NPU", SMALL | {"NPUW_DEVICES": "TPU"})
+    with pytest.raises(OptionError, match="NPUW_COMPILER"):
+        Core().compile_model(llama_8m, "NPU", SMALL | {"NPUW_COMPILER": "gcc"})
+
+
+def test_a_program_for_another_platform_is_refused_by_the_device() -> None:
+    blob = StaticCompiler().compile(small_graph(), {**CONFIG, "NPU_PLATFORM": "3720"})
+    with pytest.raises(DeviceError, match="made for architecture 3"):
+        npu(StaticCompiler()).load(blob)
+
+
+def test_an_unknown_platform_is_an_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(DeviceError, match="known are 3720, 4000, 5010"):
+        LevelZeroDevice(StaticCompiler(), "9999")
