@@ -1,0 +1,121 @@
+"""The blob cache: the second start compiles nothing, and nothing bad is ever loaded."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.blob_cache import BlobCache
+from npuw_layer.errors import NpuwFault
+
+SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+
+
+class Counting(StaticCompiler):
+    """Counts what it compiles."""
+
+    def __init__(self) -> None:
+        self.compiled = 0
+
+    def compile(self, model: Any, config: Any) -> bytes:
+        self.compiled += 1
+        return super().compile(model, config)
+
+
+def start(folder: Path, cache: Path, **options: Any) -> tuple[int, np.ndarray]:
+    """Compile or load a model; give how many programs were compiled, and some logits."""
+    compiler = Counting()
+    config = SMALL | {"CACHE_DIR": str(cache)} | options
+    compiled = Core(compiler=compiler).compile_model(folder, "NPU", config)
+    assert compiled.get_property("LOADED_FROM_CACHE") == (compiler.compiled == 0)
+    request = compiled.create_infer_request()
+    ids = np.array([[5, 6, 7]])
+    mask, positions = np.ones((1, 3), np.int64), np.arange(3)[None]
+    found = request.infer({"input_ids": ids, "attention_mask": mask, "position_ids": positions})
+    return compiler.compiled, found["logits"]
+
+
+def test_the_second_start_compiles_nothing_and_says_the_same(tiny, tmp_path) -> None:
+    first, logits = start(tiny, tmp_path)
+    second, again = start(tiny, tmp_path)
+    assert (first, second) == (2, 0)
+    assert np.array_equal(logits, again)
+    assert len(list(tmp_path.glob("*.blob"))) == 2
+    assert not list(tmp_path.glob(".*")), "no temporary file stays"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"INFERENCE_PRECISION_HINT": "f32"},
+        {"NPU_PLATFORM": "3720"},
+        {"NPU_TILES": 1},
+        {"NPUW_LLM_MAX_PROMPT_LEN": 128},
+    ],
+)
+def test_what_changes_a_program_is_part_of_the_key(tiny, tmp_path, options) -> None:
+    start(tiny, tmp_path)
+    assert start(tiny, tmp_path, **options)[0] == 2
+    assert start(tiny, tmp_path)[0] == 0
+
+
+def test_a_changed_model_is_compiled_anew(tiny, tmp_path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    start(folder, tmp_path / "cache")
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert start(folder, tmp_path / "cache")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:100] + bytes([content[100] ^ 1]) + content[101:],
+        lambda content: content[:-1] + b"?",
+        lambda content: b"junk",
+    ],
+)
+def test_a_damaged_file_is_compiled_anew(tiny, tmp_path, damage) -> None:
+    _, logits = start(tiny, tmp_path)
+    one = min(tmp_path.glob("*.blob"))
+    one.write_bytes(damage(one.read_bytes()))
+    compiled, again = start(tiny, tmp_path)
+    assert compiled == 1
+    assert np.array_equal(logits, again)
+    assert start(tiny, tmp_path)[0] == 0, "and is whole again"
+
+
+def test_without_a_folder_nothing_is_kept(tiny, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    compiler = Counting()
+    Core(compiler=compiler).compile_model(tiny, "NPU", SMALL)
+    assert compiler.compiled == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_named(tiny, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NpuwFault, match="CACHE_DIR"):
+        start(tiny, tmp_path / "file" / "cache")
+
+
+def test_a_full_disk_is_not_the_users_problem(tmp_path, caplog, monkeypatch) -> None:
+    cache = BlobCache(tmp_path)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    cache.write("key", b"program")
+    assert "No space left" in caplog.text
+    assert cache.read("key") is None

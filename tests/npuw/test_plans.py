@@ -1,0 +1,127 @@
+"""Lengths, variants, and where rows go: whole numbers only."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuw_layer.errors import OptionError
+from npuw_layer.llm.kv_plan import chunks, mask_columns, store_plan
+from npuw_layer.llm.lengths import plan_lengths
+from npuw_layer.llm.variants import given_ladder, ladder, select_generate_request
+from npuw_layer.options import NAMES, parse_options
+
+
+@pytest.mark.parametrize(
+    ("prompt", "response", "chunk", "dynamic", "expected"),
+    [
+        # The numbers of NPUW, fact sheet npuw §a.2.
+        (1024, 128, 1024, True, (1024, 128, None)),
+        (100, 10, 1024, True, (128, 64, None)),
+        (2000, 128, 1024, True, (2048, 128, 1024)),
+        (2000, 128, 1024, False, (2048, 128, None)),
+        (2000, 128, 0, True, (2048, 128, None)),
+        (300, 0, 128, True, (384, 0, 128)),
+    ],
+)
+def test_lengths_are_rounded_as_npuw_does(prompt, response, chunk, dynamic, expected) -> None:
+    lengths = plan_lengths(prompt, response, chunk, dynamic)
+    assert (lengths.max_prompt, lengths.min_response, lengths.chunk) == expected
+
+
+def test_a_chunk_that_is_used_must_be_a_power_of_two() -> None:
+    with pytest.raises(OptionError, match="NPUW_LLM_PREFILL_CHUNK_SIZE is 100"):
+        plan_lengths(1024, 128, 100, True)
+    assert plan_lengths(64, 64, 100, True).chunk is None, "unless no chunk is needed"
+
+
+@given(st.integers(1, 5000), st.integers(0, 2000), st.sampled_from([0, 64, 128, 1024]))
+def test_lengths_hold_what_was_asked_for(prompt: int, response: int, chunk: int) -> None:
+    lengths = plan_lengths(prompt, response, chunk, True)
+    assert lengths.max_prompt >= prompt
+    assert lengths.min_response >= response
+    assert lengths.max_prompt % 64 == lengths.min_response % 64 == 0
+    assert lengths.prefill_input + lengths.prefill_past == lengths.max_prompt
+    if lengths.chunk:
+        assert lengths.max_prompt % lengths.chunk == 0
+
+
+@pytest.mark.parametrize(
+    ("total", "expected"), [(1152, [256, 512, 1024, 1152]), (192, [192]), (512, [256, 512])]
+)
+def test_the_ladder_doubles(total: int, expected: list[int]) -> None:
+    assert ladder(total) == expected
+
+
+def test_a_given_ladder_is_completed_and_checked() -> None:
+    assert given_ladder([128], 512) == [128, 512]
+    assert given_ladder([128, 512], 512) == [128, 512]
+    for wrong in ([512, 128], [128, 128], [1, 512], [600]):
+        with pytest.raises(OptionError, match="must ascend"):
+            given_ladder(wrong, 512)
+
+
+@given(st.integers(65, 4000), st.integers(0, 4000), st.integers(0, 500))
+def test_the_smallest_variant_that_holds_all_is_chosen(total, tokens, reserve) -> None:
+    capacities = ladder(total)
+    chosen = select_generate_request(capacities, tokens, reserve)
+    smaller = capacities[:chosen]
+    assert all(capacity < tokens + reserve for capacity in smaller)
+    assert capacities[chosen] >= tokens + reserve or chosen == len(capacities) - 1
+
+
+@given(st.integers(1, 999), st.sampled_from([1, 16, 64, 1024]))
+def test_chunks_cover_a_prompt_once(tokens: int, width: int) -> None:
+    pieces = list(chunks(tokens, width))
+    covered = [token for begin, end in pieces for token in range(begin, end)]
+    assert covered == list(range(tokens))
+    assert all(end - begin == width for begin, end in pieces[:-1])
+
+
+@given(st.integers(1, 64), st.integers(0, 200), st.data())
+def test_present_rows_land_where_past_reads_them(width: int, past: int, data) -> None:
+    used = data.draw(st.integers(1, width))
+    stored = data.draw(st.integers(0, past))
+    plan = store_plan(width, used, stored)
+    old, new = mask_columns(past, width, stored, used)
+    # The new tokens are the last of the model's columns, their rows the last it gives out.
+    assert plan.source + plan.rows == width
+    assert new == slice(past + plan.source, past + width)
+    # They are stored right behind what the mask says is stored.
+    assert plan.target == old.stop == stored
+    assert plan.rows == used
+
+
+def test_every_option_has_a_name_and_a_default() -> None:
+    options = parse_options({})
+    assert all(hasattr(options, field) for field in NAMES.values())
+    assert options.max_prompt_len == 1024
+    assert options.min_response_len == 128
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"NPUW_LLM_MAX_PROMPT_LENGTH": 3}, "did you mean NPUW_LLM_MAX_PROMPT_LEN"),
+        ({"FOO": 3}, "unknown option 'FOO'; known are"),
+        ({"NPUW_LLM_MAX_PROMPT_LEN": 0}, "NPUW_LLM_MAX_PROMPT_LEN = 0"),
+        ({"NPUW_LLM_MAX_PROMPT_LEN": True}, "must be an integer"),
+        ({"NPUW_LLM_PREFILL_HINT": "FAST"}, "NPUW_LLM_PREFILL_HINT = 'FAST'"),
+        ({"INFERENCE_PRECISION_HINT": "f8"}, "INFERENCE_PRECISION_HINT = 'f8'"),
+        ({"NPU_USE_NPUW": "NO"}, "NPU_USE_NPUW = 'NO'"),
+        ({"NPUW_LLM_GENERATE_PYRAMID_STEPS": "a"}, "NPUW_LLM_GENERATE_PYRAMID_STEPS = 'a'"),
+    ],
+)
+def test_a_wrong_option_is_named(config: dict, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        parse_options(config)
+
+
+@pytest.mark.parametrize("yes", ["YES", "yes", True, "TRUE"])
+def test_flags_are_read_as_openvino_writes_them(yes: object) -> None:
+    assert parse_options({"NPUW_LLM": yes}).llm
+
+
+def test_a_platform_may_be_written_as_a_number() -> None:
+    assert parse_options({"NPU_PLATFORM": 3720}).platform == "3720"
