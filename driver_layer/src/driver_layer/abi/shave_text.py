@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
+
 from driver_layer.abi.shave import FORMS, Form, Instruction, Op, ProgramError, float_bits
 
 _OPERANDS: dict[Form, tuple[str, ...]] = {
@@ -69,9 +71,10 @@ def _float_text(value: float) -> str:
     """The shortest decimal that gives the same f32."""
     if not math.isfinite(value):
         return str(value)
-    return next(
-        t for d in range(1, 10) if float_bits(float(t := f"{value:.{d}g}")) == float_bits(value)
-    )
+    with np.errstate(over="ignore"):  # fewer digits may round the largest values up to infinity
+        return next(
+            t for d in range(1, 10) if float_bits(float(t := f"{value:.{d}g}")) == float_bits(value)
+        )
 
 
 def _instruction(name: str, operands: list[str], line: int) -> Instruction:

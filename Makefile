@@ -1,0 +1,66 @@
+# Everything here sets up what it needs: a virtual environment in .venv, with the four packages.
+# Needs git, make and Python 3.11 or newer.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+LAYERS := driver_layer compiler_layer npuw_layer genai_layer
+QUESTION ?= What is an NPU?
+JOBS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo chat test check format test-oracle fuzz clean
+
+help:  ## show this text
+	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
+	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r name text; do printf '%-14s %s\n' "$$name" "$$text"; done
+
+demo: $(VENV)/runtime.stamp  ## the demo model answers a question on the simulated NPU
+	@$(RUN)/npu-chat models/demo --prompt "$(QUESTION)" --stats \
+	  -c MAX_PROMPT_LEN=256 -c CACHE_DIR=$(VENV)/npu-cache
+
+chat: $(VENV)/runtime.stamp  ## talk to the demo model
+	@$(RUN)/npu-chat models/demo -c MAX_PROMPT_LEN=512 -c CACHE_DIR=$(VENV)/npu-cache
+
+test: $(VENV)/dev.stamp  ## run every test
+	$(RUN)/python -m pytest -n $(JOBS) -q
+
+check: $(VENV)/dev.stamp  ## format, lint, types, and the direction of imports
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/pyright
+	$(RUN)/lint-imports
+
+format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
+	$(RUN)/ruff check --fix .
+	$(RUN)/ruff format .
+
+test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
+	$(RUN)/python -m pytest -n $(JOBS) -q -m oracle
+
+fuzz: $(VENV)/dev.stamp  ## damage blobs for five minutes
+	$(RUN)/python tests/driver/loader/fuzz_loader.py --minutes 5
+
+setup: $(VENV)/dev.stamp  ## set up what developing needs
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) .ruff_cache .hypothesis
+
+# Debian's python3 comes without ensurepip; then pip makes itself at home by way of its own wheel.
+$(VENV)/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 2; }
+	@echo "making $(VENV) ..."
+	@$(PYTHON) tools/make_venv.py $(VENV)
+
+$(VENV)/runtime.stamp: $(VENV)/bin/pip $(LAYERS:%=%/pyproject.toml)
+	@echo "installing the four packages ..."
+	@$(RUN)/python -m pip install -q --disable-pip-version-check $(LAYERS:%=-e ./%)
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/runtime.stamp pyproject.toml
+	@echo "installing what testing and checking need ..."
+	@$(RUN)/python -m pip install -q --disable-pip-version-check "pip>=25.1"
+	@$(RUN)/python -m pip install -q --disable-pip-version-check --group dev
+	@touch $@

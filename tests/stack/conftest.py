@@ -1,0 +1,79 @@
+"""Whole models on the whole stack."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core
+from npuw_layer.llm.infer_request import InferRequest
+
+Goldens = Mapping[str, np.ndarray]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+COMMANDS = Path(sys.executable).parent
+
+
+class Conversation:
+    """A request that is told tokens."""
+
+    def __init__(self, request: InferRequest) -> None:
+        self._request = request
+        self._said = 0
+
+    def tell(self, ids: np.ndarray) -> np.ndarray:
+        """Logits f32 [vocabulary] after ids i64 [1, n]."""
+        count, past = ids.shape[1], self._said
+        found = self._request.infer(
+            {
+                "input_ids": ids,
+                "attention_mask": np.ones((1, past + count), np.int64),
+                "position_ids": np.arange(past, past + count)[None],
+            }
+        )
+        self._said += count
+        return found["logits"][0, -1].copy()
+
+    def restart(self) -> None:
+        self._request.reset_state()
+        self._said = 0
+
+
+@pytest.fixture(scope="module")
+def converse(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Conversation]:
+    """Begin a conversation with a model; MAX_PROMPT_LEN is that of the goldens, 256."""
+    compiled: dict[str, Any] = {}
+
+    def begin(path: Path, **options: Any) -> Conversation:
+        config = {"NPUW_LLM_MAX_PROMPT_LEN": 256, "NPUW_LLM_MIN_RESPONSE_LEN": 64, **options}
+        key = json.dumps([str(path), config])
+        if key not in compiled:
+            compiled[key] = Core().compile_model(path, "NPU", config)
+        return Conversation(compiled[key].create_infer_request())
+
+    return begin
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Run:
+    """Run one of the commands as a user does, in a folder of its own."""
+
+    def run(name: str, *argv: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(COMMANDS / name), *map(str, argv)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd=tmp_path,
+            check=False,
+            **options,
+        )
+
+    return run

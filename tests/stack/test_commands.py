@@ -1,0 +1,146 @@
+"""The commands as users run them: bad input gives one clear line and exit code 2."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Bad = dict[str, Path]
+
+
+def changed(folder: Path, source: Path, **config: Any) -> Path:
+    """A copy of a model folder with another config.json."""
+    shutil.copytree(source, folder)
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | config))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bad(demo: Path, demo_ir: Path, tmp_path_factory: pytest.TempPathFactory) -> Bad:
+    """Models with something wrong."""
+    base = tmp_path_factory.mktemp("bad")
+    gemma = changed(base / "gemma", demo, model_type="gemma2", architectures=["Gemma2ForCausalLM"])
+    cut = changed(base / "cut", demo)
+    weights = cut / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100_000])
+    junk = changed(base / "junk", demo)
+    (junk / "model.safetensors").write_bytes(b"\xff" * 64)
+    shape = changed(base / "shape", demo, hidden_size=128)
+    odd = changed(base / "odd", demo)
+    xml = demo_ir.read_text().replace('type="Swish"', 'type="Mystery"')
+    (odd / "openvino_model.xml").write_text(xml)
+    shutil.copy(demo_ir.with_suffix(".bin"), odd / "openvino_model.bin")
+    broken = changed(base / "broken", demo)
+    (broken / "openvino_model.xml").write_text("<net><layers>")
+    return {
+        "gemma": gemma,
+        "cut": cut,
+        "junk": junk,
+        "shape": shape,
+        "odd": odd,
+        "broken": broken,
+        "missing": base / "missing",
+        "demo": demo,
+    }
+
+
+def check_one_line(result: Any, *words: str) -> None:
+    assert result.returncode == 2, result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+MODELS = [
+    ("missing", ["missing"]),
+    ("gemma", ["gemma2", "not supported"]),
+    ("cut", ["model.safetensors"]),
+    ("junk", ["model.safetensors"]),
+    ("shape", ["shape"]),
+    ("odd", ["Mystery"]),
+    ("broken", ["openvino_model.xml"]),
+]
+
+
+@pytest.mark.parametrize(("model", "words"), MODELS, ids=[model for model, _ in MODELS])
+def test_npu_chat_refuses_a_bad_model(command, bad: Bad, model, words) -> None:
+    result = command("npu-chat", bad[model], "--prompt", "hi", "-c", "MAX_PROMPT_LEN=64")
+    check_one_line(result, "npu-chat: ", *words)
+
+
+SHAPES = [
+    f"--shape={name}"
+    for name in (
+        "input_ids=1x8",
+        "attention_mask=1x8",
+        "position_ids=1x8",
+        "beam_idx=1",
+        "past_key_values.*=1x4x0x32",
+    )
+]
+
+
+@pytest.mark.parametrize(("model", "words"), MODELS, ids=[model for model, _ in MODELS])
+def test_npuc_refuses_a_bad_model(command, bad: Bad, model, words) -> None:
+    path = bad[model]
+    if (path / "openvino_model.xml").exists():
+        path = path / "openvino_model.xml"
+    result = command("npuc", "compile", path, "-o", "x.blob", *SHAPES)
+    check_one_line(result, "npuc: ", *words)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--prompt", "word " * 200, "-c", "MAX_PROMPT_LEN=64"], ["at most 64", "raise"]),
+        (["--prompt", "hi", "-c", "MAX_PROMPT_LENGTH=64"], ["did you mean MAX_PROMPT_LEN"]),
+        (["--prompt", "hi", "-c", "NPUW_LLM_PREFIL_HINT=STATIC"], ["NPUW_LLM_PREFILL_HINT"]),
+        (["--prompt", "hi", "-c", "NPU_PLATFORM=9"], ["known are 3720, 4000, 5010"]),
+        (["--prompt", "hi", "-c", "INFERENCE_PRECISION_HINT=i2"], ["INFERENCE_PRECISION_HINT"]),
+        (["--prompt", "hi", "--device", "TPU"], ["available: CPU, NPU"]),
+        (["--prompt", "hi", "--device", "CPU"], ["openvino_model.xml"]),
+    ],
+)
+def test_npu_chat_refuses_bad_options(command, demo, argv, words) -> None:
+    check_one_line(command("npu-chat", demo, *argv), "npu-chat: ", *words)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["npu-chat", "--nonsense"],
+        ["npuc", "compile", "model", "--nonsense"],
+        ["npuc", "compile", "model", "--precision", "i2"],
+        ["npu-objdump", "--nonsense"],
+        ["npu-smi", "--nonsense"],
+    ],
+)
+def test_an_unknown_option_ends_with_code_2_and_the_usage(command, argv) -> None:
+    result = command(*argv)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("usage: ")
+
+
+def test_the_commands_work_together(command, demo: Path, tmp_path: Path) -> None:
+    """npuc writes a blob, npu-objdump shows it, npu-chat answers, npu-smi shows the device."""
+    assert command("npuc", "compile", demo, "-o", "x.blob", *SHAPES).returncode == 0
+    checked = command("npu-objdump", "--check", "x.blob")
+    assert (checked.returncode, checked.stdout) == (0, "ok\n")
+    assert "input_ids" in command("npu-objdump", "x.blob").stdout
+    assert "platform 4000" in command("npu-smi").stdout
+    settings = ["-c", "MAX_PROMPT_LEN=64", "-c", f"CACHE_DIR={tmp_path / 'cache'}", "--stats"]
+    first = command("npu-chat", demo, "--prompt", "What is an NPU?", *settings)
+    second = command("npu-chat", demo, "--prompt", "What is an NPU?", *settings)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout.splitlines()[0] == second.stdout.splitlines()[0]
+    assert "2 compiled in" in first.stdout
+    assert "2 loaded from cache in" in second.stdout
+    for row in ("KV variant", "prompt", "generated", "TTFT", "tokens/s"):
+        assert row in first.stdout

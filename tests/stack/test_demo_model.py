@@ -1,0 +1,106 @@
+"""The demo model: its size, what it was trained on, and how it answers what it was not."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from genai_layer import GenerationFinishReason, LLMPipeline, Tokenizer
+
+ROOT = Path(__file__).resolve().parents[2]
+RIGHT = 0.8
+"""A word overlap (F1) with the written answer from which an answer counts as right."""
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Any:
+    """tools/demo_corpus.py."""
+    spec = importlib.util.spec_from_file_location("demo_corpus", ROOT / "tools/demo_corpus.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def evaluation(demo: Path) -> Mapping[str, Any]:
+    """What the training script found when it asked the held-back phrasings."""
+    return json.loads((demo / "evaluation.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def pipe(demo: Path) -> LLMPipeline:
+    """The model on the simulated NPU."""
+    options = {"MAX_PROMPT_LEN": 128, "INFERENCE_PRECISION_HINT": "f32"}
+    return LLMPipeline(demo, "NPU", **options)
+
+
+def test_it_is_small(demo: Path) -> None:
+    assert sum(file.stat().st_size for file in demo.iterdir()) <= 8 << 20
+    data = (demo / "model.safetensors").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    tensors = [entry for name, entry in header.items() if name != "__metadata__"]
+    assert {entry["dtype"] for entry in tensors} == {"F16"}
+    parameters = sum(entry["data_offsets"][1] - entry["data_offsets"][0] for entry in tensors) // 2
+    assert parameters <= 4_000_000
+
+
+def test_its_tokenizer_has_a_template_and_an_end_of_turn(demo: Path) -> None:
+    tokenizer = Tokenizer(demo)
+    assert tokenizer.get_eos_token() == "<|im_end|>"
+    prompt = tokenizer.apply_chat_template([{"role": "user", "content": "hi"}], True)
+    assert prompt == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+    text = "An NPU – “neural” ☃\n  x"
+    assert tokenizer.decode(tokenizer.encode(text).input_ids[0].tolist()) == text
+
+
+def test_the_corpus_is_of_several_hundred_pairs_in_several_phrasings(corpus: Any) -> None:
+    pairs = corpus.read()
+    assert len(pairs) >= 300
+    assert all(len(pair.questions) >= 4 for pair in pairs)
+    held = sum(len(pair.held_back()) for pair in pairs)
+    assert held / sum(len(pair.questions) for pair in pairs) == pytest.approx(0.1, abs=0.01)
+    assert not any(set(pair.held_back()) & set(pair.trained()) for pair in pairs)
+
+
+def test_the_evaluation_asked_every_held_back_phrasing_and_no_other(corpus, evaluation) -> None:
+    asked = [row["question"] for row in evaluation["phrasings"]]
+    assert asked == [question for pair in corpus.read() for question in pair.held_back()]
+
+
+def test_the_evaluation_counts_rightly(corpus: Any, evaluation) -> None:
+    answers = {q: pair.answer for pair in corpus.read() for q in pair.held_back()}
+    right = 0
+    for row in evaluation["phrasings"]:
+        score = corpus.f1(row["answer"], answers[row["question"]])
+        assert row["f1"] == pytest.approx(score, abs=1e-3)
+        right += score >= RIGHT
+    assert right == evaluation["right"]
+
+
+def test_it_always_stops_by_itself(evaluation) -> None:
+    assert evaluation["stopped"] == evaluation["held_back"]
+
+
+def test_it_answers_held_back_phrasings_on_the_npu_as_it_did_in_training(pipe, evaluation) -> None:
+    """A sample, spread evenly; greedy, so that every word must be the same."""
+    for row in evaluation["phrasings"][::12]:
+        results = pipe.generate([row["question"]], max_new_tokens=80)
+        assert results.texts == [row["answer"]], row["question"]
+        assert results.finish_reasons == [GenerationFinishReason.STOP]
+
+
+def test_it_knows_what_an_npu_is(pipe) -> None:
+    words: list[str] = []
+    answer = pipe.generate("What is an NPU?", streamer=words.append)
+    assert answer.startswith("An NPU, or neural processing unit, is a chip")
+    assert "".join(words) == answer
+    assert len(words) > 10, "the words come one by one"

@@ -1,0 +1,110 @@
+"""Makes a virtual environment with pip, also where Python comes without ensurepip.
+
+    python3 tools/make_venv.py .venv
+
+Debian and Ubuntu ship ensurepip in a package of its own, python3-venv. Without it this fetches
+pip's wheel from the package index that pip and PIP_INDEX_URL know, checks its hash, and lets it
+install itself.
+"""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import html.parser
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+import urllib.request
+import venv
+from pathlib import Path
+
+DEFAULT_INDEX = "https://pypi.org/simple"
+
+
+class _Links(html.parser.HTMLParser):
+    """Collects the links of an index page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        target = dict(attrs).get("href")
+        if tag == "a" and target:
+            name = urllib.parse.urlparse(target).path.rsplit("/", 1)[-1]
+            self.found[name] = target
+
+
+def index_url() -> str:
+    """The package index that the user or the machine has chosen."""
+    chosen = os.environ.get("PIP_INDEX_URL")
+    if chosen:
+        return chosen
+    for path in (
+        os.environ.get("PIP_CONFIG_FILE", ""),
+        "~/.config/pip/pip.conf",
+        "~/.pip/pip.conf",
+        "/etc/pip.conf",
+    ):
+        settings = configparser.ConfigParser()
+        if path and settings.read(Path(path).expanduser()):
+            found = settings.get("global", "index-url", fallback="")
+            if found:
+                return found
+    return DEFAULT_INDEX
+
+
+def fetch_pip(folder: Path) -> Path:
+    """Fetch a wheel of pip: the newest that the index has."""
+    page = f"{index_url().rstrip('/')}/pip/"
+    links = _Links()
+    with urllib.request.urlopen(page) as answer:
+        links.feed(answer.read().decode())
+    wheels = [name for name in links.found if name.endswith("-py3-none-any.whl")]
+    if not wheels:
+        raise SystemExit(f"{page} has no wheel of pip")
+    newest = max(wheels, key=_version)
+    target = urllib.parse.urljoin(page, links.found[newest])
+    with urllib.request.urlopen(target) as answer:
+        content = answer.read()
+    expected = urllib.parse.urlparse(target).fragment.removeprefix("sha256=")
+    if expected and hashlib.sha256(content).hexdigest() != expected:
+        raise SystemExit(f"{newest} is damaged")
+    path = folder / newest
+    path.write_bytes(content)
+    return path
+
+
+def _version(wheel: str) -> tuple[int, ...]:
+    numbers = wheel.split("-")[1].split(".")
+    return tuple(int(n) for n in numbers) if all(n.isdigit() for n in numbers) else (0,)
+
+
+def main() -> None:
+    """Make the environment that the command line names."""
+    target = Path(sys.argv[1])
+    try:
+        import ensurepip  # noqa: F401 (to see whether it is there)
+    except ImportError:
+        has_ensurepip = False
+    else:
+        has_ensurepip = True
+    try:
+        venv.create(target, with_pip=has_ensurepip, clear=True, symlinks=True)
+    except subprocess.CalledProcessError:
+        # Debian has the module, but not the wheels in it.
+        has_ensurepip = False
+        venv.create(target, clear=True, symlinks=True)
+    if not has_ensurepip:
+        with tempfile.TemporaryDirectory() as scratch:
+            wheel = fetch_pip(Path(scratch))
+            python = target / "bin" / "python"
+            install = ["install", "--quiet", "--no-index", str(wheel)]
+            subprocess.run([python, f"{wheel}/pip", *install], check=True)
+
+
+if __name__ == "__main__":
+    main()
