@@ -100,6 +100,44 @@ def keywords(questions: list[str], answer: str, draw: random.Random) -> str:
     return draw.choice(FRAMES).format(" ".join(chosen))
 
 
+_DEFINITION = re.compile(
+    r"(?:what is|what are|define) (?:an? |the )?([^?]{2,40})\??", re.IGNORECASE
+)
+DEFINITIONS = (
+    "{}",
+    "{}?",
+    "What is {}?",
+    "What's {}?",
+    "What does {} mean?",
+    "What does {} stand for?",
+    "Define {}",
+    "Explain {}",
+    "Describe {}",
+    "{} meaning",
+    "{} definition",
+    "Tell me about {}",
+    "What is meant by {}?",
+    "What do you mean by {}?",
+    "Can you explain {}?",
+    "Please explain what {} is",
+    "I don't know what {} is",
+    "What is {} in simple words?",
+    "Explain {} to me",
+)
+
+
+def definition(questions: list[str], draw: random.Random) -> str | None:
+    """Ask for a definition in one of the usual ways, if one of the phrasings asks for one."""
+    subjects = [found[1] for q in questions if (found := _DEFINITION.fullmatch(q))]
+    short = [subject for subject in subjects if len(subject.split()) <= 3]
+    if not short:
+        return None
+    subject = draw.choice(short)
+    kind = draw.random()
+    subject = subject.lower() if kind < 0.4 else subject.upper() if kind < 0.5 else subject
+    return draw.choice(DEFINITIONS).format(subject)
+
+
 def splice(questions: list[str], draw: random.Random) -> str:
     """The beginning of one phrasing with the end of another."""
     first, second = (draw.choice(questions).split() for _ in range(2))

@@ -28,7 +28,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import demo_corpus
-from demo_augment import keywords, splice, vary
+from demo_augment import definition, keywords, splice, vary
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = Path(__file__).resolve().parent / "demo_model"
@@ -84,6 +84,9 @@ class Dialogues:
 
     def __init__(self, tokenizer: Tokenizer, pairs: list[demo_corpus.Pair], seed: int) -> None:
         self._tokenizer = tokenizer
+        # Cuts words differently each time, so that the model learns words and not their pieces.
+        self._cutting = Tokenizer.from_str(tokenizer.to_str())
+        self._cutting.model.dropout = 0.1
         self._pairs = pairs
         self._draw = random.Random(seed)
 
@@ -113,18 +116,23 @@ class Dialogues:
     def _question(self, pair: demo_corpus.Pair) -> str:
         """A phrasing of the pair's question: as written, varied, or made of its words."""
         trained, kind = pair.trained(), self._draw.random()
-        if kind < 0.15:
+        if kind < 0.12:
             return self._draw.choice(trained)
-        if kind < 0.6:
+        if kind < 0.3:
+            defined = definition(trained, self._draw)
+            return defined or vary(self._draw.choice(trained), self._draw)
+        if kind < 0.65:
             return vary(self._draw.choice(trained), self._draw)
-        if kind < 0.75:
+        if kind < 0.77:
             return vary(splice(trained, self._draw), self._draw)
         return keywords(trained, pair.answer, self._draw)
 
     def _say(self, role: str, text: str, ids: list[int], labels: list[int]) -> None:
         """Append one turn; the assistant's words and its end-of-turn token are to be learned."""
         opening = self._tokenizer.encode(f"<|im_start|>{role}\n").ids
-        words = [*self._tokenizer.encode(text).ids, END]
+        cutting = role == "user" and self._draw.random() < 0.4
+        tokenizer = self._cutting if cutting else self._tokenizer
+        words = [*tokenizer.encode(text).ids, END]
         closing = self._tokenizer.encode("\n").ids
         ids += opening + words + closing
         learned = words if role == "assistant" else [IGNORED] * len(words)
@@ -254,7 +262,7 @@ def parse_arguments() -> argparse.Namespace:
         "--out", type=Path, default=ROOT / "models" / "demo", help="folder to write"
     )
     parser.add_argument(
-        "--steps", type=int, default=2500, help="training steps (default %(default)s)"
+        "--steps", type=int, default=3000, help="training steps (default %(default)s)"
     )
     parser.add_argument("--batch", type=int, default=64, help="dialogues per step (%(default)s)")
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate (%(default)s)")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from genai_layer.tools.log import set_up_log
 
 import genai_layer.runtimes
 from genai_layer.testing.memory_runtime import MemoryCore
@@ -134,3 +135,20 @@ def test_a_template_less_model_answers_plain_text(capsys, tmp_path: Path, monkey
     assert genai_layer.runtimes.GROUP == "genai_layer.runtimes"
     code, out, _ = run(capsys, folder, "--prompt", "<|assistant|>")
     assert (code, out) == (0, "hey\n")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "levels"),
+    [
+        ("compiler:debug,npuw_layer:info", {"compiler_layer": 10, "npuw_layer": 20}),
+        ("warning", {None: 30}),
+        ("loud", {}),
+    ],
+)
+def test_npu_log_names_layers_and_levels(capsys, monkeypatch, chosen, levels) -> None:
+    found: dict[str | None, int] = {}
+    monkeypatch.setattr("logging.basicConfig", lambda **_: None)
+    monkeypatch.setattr("logging.Logger.setLevel", lambda log, level: found.update({log: level}))
+    set_up_log(chosen)
+    assert {None if log.name == "root" else log.name: n for log, n in found.items()} == levels
+    assert ("NPU_LOG: 'loud'" in capsys.readouterr().err) == (not levels)
