@@ -76,6 +76,9 @@ def describe(platform: str | None = None) -> dict[str, Any]:
         "cmx_mhz": p.cmx_mhz,
         "int8_tops": round(tops, 1),
         "ddr_mb_per_s": memory.maxBandwidth,
+        "memory_bytes": memory.totalSize,
+        # A simulated device belongs to its process: a tool that only looks sees none in use.
+        "memory_in_use_bytes": sum(space.allocated_bytes for space in device.spaces),
         "memory_ranges": {
             kind.name: f"{kind.value.begin:#x}-{kind.value.end:#x}" for kind in MemoryKind
         },
@@ -105,7 +108,11 @@ def _table(facts: dict[str, Any]) -> str:
         ("DMA", f"{f['dma_ports']} ports"),
         ("Clocks", f"DPU {f['dpu_mhz']} MHz, CMX {f['cmx_mhz']} MHz"),
         ("Peak", f"{f['int8_tops']} TOPS int8"),
-        ("DDR", f"{f['ddr_mb_per_s']} MB/s"),
+        (
+            "DDR",
+            f"{f['ddr_mb_per_s']} MB/s, {f['memory_bytes'] >> 30} GiB, "
+            f"{f['memory_in_use_bytes']} bytes in use by this process",
+        ),
         *((f"  {name}", span) for name, span in f["memory_ranges"].items()),
         ("Level Zero", f"{f['level_zero']}, graph extension {f['graph_extension']}"),
         ("Accepts", f"ELF ABI {f['elf_abi']}, mapped inference {f['mapped_inference']}"),

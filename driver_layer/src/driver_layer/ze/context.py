@@ -59,6 +59,7 @@ class ze_context_handle_t(Handle):
         super().__init__()
         self.device = device
         self.space = AddressSpace()
+        device.spaces.add(self.space)
         self.memory: dict[int, Memory] = {}
         self._count = 0
 

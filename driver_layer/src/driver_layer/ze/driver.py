@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS, Platform
 from driver_layer.npu.device import Device
-from driver_layer.npu.memory import MemoryKind
+from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.ze import types as t
 from driver_layer.ze.handles import Handle, check
 from driver_layer.ze.result import failed, ze_result_t
@@ -50,6 +51,8 @@ class ze_device_handle_t(Handle):
         self.driver = driver
         self.platform = platform
         self.npu = Device(platform)
+        self.spaces: weakref.WeakSet[AddressSpace] = weakref.WeakSet()
+        """Memory of the contexts that are in use."""
 
 
 _lock = threading.Lock()

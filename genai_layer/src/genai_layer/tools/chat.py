@@ -13,14 +13,13 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import logging
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from genai_layer import ChatHistory, GenAIError, GenerationConfig, LLMPipeline
 from genai_layer.results import DecodedResults
+from genai_layer.tools.log import set_up_log
 from genai_layer.tools.progress import Progress
 from genai_layer.tools.stats import stats_table
 
@@ -39,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0; 2 if what was asked for cannot be done; 130 if a single answer was interrupted.
     """
     options = _parser().parse_args(argv)
-    _set_up_log()
+    set_up_log()
     try:
         chat = Chat(options)
         if options.prompt is not None:
@@ -182,13 +181,6 @@ def _enable_line_editing() -> None:
         import readline  # noqa: F401  # pyright: ignore[reportUnusedImport] (it changes input())
     except ImportError:
         return
-
-
-def _set_up_log() -> None:
-    """NPU_LOG chooses what the layers log to stderr, e.g. INFO or DEBUG."""
-    level = os.environ.get("NPU_LOG", "").upper()
-    if level in logging.getLevelNamesMapping():
-        logging.basicConfig(level=level, format="%(name)s: %(message)s")
 
 
 def _setting(text: str) -> tuple[str, Any]:
