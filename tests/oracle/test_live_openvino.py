@@ -1,0 +1,56 @@
+"""The stack and the real OpenVINO side by side, live, on prompts that nobody chose.
+
+Golden files say what an oracle said once; this asks it now: whole conversations, with several turns
+and a reset between them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from npuw_layer import Core
+
+pytestmark = pytest.mark.oracle
+
+EXACT = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
+LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+
+
+def ask(request: Any, ids: np.ndarray, past: int) -> np.ndarray:
+    count = ids.shape[1]
+    request.infer(
+        {
+            "input_ids": ids,
+            "attention_mask": np.ones((1, past + count), np.int64),
+            "position_ids": np.arange(past, past + count)[None],
+            "beam_idx": np.zeros(1, np.int32),
+        }
+    )
+    return np.array(request.get_tensor("logits").data[0, -1])
+
+
+@pytest.mark.parametrize("model", ["llama_8m_ir", "demo_ir"])
+@pytest.mark.parametrize("seed", range(4))
+def test_conversations_agree(request: pytest.FixtureRequest, model: str, seed: int) -> None:
+    path: Path = request.getfixturevalue(model)
+    real = ov.Core().compile_model(path, "CPU", EXACT)
+    vocabulary = real.output("logits").partial_shape[2].get_length()
+    theirs = real.create_infer_request()
+    options = LENGTHS | {"INFERENCE_PRECISION_HINT": "f32"}
+    ours = Core().compile_model(path, "NPU", options).create_infer_request()
+    draw = np.random.default_rng(seed)
+    for _ in range(2):
+        theirs.reset_state()
+        ours.reset_state()
+        past = 0
+        for count in (int(draw.integers(1, 100)), 1, 1, int(draw.integers(2, 12)), 1):
+            ids = draw.integers(0, vocabulary, (1, count))
+            expected, found = ask(theirs, ids, past), ask(ours, ids, past)
+            error = np.abs(found - expected).max() / np.abs(expected).max()
+            assert error <= 1e-4, f"{count} tokens after {past}: {error:.1e}"
+            past += count
