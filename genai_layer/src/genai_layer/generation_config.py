@@ -154,6 +154,15 @@ class GenerationConfig(BaseModel):
         """
         return GenerationConfig(**{**self.model_dump(), **values})
 
+    def with_stops_of(self, default: GenerationConfig) -> GenerationConfig:
+        """Give a copy that has the other's end-of-text id and stop tokens where it has none."""
+        values: dict[str, Any] = {}
+        if self.eos_token_id < 0 <= default.eos_token_id:
+            values["eos_token_id"] = default.eos_token_id
+        if not self.stop_token_ids:
+            values["stop_token_ids"] = default.stop_token_ids
+        return self.updated(values)
+
     @property
     def is_greedy_decoding(self) -> bool:
         """Whether always the most likely token is taken."""

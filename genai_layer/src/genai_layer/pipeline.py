@@ -14,9 +14,10 @@ from typing import Any, overload
 import numpy as np
 
 from genai_layer.chat_history import ChatHistory
-from genai_layer.errors import ConfigError, ModelError, PromptError, PropertyError, RuntimeFailure
+from genai_layer.errors import ConfigError, PromptError, PropertyError, RuntimeFailure
 from genai_layer.generation import Generated, Generation, Limits, Stopwatch
 from genai_layer.generation_config import UNSET, GenerationConfig
+from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
 from genai_layer.npu import StaticLengths, npu_properties
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
@@ -61,11 +62,11 @@ class LLMPipeline:
         if not isinstance(tokenizer, Tokenizer):
             if device is not None:
                 raise PropertyError("give a Tokenizer before the device, or the device alone")
-            tokenizer, device = _folder_tokenizer(folder), tokenizer
+            tokenizer, device = read_tokenizer(folder), tokenizer
         device = "CPU" if device is None else device
-        model = _model_path(folder)
+        model = find_model(folder)
         self._tokenizer = tokenizer
-        self._config = _default_config(folder, tokenizer)
+        self._config = read_generation_config(folder, tokenizer)
         self._vocabulary = max(tokenizer.get_vocab().values(), default=0) + 1
         _check_names(properties)
         forwarded, self._lengths = _properties(device, properties)
@@ -92,7 +93,7 @@ class LLMPipeline:
         Raises:
             ConfigError: they contradict one another; the old ones stay.
         """
-        effective = _with_eos(config, self._config)
+        effective = config.with_stops_of(self._config)
         effective.validate()
         self._config = effective
 
@@ -147,8 +148,7 @@ class LLMPipeline:
         """
         began = Stopwatch()
         base = self._config if generation_config is None else generation_config
-        config = _with_eos(base, self._config).updated(kwargs) if kwargs else base
-        config = _with_eos(config, self._config)
+        config = base.with_stops_of(self._config).updated(kwargs)
         config.validate()
         if isinstance(inputs, TokenizedInputs | np.ndarray):
             return self._generate_encoded(inputs, config, streamer, began)
@@ -297,42 +297,6 @@ class LLMPipeline:
                     "MIN_RESPONSE_LEN"
                 )
         return Limits(config.get_max_new_tokens(len(ids)), capacity)
-
-
-def _folder_tokenizer(folder: Path) -> Tokenizer:
-    if not folder.is_dir():
-        raise ModelError(f"{folder}: no such folder")
-    return Tokenizer(folder)
-
-
-def _model_path(folder: Path) -> Path:
-    """What the runtime is given: an IR if there is one, else the folder."""
-    if not folder.is_dir():
-        raise ModelError(f"{folder}: no such folder")
-    ir = folder / "openvino_model.xml"
-    if ir.is_file():
-        return ir
-    if (folder / "config.json").is_file():
-        return folder
-    raise ModelError(f"{folder}: neither openvino_model.xml nor config.json there")
-
-
-def _default_config(folder: Path, tokenizer: Tokenizer) -> GenerationConfig:
-    path = folder / "generation_config.json"
-    config = GenerationConfig.from_file(path) if path.is_file() else GenerationConfig()
-    if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
-        config.set_eos_token_id(tokenizer.get_eos_token_id())
-    return config
-
-
-def _with_eos(config: GenerationConfig, default: GenerationConfig) -> GenerationConfig:
-    """Fill in an end-of-text id and stop tokens where a configuration has none."""
-    values: dict[str, Any] = {}
-    if config.eos_token_id < 0 <= default.eos_token_id:
-        values["eos_token_id"] = default.eos_token_id
-    if not config.stop_token_ids:
-        values["stop_token_ids"] = default.stop_token_ids
-    return config.updated(values) if values else config
 
 
 def _check_names(properties: Mapping[str, Any]) -> None:

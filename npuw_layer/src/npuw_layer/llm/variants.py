@@ -36,7 +36,7 @@ def given_ladder(steps: Sequence[int], total: int) -> list[int]:
 
 
 def select_generate_request(capacities: Sequence[int], tokens: int, reserve: int) -> int:
-    """Give the index of the variant to generate with.
+    """Give the index of the variant to generate with (fact sheet npuw §c.6).
 
     Args:
         capacities: of the variants, ascending.
@@ -45,7 +45,6 @@ def select_generate_request(capacities: Sequence[int], tokens: int, reserve: int
 
     Returns:
         The smallest that holds both; the largest if none does.
-    Source: fact sheet npuw §c.6.
     """
     for index, capacity in enumerate(capacities):
         if capacity >= tokens + reserve:

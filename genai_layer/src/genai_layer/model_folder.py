@@ -1,0 +1,52 @@
+"""What a pipeline takes from a model's folder.
+
+Source: openvino_genai's folders, fact sheet genai §a.1; Hugging Face's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from genai_layer.errors import ModelError
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.tokenizer import Tokenizer
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """Read the tokenizer.
+
+    Raises:
+        ModelError: folder or tokenizer is missing or broken.
+    """
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such folder")
+    return Tokenizer(folder)
+
+
+def find_model(folder: Path) -> Path:
+    """Give what the runtime is to compile: an IR if there is one, else the folder.
+
+    Raises:
+        ModelError: there is no model.
+    """
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such folder")
+    ir = folder / "openvino_model.xml"
+    if ir.is_file():
+        return ir
+    if (folder / "config.json").is_file():
+        return folder
+    raise ModelError(f"{folder}: neither openvino_model.xml nor config.json there")
+
+
+def read_generation_config(folder: Path, tokenizer: Tokenizer) -> GenerationConfig:
+    """Read the default parameters; the tokenizer may add the end-of-text id.
+
+    Raises:
+        ModelError: the file is broken.
+    """
+    path = folder / "generation_config.json"
+    config = GenerationConfig.from_file(path) if path.is_file() else GenerationConfig()
+    if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
+        config.set_eos_token_id(tokenizer.get_eos_token_id())
+    return config
