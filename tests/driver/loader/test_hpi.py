@@ -7,8 +7,9 @@ import gc
 import numpy as np
 import pytest
 
+from driver_layer.abi.elf import SectionFlag
 from driver_layer.abi.platforms import PLATFORMS
-from driver_layer.errors import DeviceFault, DriverUsageError, OutOfMemory
+from driver_layer.errors import DeviceFault, DriverUsageError, KernelError, OutOfMemory
 from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.npu.memory import AddressSpace, Allocation, MemoryKind
 from driver_layer.testing.blobs import dense_blob, dense_builder, expected, weights
@@ -151,6 +152,15 @@ def test_the_device_cannot_write_constants(bench, x) -> None:
     inference.apply_input_output([at_x], [constant.address])
     with pytest.raises(DeviceFault, match="write to read-only memory"):
         bench.device.run_inference(bench.space, inference.address)
+
+
+@pytest.mark.parametrize("name", ["shave.params", "shave.text", "task.shave.invocation.0.0"])
+def test_what_is_verified_cannot_be_written_afterwards(bench, name: str) -> None:
+    builder = dense_builder()
+    section = next(section for section in builder.sections if section.name == name)
+    section.flags |= SectionFlag.SHF_WRITE
+    with pytest.raises(KernelError, match="the device may write"):
+        bench.load(builder.build())
 
 
 def test_empty_sections_need_no_memory(bench, x) -> None:

@@ -177,6 +177,10 @@ def drop_entry(b: BlobBuilder) -> None:
     b.symbols = [row for row in b.symbols if row[0] != SymbolType.VPU_STT_ENTRY]
 
 
+def writable_entry(b: BlobBuilder) -> None:
+    named(b.sections, "program.mapped_inference").flags |= SectionFlag.SHF_WRITE
+
+
 def entry_in_barriers(b: BlobBuilder) -> None:
     drop_entry(b)
     names = [section.name for section in b.sections]
@@ -188,6 +192,7 @@ def entry_in_barriers(b: BlobBuilder) -> None:
     [
         (drop_entry, "0 entry symbols"),
         (entry_in_barriers, "hold no mapped inference"),
+        (writable_entry, "must not write the mapped inference"),
         (lambda b: b.symbol(7, kind=SymbolType.VPU_STT_ENTRY), "2 entry symbols"),
         (lambda b: b.symbol(5000), "section 5000, which does not exist"),
     ],
@@ -200,9 +205,12 @@ def test_symbols_must_make_sense(change: Callable[[BlobBuilder], object], messag
 USER_IN, JIT = SectionFlag.VPU_SHF_USERINPUT, SectionFlag.VPU_SHF_JIT
 
 
-def params_refer_to_x(b: BlobBuilder) -> None:
-    names = [section.name for section in b.sections]
-    b.relocate(7 + names.index("shave.params"), 0, 0, 1, user=USER_IN)
+def refers_to_x(name: str) -> Callable[[BlobBuilder], None]:
+    def change(b: BlobBuilder) -> None:
+        names = [section.name for section in b.sections]
+        b.relocate(7 + names.index(name), 0, 0, 1, user=USER_IN)
+
+    return change
 
 
 @pytest.mark.parametrize(
@@ -212,7 +220,9 @@ def params_refer_to_x(b: BlobBuilder) -> None:
         (lambda b: b.relocate(9, 0, 0, 4000), "symbol 4000 of"),
         (lambda b: b.relocate(9, 0, 0, 0), "symbol 0 of"),
         (lambda b: b.relocate(9, 0, 0, 2, user=USER_IN), "symbol 2 of 2"),
-        (params_refer_to_x, "cannot refer to user buffers"),
+        (refers_to_x("shave.params"), "cannot refer to user buffers"),
+        (refers_to_x("task.shave.invocation.0.0"), "cannot refer to user buffers"),
+        (refers_to_x("program.mapped_inference"), "cannot refer to user buffers"),
     ],
 )
 def test_relocations_must_make_sense(change: Callable[[BlobBuilder], object], message: str) -> None:

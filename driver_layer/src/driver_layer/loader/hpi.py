@@ -172,7 +172,8 @@ class HostParsedInference:
             if shared is None:  # a clone has the same kernels
                 found = root.data[: MAPPED_INFERENCE.itemsize].view(MAPPED_INFERENCE)[0]
                 verify_kernels(memory, found, self._platform)
-            self._record = memory.allocate(HOST_PARSED_INFERENCE.itemsize, MemoryKind.FW)
+            size = HOST_PARSED_INFERENCE.itemsize
+            self._record = memory.allocate(size, MemoryKind.FW, writable=False)
             self._record.write(0, self._host_record(root.address))
         except BaseException:
             self.free()

@@ -39,7 +39,7 @@ from driver_layer.abi.shave import (
     encode,
 )
 from driver_layer.errors import DeviceFault, KernelError
-from driver_layer.npu.memory import Bytes
+from driver_layer.npu.memory import Allocation, Bytes
 
 _MEMORY_TYPES = frozenset(
     {
@@ -66,6 +66,10 @@ class Views(Protocol):
 
     def view(self, address: int, size: int) -> Bytes:
         """Give bytes at a device address; raises DeviceFault if they are not mapped."""
+        ...
+
+    def find(self, address: int) -> Allocation | None:
+        """Give the allocation that contains an address."""
         ...
 
 
@@ -256,7 +260,7 @@ def verify_kernels(memory: Views, root: RecordArray, platform: Platform) -> None
                     raise _error(f"range {index} of {len(programs)} on tile {tile}")
                 if not KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
                     raise _error(f"an argument block of {size} bytes")
-                args = memory.view(int(one["kernel_args"]), size).tobytes()
+                args = _fixed(memory, int(one["kernel_args"]), size).tobytes()
                 verifier.verify(*programs[index], args, tile)
     except DeviceFault as fault:
         raise _error(f"leads out of the blob's memory: {fault}") from None
@@ -269,7 +273,16 @@ def _list(memory: Views, reference: Any, kind: Record) -> RecordArray:
     count = int(reference["count"])
     if not count:
         return np.zeros(0, kind)
-    return memory.view(int(reference["address"]), count * kind.itemsize).view(kind)
+    return _fixed(memory, int(reference["address"]), count * kind.itemsize).view(kind)
+
+
+def _fixed(memory: Views, address: int, size: int) -> Bytes:
+    """Give bytes that stay as they are, so that what is verified is what will run."""
+    content = memory.view(address, size)
+    home = memory.find(address)
+    if home is None or home.writable:
+        raise _error(f"{address:#x} is in memory that the device may write")
+    return content
 
 
 def _program(
@@ -278,7 +291,7 @@ def _program(
     address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
     if size > MAX_INSTRUCTIONS * INSTRUCTION.itemsize:
         raise KernelError(f"a program of {size} bytes", "shave.text", 0)
-    code = memory.view(address, size).tobytes()
+    code = _fixed(memory, address, size).tobytes()
     if code not in known:
         known[code] = (len(known), verify_program(code))
     return known[code]

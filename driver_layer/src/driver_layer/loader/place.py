@@ -37,6 +37,10 @@ class BufferManager(Protocol):
         """Give bytes at a device address; raises DeviceFault if they are not there."""
         ...
 
+    def find(self, address: int) -> Allocation | None:
+        """Give the allocation that contains an address."""
+        ...
+
 
 @dataclass(slots=True)
 class _Shared:

@@ -31,6 +31,8 @@ Rule = Callable[[Blob, Platform], None]
 _MAX_SECTION_BYTES = 16 << 30
 """No single buffer of a blob is larger; keeps a damaged size from exhausting the host."""
 
+_VERIFIED_ONCE = SectionFlag.SHF_EXECINSTR | SectionFlag.VPU_SHF_PROC_SHAVE
+
 _USER_INPUT = SectionFlag.VPU_SHF_USERINPUT
 _USER_OUTPUT = SectionFlag.VPU_SHF_USEROUTPUT
 
@@ -123,6 +125,8 @@ def find_entry(blob: Blob) -> int:
     section = blob.sections[homes[0]]
     if section.type != SectionType.SHT_PROGBITS or not needs_memory(section):
         raise SectionError("the entry is in a section that is not loaded", section.name, 0)
+    if section.has(SectionFlag.SHF_WRITE):
+        raise SectionError("the device must not write the mapped inference", section.name, 0)
     if section.size < MAPPED_INFERENCE.itemsize:
         raise SectionError(f"{section.size} bytes hold no mapped inference", section.name, 0)
     return section.index
@@ -152,9 +156,9 @@ def _check_user_relocation(section: Section, target: Section, blob: Blob) -> Non
         raise RelocError("relocations for user buffers have JIT and one side set", section.name, 0)
     if jit and blob.sections[section.link].flags & USER_FLAGS != side:
         raise RelocError("its symbol table is of another side", section.name, 0)
-    if jit and target.has(SectionFlag.VPU_SHF_PROC_SHAVE):
-        # Kernels reach CMX only, and are verified once, before user buffers are known.
-        raise RelocError("SHAVE code and arguments cannot refer to user buffers", section.name, 0)
+    if jit and target.has(_VERIFIED_ONCE):
+        # Transfers alone reach user buffers; all else is verified before those are known.
+        raise RelocError(f"{target.name} cannot refer to user buffers", section.name, 0)
 
 
 def user_tables(blob: Blob, _platform: Platform) -> None:
