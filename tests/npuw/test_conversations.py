@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer import Core
 from npuw_layer.errors import CapacityError, ModelError, OptionError, PromptTooLong, TensorError
+from npuw_layer.ports import READ_PREFIX
 
 tokens = st.lists(st.integers(0, 96), min_size=1, max_size=90)
 few = settings(max_examples=12, deadline=None)
@@ -103,6 +105,28 @@ def test_a_full_variant_hands_over_to_the_next_without_recomputation(talks) -> N
         "96 of 72/96/128",
         "128 of 72/96/128",
     ]
+
+
+def test_the_prefix_of_a_variants_buffer_is_the_smaller_variants_buffer(talks) -> None:
+    """Each variant reads its past at one address, and differs in how far it reads."""
+    request = talks(**LADDER).request
+    bound = []
+    for variant in (request._prefill, *request._variants):
+        program = variant._program
+        states = {
+            tensor.name: (program._pointers[index], tensor.shape)
+            for index, tensor in enumerate(program._loaded.inputs)
+            if tensor.name.startswith(READ_PREFIX)
+        }
+        bound.append(states)
+    prefill, *variants = bound
+    assert prefill == {}, "a whole prefill reads no past"
+    for smaller, larger in pairwise(variants):
+        assert smaller.keys() == larger.keys()
+        for name, (address, (_, rows, *row)) in smaller.items():
+            other_address, (_, more_rows, *other_row) = larger[name]
+            assert (other_address, other_row) == (address, row)
+            assert more_rows > rows
 
 
 def test_a_long_prompt_begins_with_a_large_variant(talks) -> None:
