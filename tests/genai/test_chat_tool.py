@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from genai_layer.tools.log import set_up_log
 
 import genai_layer.runtimes
 from genai_layer.testing.memory_runtime import MemoryCore
 from genai_layer.testing.toy import answering_core, write_toy_folder
 from genai_layer.tools.chat import main
+from genai_layer.tools.log import set_up_log
 
 
 @pytest.fixture
