@@ -54,7 +54,7 @@ $(VENV)/bin/pip:
 	@echo "making $(VENV) ..."
 	@$(PYTHON) tools/make_venv.py $(VENV)
 
-$(VENV)/runtime.stamp: $(VENV)/bin/pip $(LAYERS:%=%/pyproject.toml)
+$(VENV)/runtime.stamp: $(LAYERS:%=%/pyproject.toml) | $(VENV)/bin/pip
 	@echo "installing the four packages ..."
 	@$(RUN)/python -m pip install -q --disable-pip-version-check $(LAYERS:%=-e ./%)
 	@touch $@

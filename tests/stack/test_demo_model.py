@@ -14,6 +14,9 @@ import pytest
 from genai_layer import GenerationFinishReason, LLMPipeline, Tokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
+MOSTLY = 0.65
+"""The share of held-back phrasings that must be answered with the words of the right answer."""
+
 RIGHT = 0.8
 """A word overlap (F1) with the written answer from which an answer counts as right."""
 
@@ -84,6 +87,10 @@ def test_the_evaluation_counts_rightly(corpus: Any, evaluation) -> None:
         assert row["f1"] == pytest.approx(score, abs=1e-3)
         right += score >= RIGHT
     assert right == evaluation["right"]
+
+
+def test_it_answers_most_of_what_it_was_never_asked(evaluation) -> None:
+    assert evaluation["right"] / evaluation["held_back"] >= MOSTLY
 
 
 def test_it_always_stops_by_itself(evaluation) -> None:
