@@ -179,6 +179,17 @@ class TestLoading:
         pipe = LLMPipeline(folder, Tokenizer(folder), "CPU", core=answering_core("hey"))
         assert pipe.generate("?") == "hey"
 
+    def test_a_dictionary_of_properties_is_deprecated_and_yields_to_keywords(self, folder) -> None:
+        core = answering_core("hey")
+        given = {"MAX_PROMPT_LEN": 64, "CACHE_DIR": "a"}
+        with pytest.deprecated_call():
+            LLMPipeline(folder, "NPU", given, core=core, CACHE_DIR="b")
+        assert core.config["NPUW_LLM_MAX_PROMPT_LEN"] == 64
+        assert core.config["CACHE_DIR"] == "b"
+        with pytest.deprecated_call():
+            LLMPipeline(folder, Tokenizer(folder), "NPU", given, core=core)
+        assert core.config["CACHE_DIR"] == "a"
+
     @pytest.mark.parametrize(
         ("missing", "message"),
         [("tokenizer.json", "no tokenizer.json"), ("config.json", "neither openvino_model.xml")],

@@ -38,6 +38,7 @@ class LLMPipeline:
             ``tokenizer.json``.
         tokenizer: a tokenizer made before, or the device if it is the folder's own.
         device: e.g. "NPU" or "CPU".
+        config: properties as a dictionary; deprecated, as in openvino_genai.
         core: a runtime, instead of the one that the device names.
         properties: for the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
             OpenVINO's names, for the runtime.
@@ -52,13 +53,18 @@ class LLMPipeline:
         self,
         models_path: str | Path,
         tokenizer: Tokenizer | str,
-        device: str | None = None,
+        device: str | Mapping[str, Any] | None = None,
+        config: Mapping[str, Any] | None = None,
         *,
         core: Core | None = None,
         **properties: Any,
     ) -> None:
         watch = Stopwatch()
         folder = Path(models_path)
+        if isinstance(device, Mapping):  # after a device alone its dictionary comes third
+            device, config = None, device
+        if config is not None:
+            properties = _with_dictionary(config, properties)
         if not isinstance(tokenizer, Tokenizer):
             if device is not None:
                 raise PropertyError("give a Tokenizer before the device, or the device alone")
@@ -297,6 +303,16 @@ class LLMPipeline:
                     "MIN_RESPONSE_LEN"
                 )
         return Limits(config.get_max_new_tokens(len(ids)), capacity)
+
+
+def _with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Join properties of either kind; those by keyword win."""
+    warnings.warn(
+        "properties in a dictionary are deprecated, as in openvino_genai; pass **config",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return {**config, **properties}
 
 
 def _check_names(properties: Mapping[str, Any]) -> None:
