@@ -3,8 +3,8 @@
     python3 tools/make_venv.py .venv
 
 Debian and Ubuntu ship ensurepip in a package of its own, python3-venv. Without it this fetches
-pip's wheel from the package index that pip and PIP_INDEX_URL know, checks its hash, and lets it
-install itself.
+pip's wheel from the package index that pip.conf or PIP_INDEX_URL name, or the public one that pip
+itself would ask, checks its hash, and lets it install itself.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ def main() -> None:
         venv.create(target, clear=True, symlinks=True)
     if not has_ensurepip:
         with tempfile.TemporaryDirectory() as scratch:
-            wheel = fetch_pip(Path(scratch))
+            try:
+                wheel = fetch_pip(Path(scratch))
+            except OSError as error:
+                sys.exit(f"cannot fetch pip: {error}; install python3-venv, or set PIP_INDEX_URL")
             python = target / "bin" / "python"
             install = ["install", "--quiet", "--no-index", str(wheel)]
             subprocess.run([python, f"{wheel}/pip", *install], check=True)
