@@ -7,7 +7,8 @@ import hashlib
 import importlib.util
 import json
 import lzma
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,26 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDENS = ROOT / "tests" / "goldens"
 
 
-def _llama_8m() -> Any:
-    spec = importlib.util.spec_from_file_location("llama_8m", GOLDENS / "llama_8m.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="session")
+def load_module() -> Callable[[Path], Any]:
+    """Import a file that belongs to no package: a tool, or a part of the tests."""
+
+    def load(path: Path) -> Any:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module  # dataclasses look their module up there
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 @pytest.fixture(scope="session")
-def llama_8m(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def llama_8m(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Hugging Face folder of llama-8m."""
-    return _llama_8m().write_folder(tmp_path_factory.mktemp("llama_8m"))
+    return load_module(GOLDENS / "llama_8m.py").write_folder(tmp_path_factory.mktemp("llama_8m"))
 
 
 @pytest.fixture(scope="session")

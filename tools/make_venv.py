@@ -12,6 +12,7 @@ from __future__ import annotations
 import configparser
 import hashlib
 import html.parser
+import importlib.util
 import os
 import subprocess
 import sys
@@ -86,12 +87,7 @@ def _version(wheel: str) -> tuple[int, ...]:
 def main() -> None:
     """Make the environment that the command line names."""
     target = Path(sys.argv[1])
-    try:
-        import ensurepip  # noqa: F401 (to see whether it is there)
-    except ImportError:
-        has_ensurepip = False
-    else:
-        has_ensurepip = True
+    has_ensurepip = importlib.util.find_spec("ensurepip") is not None
     try:
         venv.create(target, with_pip=has_ensurepip, clear=True, symlinks=True)
     except subprocess.CalledProcessError:

@@ -16,8 +16,10 @@ from genai_layer import (
 )
 from genai_layer.testing.toy import EOS, write_toy_folder
 
-pytestmark = pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning")
-pytestmark = [pytestmark, pytest.mark.filterwarnings("ignore:finish_chat:DeprecationWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:finish_chat:DeprecationWarning"),
+]
 
 
 def prompt_length(pipe) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +20,9 @@ RIGHT = 0.8
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Any:
+def corpus(load_module: Callable[[Path], Any]) -> Any:
     """tools/demo_corpus.py."""
-    spec = importlib.util.spec_from_file_location("demo_corpus", ROOT / "tools/demo_corpus.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module(ROOT / "tools/demo_corpus.py")
 
 
 @pytest.fixture(scope="module")

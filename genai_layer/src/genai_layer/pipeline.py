@@ -75,10 +75,12 @@ class LLMPipeline:
         self._config = read_generation_config(folder, tokenizer)
         self._vocabulary = max(tokenizer.get_vocab().values(), default=0) + 1
         _check_names(properties)
-        forwarded, self._lengths = _properties(device, properties)
+        self._lengths: StaticLengths | None = None
+        if device == "NPU":
+            properties, self._lengths = npu_properties(properties)
         core = load_core(device) if core is None else core
         try:
-            compiled = core.compile_model(model, device, forwarded)
+            compiled = core.compile_model(model, device, properties)
             self._request: InferRequest = compiled.create_infer_request()
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
@@ -324,12 +326,6 @@ def _check_names(properties: Mapping[str, Any]) -> None:
             )
         if value is None:
             raise PropertyError(f"property {name} is None; leave it out")
-
-
-def _properties(
-    device: str, properties: Mapping[str, Any]
-) -> tuple[dict[str, Any], StaticLengths | None]:
-    return npu_properties(properties) if device == "NPU" else (dict(properties), None)
 
 
 def _single(inputs: str | list[str]) -> str:

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from driver_layer import ze
+from driver_layer.abi.elf import Relocation, SectionFlag
+from driver_layer.abi.layout import field_offset
+from driver_layer.abi.tasks import DMA_DESCRIPTOR
 from driver_layer.testing.blobs import COLS, DEPTH, ROWS, dense_blob, dense_builder, expected
 from driver_layer.ze import ze_result_t as r
 
@@ -329,6 +332,18 @@ class TestGraphs:
 
     def test_a_blob_for_another_platform_is_an_invalid_native_binary(self, rig) -> None:
         fails(r.ZE_RESULT_ERROR_INVALID_NATIVE_BINARY, lambda: rig.graph(dense_blob("3720")))
+
+    def test_a_user_relocation_that_cannot_be_applied_is_an_error_of_the_call(self, rig, x) -> None:
+        builder = dense_builder()
+        names = [section.name for section in builder.sections]
+        transfers = 7 + names.index("task.dma.0.0")
+        at = field_offset(DMA_DESCRIPTOR, "src_width")  # 128: a multicast index far too large
+        kind = Relocation.R_VPU_DISP28_MULTICAST_OFFSET
+        builder.relocate(transfers, at, kind, 1, user=SectionFlag.VPU_SHF_USERINPUT)
+        graph = rig.graph(builder.build())
+        rig.arguments(graph, x)
+        error = fails(r.ZE_RESULT_ERROR_UNKNOWN, lambda: rig.recorded(graph))
+        assert "multicast index" in str(error.__cause__)
 
     def test_a_device_fault_is_a_lost_device_and_the_queue_goes_on(self, rig, x) -> None:
         builder = dense_builder()

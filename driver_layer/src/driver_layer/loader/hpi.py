@@ -15,17 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from driver_layer.abi.elf import RELA, SYM, USER_FLAGS, SectionFlag, SectionType
-from driver_layer.abi.layout import field_offset
 from driver_layer.abi.platforms import CMX_METADATA_ADDRESS, CMX_WORKSPACE_ADDRESS, Platform
-from driver_layer.abi.tasks import HOST_PARSED_INFERENCE, MAPPED_INFERENCE, TASK_REFERENCE
+from driver_layer.abi.tasks import HOST_PARSED_INFERENCE, MAPPED_INFERENCE
 from driver_layer.errors import DriverUsageError, RelocError
 from driver_layer.loader.kernels import verify_kernels
 from driver_layer.loader.metadata import NetworkMetadata, read_network
 from driver_layer.loader.place import BufferManager, Placement, place
 from driver_layer.loader.read import Blob, Buffer, Section, read_blob
-from driver_layer.loader.relocate import Bytes, RelocationTable, Words, apply
+from driver_layer.loader.relocate import RelocationTable, Words, apply
 from driver_layer.loader.verify import find_entry, verify
-from driver_layer.npu.memory import Allocation, MemoryKind
+from driver_layer.npu.memory import Allocation, Bytes, MemoryKind
 
 _RUNTIME_SYMBOLS = {
     SectionType.VPU_SHT_CMX_METADATA: CMX_METADATA_ADDRESS,
@@ -233,8 +232,3 @@ class HostParsedInference:
 
 _UNPLACED = np.uint64(0xFFFFFFFFFFFFFFFF)
 """Stands for the address of what is not in memory."""
-
-# The record's last field is where the device begins to read.
-assert field_offset(HOST_PARSED_INFERENCE, "mapped_inference") + TASK_REFERENCE.itemsize == (
-    HOST_PARSED_INFERENCE.itemsize
-)

@@ -9,7 +9,7 @@ Source: the rules of ``abi.shave``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,8 @@ from driver_layer.abi.shave import (
     encode,
 )
 from driver_layer.errors import DeviceFault, KernelError
-from driver_layer.npu.memory import Allocation, Bytes
+from driver_layer.loader.place import ReadableMemory
+from driver_layer.npu.memory import Bytes
 
 _MEMORY_TYPES = frozenset(
     {
@@ -59,18 +60,6 @@ _FIELDS = ("dst", "a", "b", "c", "window", "imm")
 
 Shape = tuple[int, ...]
 """Grid dimensions, then columns; 1 where a register or window repeats."""
-
-
-class Views(Protocol):
-    """Reads device memory; ``npu.memory.AddressSpace`` does."""
-
-    def view(self, address: int, size: int) -> Bytes:
-        """Give bytes at a device address; raises DeviceFault if they are not mapped."""
-        ...
-
-    def find(self, address: int) -> Allocation | None:
-        """Give the allocation that contains an address."""
-        ...
 
 
 def verify_program(code: bytes) -> list[Instruction]:
@@ -237,7 +226,7 @@ def _joined(shapes: Sequence[Shape]) -> Shape | None:
     return tuple(joined)
 
 
-def verify_kernels(memory: Views, root: RecordArray, platform: Platform) -> None:
+def verify_kernels(memory: ReadableMemory, root: RecordArray, platform: Platform) -> None:
     """Verify all kernels that a loaded mapped inference leads to.
 
     Args:
@@ -269,14 +258,14 @@ def verify_kernels(memory: Views, root: RecordArray, platform: Platform) -> None
 _MAX_ARGS = KERNEL_ARGS.itemsize + MAX_WINDOWS * WINDOW.itemsize
 
 
-def _list(memory: Views, reference: Any, kind: Record) -> RecordArray:
+def _list(memory: ReadableMemory, reference: Any, kind: Record) -> RecordArray:
     count = int(reference["count"])
     if not count:
         return np.zeros(0, kind)
     return _fixed(memory, int(reference["address"]), count * kind.itemsize).view(kind)
 
 
-def _fixed(memory: Views, address: int, size: int) -> Bytes:
+def _fixed(memory: ReadableMemory, address: int, size: int) -> Bytes:
     """Give bytes that stay as they are, so that what is verified is what will run."""
     content = memory.view(address, size)
     home = memory.find(address)
@@ -286,7 +275,7 @@ def _fixed(memory: Views, address: int, size: int) -> Bytes:
 
 
 def _program(
-    memory: Views, kernel_range: Any, known: dict[bytes, tuple[int, list[Instruction]]]
+    memory: ReadableMemory, kernel_range: Any, known: dict[bytes, tuple[int, list[Instruction]]]
 ) -> tuple[int, list[Instruction]]:
     address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
     if size > MAX_INSTRUCTIONS * INSTRUCTION.itemsize:

@@ -18,7 +18,19 @@ from driver_layer.loader.read import Blob, Section
 from driver_layer.npu.memory import Allocation, Bytes, MemoryKind
 
 
-class BufferManager(Protocol):
+class ReadableMemory(Protocol):
+    """Device memory to look into; ``npu.memory.AddressSpace`` is one."""
+
+    def view(self, address: int, size: int) -> Bytes:
+        """Give bytes at a device address; raises DeviceFault if they are not there."""
+        ...
+
+    def find(self, address: int) -> Allocation | None:
+        """Give the allocation that contains an address."""
+        ...
+
+
+class BufferManager(ReadableMemory, Protocol):
     """Gives the loader device memory; ``npu.memory.AddressSpace`` is one."""
 
     def allocate(self, size: int, kind: MemoryKind, writable: bool = True) -> Allocation:
@@ -31,14 +43,6 @@ class BufferManager(Protocol):
 
     def free(self, allocation: Allocation) -> None:
         """Give memory back."""
-        ...
-
-    def view(self, address: int, size: int) -> Bytes:
-        """Give bytes at a device address; raises DeviceFault if they are not there."""
-        ...
-
-    def find(self, address: int) -> Allocation | None:
-        """Give the allocation that contains an address."""
         ...
 
 

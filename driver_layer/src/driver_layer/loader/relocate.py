@@ -18,9 +18,9 @@ import numpy.typing as npt
 from driver_layer.abi.elf import RELA, Relocation
 from driver_layer.abi.layout import RecordArray
 from driver_layer.errors import RelocError
+from driver_layer.npu.memory import Bytes
 
 Words = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
 Recipe = Callable[[Words, Words, Words, Words], Words]
 """Gives new words from D, S, A and Z."""
 

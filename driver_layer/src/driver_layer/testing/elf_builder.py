@@ -125,7 +125,6 @@ class BlobBuilder:
         placeholders: list[RawSection] = []
         tables: list[RawSection] = []
         index = _FIRST + len(self.sections)
-        symtab_of: dict[int, int] = {}
         sides = (
             ("Input", SectionFlag.VPU_SHF_USERINPUT, self.inputs),
             ("Output", SectionFlag.VPU_SHF_USEROUTPUT, self.outputs),
@@ -141,7 +140,7 @@ class BlobBuilder:
             tables.append(_symtab(f"symtab.io.Network{name}", flag | SectionFlag.VPU_SHF_JIT, rows))
         tables.append(_symtab("symtab", NO_FLAGS, self.symbols))
         first_table = index + len(placeholders)
-        symtab_of = {
+        symtab_of: dict[int, int] = {
             SectionFlag.VPU_SHF_USERINPUT: first_table,
             SectionFlag.VPU_SHF_USEROUTPUT: first_table + 1,
             NO_FLAGS: first_table + 2,

@@ -71,7 +71,8 @@ class ze_graph_handle_t(Handle):
 
         Raises:
             ZeError: UNINITIALIZED: an argument is missing; INVALID_ARGUMENT: it is too small, or
-                not memory of the graph's context; else as ``initialize``.
+                not memory of the graph's context; UNKNOWN: a relocation of the blob cannot be
+                applied; else as ``initialize``.
         """
         addresses = [self._address(index) for index in range(len(self.tensors))]
         self.initialize()
@@ -82,7 +83,11 @@ class ze_graph_handle_t(Handle):
             raise failed(code, str(error)) from error
         self._recorded.append(inference)
         count = len(self.metadata.inputs)
-        inference.apply_input_output(addresses[:count], addresses[count:])
+        try:
+            inference.apply_input_output(addresses[:count], addresses[count:])
+        except BlobError as error:
+            self.release(inference)
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
         return inference
 
     def release(self, inference: HostParsedInference) -> None:

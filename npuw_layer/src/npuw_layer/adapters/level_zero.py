@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from compiler_layer.model import Model
@@ -160,6 +160,7 @@ class RecordedProgram:
             self._indices.setdefault(tensor.name, []).append(index)
         self._pointers: dict[int, int] = {}
         self._commands: ze.ze_command_list_handle_t | None = None
+        self._release: Callable[[], object] | None = None
         self._done = ze.zeFenceCreate(loaded.queue)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
@@ -203,15 +204,11 @@ class RecordedProgram:
             loaded.table.pfnAppendGraphExecute(commands, loaded.graph)
         ze.zeCommandListClose(commands)
         # The inference goes back to the graph when nobody holds the program any more.
-        weakref.finalize(self, _destroy, commands)
+        self._release = weakref.finalize(self, ze.zeCommandListDestroy, commands)
         return commands
 
     def _forget(self) -> None:
-        if self._commands is not None:
-            _destroy(self._commands)
-            self._commands = None
-
-
-def _destroy(commands: ze.ze_command_list_handle_t) -> None:
-    if commands.alive:
-        ze.zeCommandListDestroy(commands)
+        self._commands = None
+        if self._release is not None:
+            self._release()
+            self._release = None

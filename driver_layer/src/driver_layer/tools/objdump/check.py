@@ -21,21 +21,21 @@ def deviations(data: bytes) -> Iterator[str]:
     """Give what is wrong, a line for each; nothing if all is well."""
     try:
         blob = read_blob(data)
-        yield from _load(data, blob)
+        yield from _load(blob)
     except BlobError as error:
         yield str(error)
         return
     yield from compare_with_lief(data, blob)
 
 
-def _load(data: bytes, blob: Blob) -> Iterator[str]:
+def _load(blob: Blob) -> Iterator[str]:
     """Load it onto the platform that it is for."""
     arch = read_arch(blob)
     platform = next((p for p in PLATFORMS.values() if p.arch == arch), None)
     if platform is None:
         yield f"for unknown architecture {arch}"
         return
-    inference = HostParsedInference(data, platform)
+    inference = HostParsedInference(blob, platform)
     try:
         inference.load(AddressSpace())
     except OutOfMemory as error:
