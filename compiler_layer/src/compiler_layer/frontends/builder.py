@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler_layer.dialects.ov import elementwise, gather, matmul, shape
+from compiler_layer.dialects.ov import elementwise, gather, matmul, shape, slicing
 from compiler_layer.dialects.ov.constant import Constant, FileView
 from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr, int_attr
@@ -99,7 +99,7 @@ class GraphBuilder:
 
     def concat(self, parts: Sequence[SSAValue], axis: int, name: str = "") -> SSAValue:
         """Append a concatenation."""
-        return self.op(shape.Concat, parts, name=name, axis=int_attr(axis))
+        return self.op(slicing.Concat, parts, name=name, axis=int_attr(axis))
 
     def dim(self, value: SSAValue, axis: int) -> SSAValue:
         """Give one dimension of a value's shape, an i64 vector of one."""

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.attention import RoPE
 from compiler_layer.dialects.ov.elementwise import Add, Multiply, Negative
-from compiler_layer.dialects.ov.shape import Concat, Slice
+from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.match import either, producer, scalar_of

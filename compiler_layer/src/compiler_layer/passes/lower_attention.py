@@ -16,7 +16,7 @@ from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Select
 from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.shape import Concat
+from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model

@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_attr
-from compiler_layer.dialects.ov.shape import Concat
+from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.model import Model
 from compiler_layer.passes.rewrite import replace
 

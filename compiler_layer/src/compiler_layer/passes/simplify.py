@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from compiler_layer.dialects.ov import elementwise, gather, matmul, shape
+from compiler_layer.dialects.ov import elementwise, gather, matmul, shape, slicing
 from compiler_layer.dialects.ov.constant import values_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
@@ -30,7 +30,7 @@ def same_type(op: OvOp) -> SSAValue | None:
     return op.operands[0] if op.operands[0].type == op.results[0].type else None
 
 
-def whole_slice(op: shape.Slice) -> SSAValue | None:
+def whole_slice(op: slicing.Slice) -> SSAValue | None:
     """A slice that takes everything, in order."""
     taken = op.slices()
     if taken is None or any((s.step or 1) < 0 for s in taken):
@@ -65,14 +65,14 @@ def gather_of_everything(op: gather.Gather) -> SSAValue | None:
     return reshape_before(op, op.data, shape_of(op.output))
 
 
-def concat_of_one(op: shape.Concat) -> SSAValue | None:
+def concat_of_one(op: slicing.Concat) -> SSAValue | None:
     """A concatenation in which all operands but one are empty."""
     filled = [part for part in op.parts if shape_of(part)[op.known_axis()] != 0]
     if len(filled) == len(op.parts):
         return None
     if len(filled) == 1:
         return filled[0]
-    return insert_before(op, shape.Concat.make([filled], axis=op.axis)) if filled else None
+    return insert_before(op, slicing.Concat.make([filled], axis=op.axis)) if filled else None
 
 
 def and_with_true(op: elementwise.BitwiseAnd | elementwise.LogicalAnd) -> SSAValue | None:
@@ -129,9 +129,9 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     shape.Reshape: (same_type, double_reshape),
     shape.Squeeze: (same_type,),
     shape.Unsqueeze: (same_type,),
-    shape.Slice: (whole_slice,),
+    slicing.Slice: (whole_slice,),
     shape.Transpose: (identity_transpose,),
-    shape.Concat: (concat_of_one,),
+    slicing.Concat: (concat_of_one,),
     gather.Gather: (gather_of_everything,),
     elementwise.BitwiseAnd: (and_with_true,),
     elementwise.LogicalAnd: (and_with_true,),

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from compiler_layer.dialects import npu
-from compiler_layer.dialects.ov import shape as ov
+from compiler_layer.dialects.ov import shape, slicing
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE
 from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
@@ -60,14 +60,14 @@ def layout(model: Model) -> Layout:
 
 
 _VIEWS = (
-    ov.Reshape,
-    ov.Unsqueeze,
-    ov.Squeeze,
-    ov.Transpose,
-    ov.Slice,
-    ov.Split,
-    ov.VariadicSplit,
-    ov.Broadcast,
+    shape.Reshape,
+    shape.Unsqueeze,
+    shape.Squeeze,
+    shape.Transpose,
+    slicing.Slice,
+    slicing.Split,
+    slicing.VariadicSplit,
+    shape.Broadcast,
 )
 
 
@@ -161,31 +161,31 @@ class _Planner:
 def _derived(op: Operation, source: View) -> Sequence[View | None]:
     """The views that a view op makes of its operand."""
     match op:
-        case ov.Transpose():
+        case shape.Transpose():
             return [source.transposed(op.permutation())]
-        case ov.Slice():
+        case slicing.Slice():
             slices = op.slices()
             assert slices is not None  # shapes are static
             if any((s.step or 1) < 0 for s in slices):
                 raise UnsupportedOps("model", [("Slice with a negative step", _name(op))])
             return [source.sliced(slices)]
-        case ov.Broadcast():
+        case shape.Broadcast():
             return [source.broadcast(shape_of(op.output))]
-        case ov.Split() | ov.VariadicSplit():
+        case slicing.Split() | slicing.VariadicSplit():
             return _split(op, source)
         case _:
             return [source.reshaped(shape_of(op.results[0]))]
 
 
-def _split(op: ov.Split | ov.VariadicSplit, source: View) -> list[View | None]:
+def _split(op: slicing.Split | slicing.VariadicSplit, source: View) -> list[View | None]:
     shapes = [shape_of(result) for result in op.outputs]
     cut = [i for i, d in enumerate(source.shape) if any(shape[i] != d for shape in shapes)]
     begins = [0] * len(source.shape)
     views: list[View | None] = []
-    for shape in shapes:
-        views.append(source.block(begins, shape))
+    for part in shapes:
+        views.append(source.block(begins, part))
         for axis in cut:
-            begins[axis] += shape[axis]
+            begins[axis] += part[axis]
     return views
 
 
@@ -193,7 +193,7 @@ def _order(value: SSAValue) -> list[int]:
     """The order that makes the only view of a result dense: that of its transposition."""
     users = [use.operation for use in value.uses]
     only = users[0] if len(users) == 1 else None
-    return only.permutation() if isinstance(only, ov.Transpose) else []
+    return only.permutation() if isinstance(only, shape.Transpose) else []
 
 
 def _nbytes(value: SSAValue) -> int:

@@ -14,7 +14,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.shape import Concat, Slice, Transpose
+from compiler_layer.dialects.ov.shape import Transpose
+from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.frontends.builder import GraphBuilder

@@ -12,13 +12,14 @@ from compiler_layer.dialects.ov import (
     matmul,
     reduce,
     shape,
+    slicing,
     state,
 )
 from compiler_layer.dialects.ov.op import OvOp
 
 
 def _ops() -> list[type[OvOp]]:
-    modules = (attention, constant, elementwise, gather, matmul, reduce, shape, state)
+    modules = (attention, constant, elementwise, gather, matmul, reduce, shape, slicing, state)
     return [
         member
         for module in modules

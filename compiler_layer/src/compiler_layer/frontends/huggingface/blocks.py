@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
-from compiler_layer.dialects.ov import attention, elementwise, reduce, shape, state
+from compiler_layer.dialects.ov import attention, elementwise, reduce, shape, slicing, state
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.frontends.builder import GraphBuilder
@@ -47,8 +47,8 @@ def rotate(g: GraphBuilder, x: SSAValue, angles: Rotary, half: int, name: str) -
     """Turn pairs of channels: x · cos + [-x₂, x₁] · sin."""
     end = g.ints(np.iinfo(np.int64).max)
     axes, step = [g.ints(3)], g.ints(1)
-    first = g.op(shape.Slice, x, g.ints(0), g.ints(half), step, axes)
-    second = g.op(shape.Slice, x, g.ints(half), end, step, axes)
+    first = g.op(slicing.Slice, x, g.ints(0), g.ints(half), step, axes)
+    second = g.op(slicing.Slice, x, g.ints(half), end, step, axes)
     minus = g.op(elementwise.Multiply, second, g.constant(np.array(-1, np.float32)))
     rotated = g.concat([minus, first], -1)
     return g.op(

@@ -7,6 +7,7 @@ from compiler_layer.reference.ov import (
     matmul,
     reduce,
     shape,
+    slicing,
 )
 
-__all__ = ["attention", "elementwise", "gather", "matmul", "reduce", "shape"]
+__all__ = ["attention", "elementwise", "gather", "matmul", "reduce", "shape", "slicing"]

@@ -1,0 +1,191 @@
+"""Ops that join tensors and cut them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+    var_result_def,
+)
+
+from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.types import (
+    Shape,
+    Tensor,
+    element_of,
+    shape_of,
+    tensor,
+)
+
+
+@irdl_op_definition
+class Concat(OvOp):
+    """Operands one after the other along an axis."""
+
+    name = "ov.Concat"
+    parts = var_operand_def(Tensor)
+    axis = prop_def(IntegerAttr)
+    output = result_def(Tensor)
+
+    def known_axis(self) -> int:
+        """The axis, not negative."""
+        return int_value(self.axis) % len(shape_of(self.parts[0]))
+
+    def infer(self) -> list[Tensor]:
+        """The first operand's shape with the axis summed."""
+        axis = self.known_axis()
+        shapes = [shape_of(part) for part in self.parts]
+        if len({element_of(part) for part in self.parts}) > 1:
+            raise ValueError("operands of different element types")
+        if len({len(shape) for shape in shapes}) > 1:
+            raise ValueError(f"operands of shapes {shapes}")
+        dims = [self._join(shapes, i) for i in range(len(shapes[0]))]
+        along = [shape[axis] for shape in shapes]
+        dims[axis] = -1 if -1 in along else sum(along)
+        return [tensor(element_of(self.parts[0]), tuple(dims))]
+
+    def _join(self, shapes: Sequence[Shape], i: int) -> int:
+        known = {shape[i] for shape in shapes} - {-1}
+        if i != self.known_axis() and len(known) > 1:
+            raise ValueError(f"operands of shapes {list(shapes)}")
+        return known.pop() if len(known) == 1 else -1
+
+
+@irdl_op_definition
+class Slice(OvOp):
+    """Elements from start to stop with a step along axes (opset8)."""
+
+    name = "ov.Slice"
+    x = operand_def(Tensor)
+    start = operand_def(Tensor)
+    stop = operand_def(Tensor)
+    step = operand_def(Tensor)
+    axes = opt_operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def slices(self) -> list[slice] | None:
+        """What is taken of each dimension, or None if it is not known."""
+        shape = shape_of(self.x)
+        start, stop, step = ints_of(self.start), ints_of(self.stop), ints_of(self.step)
+        axes = ints_of(self.axes) if self.axes is not None else list(range(len(start or ())))
+        if start is None or stop is None or step is None or axes is None:
+            return None
+        result = [slice(None)] * len(shape)
+        for axis, a, b, c in zip(axes, start, stop, step, strict=True):
+            if shape[axis] < 0:
+                return None
+            result[axis] = slice(*slice(a, b, c).indices(shape[axis]))
+            if c < 0 and b < -shape[axis]:
+                result[axis] = slice(result[axis].start, None, c)
+        return result
+
+    def infer(self) -> list[Tensor]:
+        """The operand's shape, cut."""
+        slices = self.slices()
+        shape = shape_of(self.x)
+        if slices is None:
+            axes = ints_of(self.axes) if self.axes is not None else None
+            cut = set(range(len(shape))) if axes is None else {a % len(shape) for a in axes}
+            return [
+                tensor(
+                    element_of(self.x), tuple(-1 if i in cut else d for i, d in enumerate(shape))
+                )
+            ]
+        dims = [d if d < 0 else len(range(d)[s]) for d, s in zip(shape, slices, strict=True)]
+        return [tensor(element_of(self.x), tuple(dims))]
+
+
+class _Splitting(OvOp):
+    """Cuts the operand into several along an axis."""
+
+    outputs = var_result_def(Tensor)
+
+    @classmethod
+    def _make_with(
+        cls, operands: Sequence[SSAValue], count: int, properties: dict[str, Attribute]
+    ) -> Self:
+        unknown = tensor("f32", ())
+        op = cls(operands=operands, properties=properties, result_types=[[unknown] * count])
+        op.refresh_types()
+        return op
+
+
+@irdl_op_definition
+class Split(_Splitting):
+    """Equal parts along ``axis``."""
+
+    name = "ov.Split"
+    x = operand_def(Tensor)
+    axis = operand_def(Tensor)
+    num_splits = prop_def(IntegerAttr)
+
+    @classmethod
+    def make(
+        cls, operands: Sequence[SSAValue | Sequence[SSAValue]], **properties: Attribute
+    ) -> Self:
+        """Build with inferred result types; see ``OvOp.make``."""
+        flat = [o for o in operands if isinstance(o, SSAValue)]
+        return cls._make_with(flat, int_value(properties["num_splits"]), properties)
+
+    def infer(self) -> list[Tensor]:
+        """The axis divided by the number of parts."""
+        axis, count = ints_of(self.axis), int_value(self.num_splits)
+        if axis is None:
+            raise ValueError("the axis is no constant")
+        dims = list(shape_of(self.x))
+        if dims[axis[0]] % count and dims[axis[0]] >= 0:
+            raise ValueError(f"{dims[axis[0]]} elements in {count} equal parts")
+        dims[axis[0]] = -1 if dims[axis[0]] < 0 else dims[axis[0]] // count
+        return [tensor(element_of(self.x), tuple(dims))] * count
+
+
+@irdl_op_definition
+class VariadicSplit(_Splitting):
+    """Parts of given lengths along ``axis``; one length of -1 is what is left."""
+
+    name = "ov.VariadicSplit"
+    x = operand_def(Tensor)
+    axis = operand_def(Tensor)
+    lengths = operand_def(Tensor)
+
+    @classmethod
+    def make(
+        cls, operands: Sequence[SSAValue | Sequence[SSAValue]], **properties: Attribute
+    ) -> Self:
+        """Build with inferred result types; see ``OvOp.make``."""
+        flat = [o for o in operands if isinstance(o, SSAValue)]
+        return cls._make_with(flat, shape_of(flat[2])[0], properties)
+
+    def part_lengths(self) -> list[int]:
+        """The lengths, completed where the operand's length is known.
+
+        Raises:
+            ValueError: axis or lengths are not known.
+        """
+        axis, lengths = ints_of(self.axis), ints_of(self.lengths)
+        if axis is None or lengths is None:
+            raise ValueError("axis or lengths are no constants")
+        whole = shape_of(self.x)[axis[0]]
+        if -1 in lengths and whole >= 0:
+            lengths[lengths.index(-1)] = whole - sum(n for n in lengths if n >= 0)
+        return lengths
+
+    def infer(self) -> list[Tensor]:
+        """The operand's shape with each length."""
+        lengths, axis = self.part_lengths(), (ints_of(self.axis) or [0])[0]
+        shape = list(shape_of(self.x))
+        axis %= len(shape)
+        return [
+            tensor(element_of(self.x), (*shape[:axis], length, *shape[axis + 1 :]))
+            for length in lengths
+        ]

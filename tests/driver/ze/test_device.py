@@ -1,0 +1,101 @@
+"""Drivers, devices and memory: the public driver's behaviour, with its result codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from driver_layer import ze
+from driver_layer.ze import ze_result_t as r
+
+
+class TestDriverAndDevice:
+    def test_the_driver_offers_the_graph_extension(self, rig) -> None:
+        driver = rig.device.driver
+        names = [e.name for e in ze.zeDriverGetExtensionProperties(driver)]
+        assert names[0] == "ZE_extension_graph"
+        for name in names:
+            assert ze.zeDriverGetExtensionFunctionAddress(driver, name) is rig.table
+        get = ze.zeDriverGetExtensionFunctionAddress
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: get(driver, "ZE_extension_nothing"))
+        assert ze.zeDriverGetApiVersion(driver) >> 16 == 1
+
+    def test_the_device_is_an_npu(self, rig) -> None:
+        properties = ze.zeDeviceGetProperties(rig.device)
+        assert properties.type is ze.ze_device_type_t.ZE_DEVICE_TYPE_VPU
+        assert properties.name == "Intel(R) AI Boost"
+        assert (properties.deviceId, properties.numSlices) == (0x643E, 6)
+        assert properties.timerResolution == 19_200_000
+        (group,) = ze.zeDeviceGetCommandQueueGroupProperties(rig.device)
+        assert (group.flags, group.numQueues) == (3, 1)
+        (memory,) = ze.zeDeviceGetMemoryProperties(rig.device)
+        assert (memory.name, memory.maxBandwidth) == ("DDR", 136000)
+
+    @pytest.mark.parametrize(
+        ("name", "device_id"),
+        [("METEORLAKE", 0x7D1D), ("LUNARLAKE", 0x643E), ("PANTHERLAKE", 0xB03E), ("5010", 0xB03E)],
+    )
+    def test_the_environment_chooses_the_platform(self, monkeypatch, name, device_id) -> None:
+        monkeypatch.setenv("ZE_INTEL_NPU_PLATFORM_OVERRIDE", name)
+        (driver,) = ze.zeInitDrivers(0)
+        assert ze.zeDeviceGetProperties(ze.zeDeviceGet(driver)[0]).deviceId == device_id
+
+    def test_an_unknown_platform_is_an_error_that_lists_the_known_ones(self, monkeypatch) -> None:
+        monkeypatch.setenv("ZE_INTEL_NPU_PLATFORM_OVERRIDE", "CHERRYLAKE")
+        with pytest.raises(ze.ZeError, match="LUNARLAKE") as caught:
+            ze.zeInit(0)
+        assert caught.value.code is r.ZE_RESULT_ERROR_INVALID_ARGUMENT
+
+    def test_handles_are_checked(self, rig) -> None:
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_NULL_HANDLE, lambda: ze.zeDeviceGet(None))
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: ze.zeDeviceGet(rig.device))
+        ze.zeContextDestroy(rig.context)
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: ze.zeMemAllocHost(rig.context, 64))
+
+    def test_graph_properties_tell_the_versions(self, rig) -> None:
+        found = rig.table.pfnDeviceGetGraphProperties2(rig.device)
+        assert found.graphExtensionVersion == 1 << 16 | 18
+        assert found.graphFormatsSupported == ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE
+        assert (found.elfVersion.major, found.runtimeVersion.major) == (1, 11)
+
+
+class TestMemory:
+    def test_host_and_shared_memory_have_a_host_view_and_device_memory_has_none(self, rig) -> None:
+        assert not ze.zeMemAllocHost(rig.context, 64).data.any()
+        assert not ze.zeMemAllocShared(rig.context, 64, 0, rig.device).data.any()
+        hidden = ze.zeMemAllocDevice(rig.context, 64, 0, rig.device)
+        rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, lambda: hidden.data)
+
+    def test_sizes_and_alignments_are_checked(self, rig) -> None:
+        allocate = ze.zeMemAllocHost
+        rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, lambda: allocate(rig.context, 0))
+        rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, lambda: allocate(rig.context, 64, 3))
+        assert allocate(rig.context, 64, 4096).address % 4096 == 0
+        rig.fails(r.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, lambda: allocate(rig.context, 1 << 50))
+
+    def test_a_pointer_leads_back_to_its_allocation(self, rig) -> None:
+        memory = ze.zeMemAllocHost(rig.context, 100)
+        assert ze.zeMemGetAddressRange(rig.context, memory.address + 99) == (memory.address, 100)
+        kind = ze.zeMemGetAllocProperties(rig.context, memory.address + 1).type
+        assert kind is ze.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
+        kind = ze.zeMemGetAllocProperties(rig.context, 0x1234).type
+        assert kind is ze.ze_memory_type_t.ZE_MEMORY_TYPE_UNKNOWN
+        beyond = memory.address + 100
+        get = ze.zeMemGetAddressRange
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: get(rig.context, beyond))
+
+    def test_memory_is_freed_once(self, rig) -> None:
+        before = rig.table.pfnQueryContextMemory(rig.context).allocated
+        memory = ze.zeMemAllocHost(rig.context, 4096)
+        assert rig.table.pfnQueryContextMemory(rig.context).allocated == before + 4096
+        ze.zeMemFree(rig.context, memory)
+        assert rig.table.pfnQueryContextMemory(rig.context).allocated == before
+        free = ze.zeMemFree
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: free(rig.context, memory))
+
+    def test_memory_of_one_context_cannot_be_used_in_another(self, rig) -> None:
+        other = ze.zeContextCreate(rig.device.driver)
+        memory = ze.zeMemAllocHost(other, 4096)
+        commands = ze.zeCommandListCreate(rig.context, rig.device)
+        mine = ze.zeMemAllocHost(rig.context, 64)
+        copy = ze.zeCommandListAppendMemoryCopy
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: copy(commands, mine, memory, 64))
