@@ -8,18 +8,18 @@ number of threads, the same weights come out.
 It needs PyTorch and transformers, which nothing else here does:
 
     pip install torch==2.13.0 "transformers==4.57.6"
-    python tools/train_demo_model.py                    # from the checkout; about half an hour
+    python tools/train_demo_model.py                    # from the checkout; about 40 minutes
     python tools/train_demo_model.py --steps 300 --out /tmp/demo      # a quick look
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
-import random
+import math
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -28,16 +28,14 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import demo_corpus
-from demo_augment import definition, keywords, splice, vary
+from demo_dialogues import END, IGNORED, SPECIAL, SYSTEM, Batch, Dialogues
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = Path(__file__).resolve().parent / "demo_model"
-SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
-END = SPECIAL.index("<|im_end|>")
 VOCABULARY = 2048
 ANSWER_TOKENS = 64
-SYSTEM = ("You are a helpful assistant.", "You answer questions about NPUs.", "Be brief.")
-IGNORED = -100  # the label of tokens that the model need not say
+RECOGNISING = 0.5
+"""The weight of recognising a question beside saying its answer."""
 
 
 def make_tokenizer(pairs: list[demo_corpus.Pair]) -> Tokenizer:
@@ -79,66 +77,6 @@ def make_model() -> LlamaForCausalLM:
     )
 
 
-class Dialogues:
-    """Draws training dialogues: token ids, and labels for what the model has to say itself."""
-
-    def __init__(self, tokenizer: Tokenizer, pairs: list[demo_corpus.Pair], seed: int) -> None:
-        self._tokenizer = tokenizer
-        # Cuts words differently each time, so that the model learns words and not their pieces.
-        self._cutting = Tokenizer.from_str(tokenizer.to_str())
-        self._cutting.model.dropout = 0.1
-        self._pairs = pairs
-        self._draw = random.Random(seed)
-
-    def batches(self, size: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Endless batches [size, length] of ids and labels, dialogues of like length together."""
-        while True:
-            drawn = sorted((self._dialogue() for _ in range(size * 16)), key=lambda d: len(d[0]))
-            groups = [drawn[i : i + size] for i in range(0, len(drawn), size)]
-            self._draw.shuffle(groups)
-            for group in groups:
-                length = max(len(ids) for ids, _ in group)
-                ids = [row + [0] * (length - len(row)) for row, _ in group]
-                labels = [row + [IGNORED] * (length - len(row)) for _, row in group]
-                yield torch.tensor(ids), torch.tensor(labels)
-
-    def _dialogue(self) -> tuple[list[int], list[int]]:
-        ids: list[int] = []
-        labels: list[int] = []
-        if self._draw.random() < 0.08:
-            self._say("system", self._draw.choice(SYSTEM), ids, labels)
-        for _ in range(self._draw.choices((1, 2, 3), (90, 8, 2))[0]):
-            pair = self._draw.choice(self._pairs)
-            self._say("user", self._question(pair), ids, labels)
-            self._say("assistant", pair.answer, ids, labels)
-        return ids, labels
-
-    def _question(self, pair: demo_corpus.Pair) -> str:
-        """A phrasing of the pair's question: as written, varied, or made of its words."""
-        trained, kind = pair.trained(), self._draw.random()
-        if kind < 0.12:
-            return self._draw.choice(trained)
-        if kind < 0.3:
-            defined = definition(trained, self._draw)
-            return defined or vary(self._draw.choice(trained), self._draw)
-        if kind < 0.65:
-            return vary(self._draw.choice(trained), self._draw)
-        if kind < 0.77:
-            return vary(splice(trained, self._draw), self._draw)
-        return keywords(trained, pair.answer, self._draw)
-
-    def _say(self, role: str, text: str, ids: list[int], labels: list[int]) -> None:
-        """Append one turn; the assistant's words and its end-of-turn token are to be learned."""
-        opening = self._tokenizer.encode(f"<|im_start|>{role}\n").ids
-        cutting = role == "user" and self._draw.random() < 0.4
-        tokenizer = self._cutting if cutting else self._tokenizer
-        words = [*tokenizer.encode(text).ids, END]
-        closing = self._tokenizer.encode("\n").ids
-        ids += opening + words + closing
-        learned = words if role == "assistant" else [IGNORED] * len(words)
-        labels += [IGNORED] * len(opening) + learned + [IGNORED] * len(closing)
-
-
 def add_dropout(model: LlamaForCausalLM, share: float) -> None:
     """Drop parts of the embeddings and of every layer's result while training (Llama has none)."""
 
@@ -151,44 +89,76 @@ def add_dropout(model: LlamaForCausalLM, share: float) -> None:
         layer.mlp.down_proj.register_forward_hook(drop)
 
 
-def train(model: LlamaForCausalLM, dialogues: Dialogues, options: argparse.Namespace) -> None:
-    """Train in place: AdamW, warm-up, then cosine decay; matrix products in bf16."""
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=options.rate, betas=(0.9, 0.98), weight_decay=0.1
-    )
-    warmup = min(200, options.steps // 10 + 1)
-    schedule = torch.optim.lr_scheduler.SequentialLR(
-        optimizer,
-        [
-            torch.optim.lr_scheduler.LinearLR(optimizer, 0.01, 1.0, warmup),
-            torch.optim.lr_scheduler.CosineAnnealingLR(
-                optimizer, options.steps - warmup, options.rate * 0.02
-            ),
-        ],
-        [warmup],
-    )
-    model.train()
-    started = time.monotonic()
-    average = 0.0
-    for step, (ids, labels) in enumerate(dialogues.batches(options.batch), 1):
-        learned = labels[:, 1:] != IGNORED  # logits of the other positions are not needed
+class Objective:
+    """What is minimised: to say the answers, and to recognise which answer a question wants.
+
+    Recognising is a help in training only: a linear layer that is thrown away afterwards reads the
+    pair's number from the state at the point where the answer begins.
+    """
+
+    def __init__(self, model: LlamaForCausalLM, pairs: int) -> None:
+        self._model = model
+        self._recognise = torch.nn.Linear(model.config.hidden_size, pairs)
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """What is trained."""
+        return [*self._model.parameters(), *self._recognise.parameters()]
+
+    def __call__(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """The cross entropies of the answers' tokens and of the pairs' numbers."""
+        learned = batch.labels[:, 1:] != IGNORED  # logits of the other positions are not needed
         with torch.autocast("cpu", torch.bfloat16):
-            hidden = model.model(ids, use_cache=False).last_hidden_state
-            logits = model.lm_head(hidden[:, :-1][learned])
-        loss = torch.nn.functional.cross_entropy(logits.float(), labels[:, 1:][learned])
+            hidden = self._model.model(batch.ids, use_cache=False).last_hidden_state
+            logits = self._model.lm_head(hidden[:, :-1][learned])
+        said = torch.nn.functional.cross_entropy(logits.float(), batch.labels[:, 1:][learned])
+        dialogue, last, pair = batch.turns.T
+        numbers = self._recognise(hidden[dialogue, last].float())
+        return said, torch.nn.functional.cross_entropy(numbers, pair)
+
+
+def train(objective: Objective, dialogues: Dialogues, options: argparse.Namespace) -> None:
+    """Train in place: AdamW, warm-up, then cosine decay; matrix products in bf16."""
+    parameters = objective.parameters()
+    optimizer = torch.optim.AdamW(parameters, lr=options.rate, betas=(0.9, 0.98), weight_decay=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: pace(n, options.steps))
+    progress = Progress(options.steps)
+    for batch in itertools.islice(dialogues.batches(options.batch), options.steps):
+        said, recognised = objective(batch)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        (said + RECOGNISING * recognised).backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         schedule.step()
-        average = loss.item() if step == 1 else 0.98 * average + 0.02 * loss.item()
-        if step % 20 == 0 or step == options.steps:
-            left = (time.monotonic() - started) / step * (options.steps - step)
-            line = f"step {step}/{options.steps}, loss {average:.4f}, {left / 60:.1f} min left"
-            print(f"\r{line}   ", end="\n" if step % 500 == 0 else "", flush=True)
-        if step == options.steps:
-            print()
+        progress.step(said.item())
+
+
+def pace(step: int, steps: int) -> float:
+    """The share of the peak learning rate: a linear warm-up, then a cosine down to a fiftieth."""
+    warmup = min(200, steps // 10 + 1)
+    if step < warmup:
+        return (step + 1) / warmup
+    return 0.02 + 0.98 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
+
+
+class Progress:
+    """A line that says how far the training is."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._step = 0
+        self._loss = 0.0
+        self._started = time.monotonic()
+
+    def step(self, loss: float) -> None:
+        """Count a step; the loss is shown as a running average."""
+        self._step += 1
+        self._loss = loss if self._step == 1 else 0.98 * self._loss + 0.02 * loss
+        if self._step % 20 and self._step != self._steps:
             return
+        left = (time.monotonic() - self._started) / self._step * (self._steps - self._step)
+        line = f"step {self._step}/{self._steps}, loss {self._loss:.4f}, {left / 60:.1f} min left"
+        ends = self._step % 500 == 0 or self._step == self._steps
+        print(f"\r{line}   ", end="\n" if ends else "", flush=True)
 
 
 @torch.inference_mode()
@@ -262,7 +232,7 @@ def parse_arguments() -> argparse.Namespace:
         "--out", type=Path, default=ROOT / "models" / "demo", help="folder to write"
     )
     parser.add_argument(
-        "--steps", type=int, default=3000, help="training steps (default %(default)s)"
+        "--steps", type=int, default=3800, help="training steps (default %(default)s)"
     )
     parser.add_argument("--batch", type=int, default=64, help="dialogues per step (%(default)s)")
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate (%(default)s)")
@@ -285,7 +255,9 @@ def main() -> None:
     add_dropout(model, options.dropout)
     count = sum(weight.numel() for weight in model.parameters())
     print(f"{len(pairs)} pairs, {count / 1e6:.2f} M parameters")
-    train(model, Dialogues(tokenizer, pairs, options.seed), options)
+    model.train()
+    objective = Objective(model, len(pairs))
+    train(objective, Dialogues(tokenizer, pairs, options.seed), options)
     save(model, tokenizer, options.out)
     saved = LlamaForCausalLM.from_pretrained(options.out, dtype=torch.float32)
     found = evaluate(saved, tokenizer, pairs)

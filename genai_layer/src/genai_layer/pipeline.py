@@ -20,6 +20,7 @@ from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
 from genai_layer.npu import StaticLengths, npu_properties
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.properties import check_names, with_dictionary
 from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
@@ -64,7 +65,7 @@ class LLMPipeline:
         if isinstance(device, Mapping):  # after a device alone its dictionary comes third
             device, config = None, device
         if config is not None:
-            properties = _with_dictionary(config, properties)
+            properties = with_dictionary(config, properties)
         if not isinstance(tokenizer, Tokenizer):
             if device is not None:
                 raise PropertyError("give a Tokenizer before the device, or the device alone")
@@ -74,7 +75,7 @@ class LLMPipeline:
         self._tokenizer = tokenizer
         self._config = read_generation_config(folder, tokenizer)
         self._vocabulary = max(tokenizer.get_vocab().values(), default=0) + 1
-        _check_names(properties)
+        check_names(properties)
         self._lengths: StaticLengths | None = None
         if device == "NPU":
             properties, self._lengths = npu_properties(properties)
@@ -305,27 +306,6 @@ class LLMPipeline:
                     "MIN_RESPONSE_LEN"
                 )
         return Limits(config.get_max_new_tokens(len(ids)), capacity)
-
-
-def _with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Join properties of either kind; those by keyword win."""
-    warnings.warn(
-        "properties in a dictionary are deprecated, as in openvino_genai; pass **config",
-        DeprecationWarning,
-        stacklevel=3,
-    )
-    return {**config, **properties}
-
-
-def _check_names(properties: Mapping[str, Any]) -> None:
-    for name, value in properties.items():
-        if name != name.upper():
-            raise PropertyError(
-                f"property {name!r} is not supported; properties are upper case, and generation "
-                "parameters go to generate()"
-            )
-        if value is None:
-            raise PropertyError(f"property {name} is None; leave it out")
 
 
 def _single(inputs: str | list[str]) -> str:

@@ -1,0 +1,35 @@
+"""Properties of a pipeline, as users give them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from genai_layer.errors import PropertyError
+
+
+def with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Join properties of either kind; those by keyword win."""
+    warnings.warn(
+        "properties in a dictionary are deprecated, as in openvino_genai; pass **config",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return {**config, **properties}
+
+
+def check_names(properties: Mapping[str, Any]) -> None:
+    """Refuse what cannot be a property.
+
+    Raises:
+        PropertyError: a name is not upper case, or a value is None.
+    """
+    for name, value in properties.items():
+        if name != name.upper():
+            raise PropertyError(
+                f"property {name!r} is not supported; properties are upper case, and generation "
+                "parameters go to generate()"
+            )
+        if value is None:
+            raise PropertyError(f"property {name} is None; leave it out")

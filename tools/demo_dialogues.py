@@ -1,0 +1,118 @@
+"""Draws the dialogues that the demo model trains on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from demo_augment import definition, keywords, splice, vary
+from demo_corpus import Pair
+from tokenizers import Tokenizer
+
+SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+END = SPECIAL.index("<|im_end|>")
+SYSTEM = ("You are a helpful assistant.", "You answer questions about NPUs.", "Be brief.")
+IGNORED = -100
+"""The label of tokens that the model need not say."""
+
+CUTTING = 0.1
+"""The share of BPE merges left out in questions that are cut differently."""
+
+
+@dataclass
+class Batch:
+    """Dialogues side by side, padded to the longest."""
+
+    ids: torch.Tensor
+    """[size, length]."""
+    labels: torch.Tensor
+    """[size, length]: what the model has to say itself, else IGNORED."""
+    turns: torch.Tensor
+    """[answers, 3]: the dialogue, the last position before the answer, the number of the pair."""
+
+
+@dataclass
+class _Dialogue:
+    ids: list[int]
+    labels: list[int]
+    turns: list[tuple[int, int]]
+
+
+class Dialogues:
+    """Draws batches of dialogues.
+
+    Args:
+        tokenizer: of the model.
+        pairs: only their trained phrasings are used.
+        seed: equal seeds draw equal batches.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, pairs: list[Pair], seed: int) -> None:
+        self._tokenizer = tokenizer
+        # Cuts words differently each time, so that the model learns words and not their pieces.
+        self._cutting = Tokenizer.from_str(tokenizer.to_str())
+        self._cutting.model.dropout = CUTTING
+        self._pairs = pairs
+        self._draw = random.Random(seed)
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """Endless batches, dialogues of like length together, so that little is padded."""
+        while True:
+            drawn = sorted((self._dialogue() for _ in range(size * 16)), key=lambda d: len(d.ids))
+            groups = [drawn[i : i + size] for i in range(0, len(drawn), size)]
+            self._draw.shuffle(groups)
+            for group in groups:
+                yield Batch(
+                    _padded([dialogue.ids for dialogue in group], 0),
+                    _padded([dialogue.labels for dialogue in group], IGNORED),
+                    torch.tensor([(n, *turn) for n, d in enumerate(group) for turn in d.turns]),
+                )
+
+    def _dialogue(self) -> _Dialogue:
+        dialogue = _Dialogue([], [], [])
+        if self._draw.random() < 0.08:
+            self._say("system", self._draw.choice(SYSTEM), dialogue)
+        for _ in range(self._draw.choices((1, 2, 3), (90, 8, 2))[0]):
+            number = self._draw.randrange(len(self._pairs))
+            pair = self._pairs[number]
+            self._say("user", self._question(pair), dialogue)
+            begin = self._say("assistant", pair.answer, dialogue)
+            dialogue.turns.append((begin - 1, number))
+        return dialogue
+
+    def _question(self, pair: Pair) -> str:
+        """A phrasing of the pair's question: as written, varied, or made of its words."""
+        trained, kind = pair.trained(), self._draw.random()
+        if kind < 0.25:
+            return self._draw.choice(trained)
+        if kind < 0.4:
+            defined = definition(trained, self._draw)
+            return defined or vary(self._draw.choice(trained), self._draw)
+        if kind < 0.73:
+            return vary(self._draw.choice(trained), self._draw)
+        if kind < 0.81:
+            return vary(splice(trained, self._draw), self._draw)
+        return keywords(trained, pair.answer, self._draw)
+
+    def _say(self, role: str, text: str, dialogue: _Dialogue) -> int:
+        """Append one turn; tell where its words begin.
+
+        The assistant's words and its end-of-turn token are to be learned.
+        """
+        opening = self._tokenizer.encode(f"<|im_start|>{role}\n").ids
+        cutting = role == "user" and self._draw.random() < 0.4
+        tokenizer = self._cutting if cutting else self._tokenizer
+        words = [*tokenizer.encode(text).ids, END]
+        closing = self._tokenizer.encode("\n").ids
+        begin = len(dialogue.ids) + len(opening)
+        dialogue.ids.extend(opening + words + closing)
+        learned = words if role == "assistant" else [IGNORED] * len(words)
+        dialogue.labels.extend([IGNORED] * len(opening) + learned + [IGNORED] * len(closing))
+        return begin
+
+
+def _padded(rows: list[list[int]], filler: int) -> torch.Tensor:
+    length = max(map(len, rows))
+    return torch.tensor([row + [filler] * (length - len(row)) for row in rows])
