@@ -8,7 +8,7 @@ number of threads, the same weights come out.
 It needs PyTorch and transformers, which nothing else here does:
 
     pip install torch==2.13.0 "transformers==4.57.6"
-    python tools/train_demo_model.py                    # from the checkout; about 40 minutes
+    python tools/train_demo_model.py                    # from the checkout; about half an hour
     python tools/train_demo_model.py --steps 300 --out /tmp/demo      # a quick look
 """
 
@@ -232,7 +232,7 @@ def parse_arguments() -> argparse.Namespace:
         "--out", type=Path, default=ROOT / "models" / "demo", help="folder to write"
     )
     parser.add_argument(
-        "--steps", type=int, default=3800, help="training steps (default %(default)s)"
+        "--steps", type=int, default=3000, help="training steps (default %(default)s)"
     )
     parser.add_argument("--batch", type=int, default=64, help="dialogues per step (%(default)s)")
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate (%(default)s)")
