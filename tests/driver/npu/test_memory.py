@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,3 +66,31 @@ def test_what_cannot_be_allocated_or_freed() -> None:
     space.free(one)
     with pytest.raises(DriverUsageError):
         space.free(one)
+
+
+def test_threads_may_allocate_free_and_look_at_once() -> None:
+    """Two requests may be created while the device runs a third: no two get the same place."""
+    space = AddressSpace()
+    taken: list[list[Allocation]] = [[] for _ in range(4)]
+
+    def work(mine: list[Allocation]) -> None:
+        for _ in range(150):
+            mine.append(space.allocate(100, MemoryKind.DMA))
+            space.free(space.allocate(100, MemoryKind.DMA))
+            assert all(space.find(each.address) is each for each in mine)
+        mine.append(space.allocate(1, MemoryKind.DMA))  # says that the thread came to its end
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in taken]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert [len(mine) for mine in taken] == [151] * 4
+    every = [each for mine in taken for each in mine]
+    assert len({each.address for each in every}) == len(every)
+    assert all(space.find(each.address) is each for each in every)

@@ -179,7 +179,7 @@ def _derived(op: Operation, source: View) -> Sequence[View | None]:
 
 def _split(op: slicing.Split | slicing.VariadicSplit, source: View) -> list[View | None]:
     shapes = [shape_of(result) for result in op.outputs]
-    cut = [i for i, d in enumerate(source.shape) if any(shape[i] != d for shape in shapes)]
+    cut = [i for i, d in enumerate(source.shape) if any(part[i] != d for part in shapes)]
     begins = [0] * len(source.shape)
     views: list[View | None] = []
     for part in shapes:

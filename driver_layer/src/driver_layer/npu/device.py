@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -31,11 +32,13 @@ class Device:
         self.cmx = Cmx(platform)
         self._core = ManagementCore(engines, platform.barriers_per_tile * platform.tiles)
         self._worker: ThreadPoolExecutor | None = None
+        self._starting = threading.Lock()
 
     def submit(self, job: Callable[[], None]) -> Future[None]:
         """Queue work for the device; jobs run one after the other, in the order of submission."""
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, f"npu-{self.platform.name}")
+        with self._starting:  # one worker, whoever submits first
+            if self._worker is None:
+                self._worker = ThreadPoolExecutor(1, f"npu-{self.platform.name}")
         return self._worker.submit(job)
 
     def run_inference(self, space: AddressSpace, hpi_address: int) -> None:

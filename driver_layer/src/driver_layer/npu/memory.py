@@ -9,6 +9,7 @@ Source: address ranges of linux drivers/accel/ivpu (40XX); fact sheet elf_driver
 from __future__ import annotations
 
 import bisect
+import threading
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -74,9 +75,13 @@ class Allocation:
 
 
 class AddressSpace:
-    """What one context's programs can reach."""
+    """What one context's programs can reach.
+
+    Any thread may use it: hosts allocate and free while the device executes.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._starts: list[int] = []
         self._allocations: list[Allocation] = []
         self.frees = 0
@@ -91,17 +96,15 @@ class AddressSpace:
         """
         if size <= 0:
             raise DriverUsageError(f"cannot allocate {size} bytes")
-        address = self._find_gap(size, kind)
         try:
             data = np.zeros(size, np.uint8)
-        except MemoryError:
+        except (MemoryError, ValueError):  # numpy's, for sizes beyond any host
             raise OutOfMemory(f"the host has no {size} bytes left") from None
-        return self._insert(Allocation(kind, address, data, writable))
+        return self._insert(data, kind, writable)
 
     def map(self, data: Bytes, kind: MemoryKind, writable: bool = True) -> Allocation:
         """Make the host's bytes reachable in place, without a copy."""
-        address = self._find_gap(max(data.size, 1), kind)
-        return self._insert(Allocation(kind, address, data, writable))
+        return self._insert(data, kind, writable)
 
     def free(self, allocation: Allocation) -> None:
         """Take an allocation out of the address space.
@@ -109,18 +112,20 @@ class AddressSpace:
         Raises:
             DriverUsageError: it is not, or no longer, of this address space.
         """
-        index = bisect.bisect_left(self._starts, allocation.address)
-        if index >= len(self._starts) or self._allocations[index] is not allocation:
-            raise DriverUsageError(f"no allocation of this context at {allocation.address:#x}")
-        del self._starts[index], self._allocations[index]
-        self.frees += 1
+        with self._lock:
+            index = bisect.bisect_left(self._starts, allocation.address)
+            if index >= len(self._starts) or self._allocations[index] is not allocation:
+                raise DriverUsageError(f"no allocation of this context at {allocation.address:#x}")
+            del self._starts[index], self._allocations[index]
+            self.frees += 1
 
     def find(self, address: int) -> Allocation | None:
         """Give the allocation that contains an address."""
-        index = bisect.bisect_right(self._starts, address) - 1
-        if index < 0 or address >= self._allocations[index].end:
-            return None
-        return self._allocations[index]
+        with self._lock:
+            index = bisect.bisect_right(self._starts, address) - 1
+            if index < 0 or address >= self._allocations[index].end:
+                return None
+            return self._allocations[index]
 
     def view(self, address: int, size: int, write: bool = False) -> Bytes:
         """Give ``size`` bytes at a device address, as the device reads or writes them.
@@ -139,13 +144,18 @@ class AddressSpace:
     @property
     def allocated_bytes(self) -> int:
         """Bytes in use."""
-        return sum(allocation.size for allocation in self._allocations)
+        with self._lock:
+            return sum(allocation.size for allocation in self._allocations)
 
-    def _insert(self, allocation: Allocation) -> Allocation:
-        index = bisect.bisect_left(self._starts, allocation.address)
-        self._starts.insert(index, allocation.address)
-        self._allocations.insert(index, allocation)
-        return allocation
+    def _insert(self, data: Bytes, kind: MemoryKind, writable: bool) -> Allocation:
+        """Give bytes a place: to find a gap and to take it is one step."""
+        with self._lock:
+            address = self._find_gap(max(data.size, 1), kind)
+            allocation = Allocation(kind, address, data, writable)
+            index = bisect.bisect_left(self._starts, address)
+            self._starts.insert(index, address)
+            self._allocations.insert(index, allocation)
+            return allocation
 
     def _find_gap(self, size: int, kind: MemoryKind) -> int:
         """First fit at page borders; a page stays free behind each allocation to catch overruns."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -19,13 +20,7 @@ from xdsl.irdl import (
 
 from compiler_layer.dialects.ov.constant import ints_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import (
-    Shape,
-    Tensor,
-    element_of,
-    shape_of,
-    tensor,
-)
+from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 
 
 @irdl_op_definition
@@ -105,19 +100,26 @@ class Slice(OvOp):
         return [tensor(element_of(self.x), tuple(dims))]
 
 
-class _Splitting(OvOp):
+class _Splitting(OvOp, ABC):
     """Cuts the operand into several along an axis."""
 
     outputs = var_result_def(Tensor)
 
     @classmethod
-    def _make_with(
-        cls, operands: Sequence[SSAValue], count: int, properties: dict[str, Attribute]
+    def make(
+        cls, operands: Sequence[SSAValue | Sequence[SSAValue]], **properties: Attribute
     ) -> Self:
-        unknown = tensor("f32", ())
-        op = cls(operands=operands, properties=properties, result_types=[[unknown] * count])
+        """Build with inferred result types; see ``OvOp.make``."""
+        flat = [operand for operand in operands if isinstance(operand, SSAValue)]
+        unknown = [tensor("f32", ())] * cls._count(flat, properties)
+        op = cls(operands=flat, properties=properties, result_types=[unknown])
         op.refresh_types()
         return op
+
+    @classmethod
+    @abstractmethod
+    def _count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
+        """How many parts there will be."""
 
 
 @irdl_op_definition
@@ -130,12 +132,9 @@ class Split(_Splitting):
     num_splits = prop_def(IntegerAttr)
 
     @classmethod
-    def make(
-        cls, operands: Sequence[SSAValue | Sequence[SSAValue]], **properties: Attribute
-    ) -> Self:
-        """Build with inferred result types; see ``OvOp.make``."""
-        flat = [o for o in operands if isinstance(o, SSAValue)]
-        return cls._make_with(flat, int_value(properties["num_splits"]), properties)
+    def _count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
+        del operands
+        return int_value(properties["num_splits"])
 
     def infer(self) -> list[Tensor]:
         """The axis divided by the number of parts."""
@@ -159,12 +158,9 @@ class VariadicSplit(_Splitting):
     lengths = operand_def(Tensor)
 
     @classmethod
-    def make(
-        cls, operands: Sequence[SSAValue | Sequence[SSAValue]], **properties: Attribute
-    ) -> Self:
-        """Build with inferred result types; see ``OvOp.make``."""
-        flat = [o for o in operands if isinstance(o, SSAValue)]
-        return cls._make_with(flat, shape_of(flat[2])[0], properties)
+    def _count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
+        del properties
+        return shape_of(operands[2])[0]
 
     def part_lengths(self) -> list[int]:
         """The lengths, completed where the operand's length is known.
