@@ -33,7 +33,7 @@ GOLDENS = ROOT / "tests" / "goldens"
 MAX_PROMPT_LEN = 256
 PROMPTS = (1, 7, 100, MAX_PROMPT_LEN)
 GREEDY_TOKENS = 64
-GREEDY_PROMPT = 7
+QUESTION = "What is an NPU?"
 INLINE_BYTES = 1 << 16
 
 
@@ -54,7 +54,24 @@ def prompts(vocabulary: int) -> dict[int, np.ndarray]:
     return {n: random.randint(low, vocabulary, (1, n)).astype(np.int64) for n in PROMPTS}
 
 
-def run_transformers(folder: Path, ids: dict[int, np.ndarray]) -> dict[str, np.ndarray]:
+def greedy_prompt(folder: Path, ids: dict[int, np.ndarray]) -> np.ndarray:
+    """Token ids from which to go on, i64 [1, n]: a question if the model was trained to answer.
+
+    After tokens drawn at random a trained model says one token for ever, which would prove little.
+    """
+    if not (folder / "tokenizer.json").exists():
+        return ids[7]
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    turn = [{"role": "user", "content": QUESTION}]
+    text = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+    return np.array([tokenizer(text, add_special_tokens=False).input_ids], np.int64)
+
+
+def run_transformers(
+    folder: Path, ids: dict[int, np.ndarray], question: np.ndarray
+) -> dict[str, np.ndarray]:
     """Logits of the last token of each prompt, and greedy tokens, from transformers in f32."""
     import torch
     import transformers
@@ -64,15 +81,17 @@ def run_transformers(folder: Path, ids: dict[int, np.ndarray]) -> dict[str, np.n
     with torch.inference_mode():
         for n, tokens in ids.items():
             found[f"logits_{n}"] = model(torch.tensor(tokens)).logits[0, -1].numpy()
-        sequence = torch.tensor(ids[GREEDY_PROMPT])
+        sequence = torch.tensor(question)
         for _ in range(GREEDY_TOKENS):
             following = model(sequence).logits[:, -1].argmax(-1, keepdim=True)
             sequence = torch.cat([sequence, following], 1)
-    found["greedy"] = sequence[0, GREEDY_PROMPT:].numpy()
+    found["greedy"] = sequence[0, question.shape[1] :].numpy()
     return found
 
 
-def run_openvino(xml: Path, ids: dict[int, np.ndarray]) -> dict[str, np.ndarray]:
+def run_openvino(
+    xml: Path, ids: dict[int, np.ndarray], question: np.ndarray
+) -> dict[str, np.ndarray]:
     """The same from the real OpenVINO in f32, with an f32 cache."""
     import openvino as ov
 
@@ -100,9 +119,9 @@ def run_openvino(xml: Path, ids: dict[int, np.ndarray]) -> dict[str, np.ndarray]
         request.reset_state()
         found[f"logits_{n}"] = infer(tokens, 0)
     request.reset_state()
-    logits = infer(ids[GREEDY_PROMPT], 0)
+    logits = infer(question, 0)
     greedy: list[int] = []
-    for past in range(GREEDY_PROMPT, GREEDY_PROMPT + GREEDY_TOKENS):
+    for past in range(question.shape[1], question.shape[1] + GREEDY_TOKENS):
         greedy.append(int(logits.argmax()))
         logits = infer(np.array([[greedy[-1]]], np.int64), past)
     found["greedy"] = np.array(greedy)
@@ -165,10 +184,12 @@ def make(name: str, folder: Path, work: Path) -> None:
     (GOLDENS / f"{name}_ir.xml.xz").write_bytes(lzma.compress(xml, preset=9))
     (GOLDENS / f"{name}_ir_weights.json").write_text(json.dumps(weights, indent=1) + "\n")
     ids = prompts(json.loads((folder / "config.json").read_text())["vocab_size"])
+    question = greedy_prompt(folder, ids)
     recorded = {f"prompt_{n}": tokens for n, tokens in ids.items()}
+    recorded["greedy_prompt"] = question
     for oracle, found in (
-        ("hf", run_transformers(folder, ids)),
-        ("ov", run_openvino(ir / "openvino_model.xml", ids)),
+        ("hf", run_transformers(folder, ids, question)),
+        ("ov", run_openvino(ir / "openvino_model.xml", ids, question)),
     ):
         recorded |= {f"{oracle}_{key}": value for key, value in found.items()}
         print(

@@ -37,8 +37,8 @@ def check_against(model: Model, goldens: Goldens, oracle: str) -> None:
         expected = goldens[f"{oracle}_logits_{n}"]
         assert np.abs(logits - expected).max() <= 1e-4 * np.abs(expected).max()
     interpreter.reset()
-    ids, greedy = goldens["prompt_7"], []
-    for past in range(7, 17):
+    ids, greedy = goldens["greedy_prompt"], []
+    for past in range(ids.shape[1], ids.shape[1] + 10):
         logits = interpreter.run(feeds(ids, past - ids.shape[1]))["logits"][0, -1]
         greedy.append(int(logits.argmax()))
         ids = np.array([greedy[-1:]], np.int64)

@@ -12,7 +12,7 @@ import pytest
 from genai_layer import GenerationFinishReason, LLMPipeline, Tokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
-MOSTLY = 0.72
+MOSTLY = 0.84
 """The share of held-back phrasings that must be answered with the words of the right answer."""
 
 RIGHT = 0.8
@@ -91,7 +91,7 @@ def test_it_always_stops_by_itself(evaluation) -> None:
 
 def test_it_answers_held_back_phrasings_on_the_npu_as_it_did_in_training(pipe, evaluation) -> None:
     """A sample, spread evenly; greedy, so that every word must be the same."""
-    for row in evaluation["phrasings"][::12]:
+    for row in evaluation["phrasings"][::24]:
         results = pipe.generate([row["question"]], max_new_tokens=80)
         assert results.texts == [row["answer"]], row["question"]
         assert results.finish_reasons == [GenerationFinishReason.STOP]

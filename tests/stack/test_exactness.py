@@ -42,7 +42,7 @@ def test_logits_in_f32_agree_to_a_ten_thousandth(source, converse) -> None:
 def test_sixty_four_greedy_tokens_are_identical(source, converse) -> None:
     path, expected = source
     talk = converse(path, **F32)
-    logits = talk.tell(expected["prompt_7"])
+    logits = talk.tell(expected["greedy_prompt"])
     said: list[int] = []
     for _ in range(64):
         said.append(int(logits.argmax()))
