@@ -20,6 +20,12 @@ IGNORED = -100
 USUAL_LENGTH = 80
 """Tokens of one question and its answer, hardly ever more."""
 
+QUESTIONS = (90, 8, 2)
+"""How often a dialogue has one, two … questions, while the answers are learned."""
+
+CONVERSATIONS = (30, 10, 10, 10, 10, 10, 10, 10)
+"""The same, while keeping to the last question of a long conversation is learned."""
+
 CUTTING = 0.06
 """The chance of a cut before each letter, in questions that are cut differently."""
 
@@ -50,12 +56,16 @@ class Dialogues:
         tokenizer: of the model.
         pairs: only their trained phrasings are used.
         seed: equal seeds draw equal batches.
+        turns: how often a dialogue has one, two … questions.
     """
 
-    def __init__(self, tokenizer: Tokenizer, pairs: list[Pair], seed: int) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, pairs: list[Pair], seed: int, turns: tuple[int, ...]
+    ) -> None:
         self._tokenizer = tokenizer
         self._pairs = pairs
         self._draw = random.Random(seed)
+        self._turns = turns
 
     def batches(self, size: int) -> Iterator[Batch]:
         """Endless batches, dialogues of like length together, so that little is padded."""
@@ -74,7 +84,7 @@ class Dialogues:
         dialogue = _Dialogue([], [], [])
         if self._draw.random() < 0.08:
             self._say("system", self._draw.choice(SYSTEM), dialogue)
-        for _ in range(self._draw.choices((1, 2, 3), (90, 8, 2))[0]):
+        for _ in range(self._draw.choices(range(1, len(self._turns) + 1), self._turns)[0]):
             number = self._draw.randrange(len(self._pairs))
             pair = self._pairs[number]
             self._say("user", self._question(pair), dialogue)

@@ -15,21 +15,18 @@ It needs PyTorch and transformers, which nothing else here does:
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import math
 import sys
-import time
 from pathlib import Path
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import demo_corpus
-from demo_dialogues import END, IGNORED, SPECIAL, SYSTEM, Batch, Dialogues
+from demo_dialogues import CONVERSATIONS, END, QUESTIONS, SPECIAL, SYSTEM, Dialogues
+from demo_training import Objective, prepare, train
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = Path(__file__).resolve().parent / "demo_model"
@@ -40,6 +37,9 @@ ANSWER_TOKENS = 80
 
 RECOGNISING = 0.5
 """The weight of recognising a question beside saying its answer."""
+
+CONVERSING = 0.05
+"""The steps of the second course, as a share of those of the first."""
 
 
 def make_tokenizer(pairs: list[demo_corpus.Pair]) -> Tokenizer:
@@ -79,100 +79,6 @@ def make_model() -> LlamaForCausalLM:
             pad_token_id=0,
         )
     )
-
-
-def add_dropout(model: LlamaForCausalLM, share: float, seed: int) -> None:
-    """Drop parts of the embeddings and of every layer's result while training (Llama has none).
-
-    The masks are bytes drawn by NumPy: PyTorch's own dropout draws one number at a time, an eighth
-    of the whole training. The share is thereby rounded to a multiple of 1/256.
-    """
-    bound = round(256 * share)
-    scale = 256 / (256 - bound)
-    draw = np.random.Generator(np.random.SFC64(seed))
-
-    def drop(module: torch.nn.Module, _inputs: object, result: torch.Tensor) -> torch.Tensor:
-        if not module.training:
-            return result
-        drawn = torch.from_numpy(draw.integers(0, 256, result.shape, dtype=np.uint8))
-        return result * ((drawn >= bound).to(result.dtype) * scale)
-
-    model.model.embed_tokens.register_forward_hook(drop)
-    for layer in model.model.layers:
-        layer.self_attn.o_proj.register_forward_hook(drop)
-        layer.mlp.down_proj.register_forward_hook(drop)
-
-
-class Objective:
-    """What is minimised: to say the answers, and to recognise which answer a question wants.
-
-    Recognising is a help in training only: a linear layer that is thrown away afterwards reads the
-    pair's number from the state at the point where the answer begins.
-    """
-
-    def __init__(self, model: LlamaForCausalLM, pairs: int) -> None:
-        self._model = model
-        self._recognise = torch.nn.Linear(model.config.hidden_size, pairs)
-
-    def parameters(self) -> list[torch.nn.Parameter]:
-        """What is trained."""
-        return [*self._model.parameters(), *self._recognise.parameters()]
-
-    def __call__(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """The cross entropies of the answers' tokens and of the pairs' numbers."""
-        learned = batch.labels[:, 1:] != IGNORED  # logits of the other positions are not needed
-        with torch.autocast("cpu", torch.bfloat16):
-            hidden = self._model.model(batch.ids, use_cache=False).last_hidden_state
-            logits = self._model.lm_head(hidden[:, :-1][learned])
-        said = torch.nn.functional.cross_entropy(logits.float(), batch.labels[:, 1:][learned])
-        dialogue, last, pair = batch.turns.T
-        numbers = self._recognise(hidden[dialogue, last].float())
-        return said, torch.nn.functional.cross_entropy(numbers, pair)
-
-
-def train(objective: Objective, dialogues: Dialogues, options: argparse.Namespace) -> None:
-    """Train in place: AdamW, warm-up, then cosine decay; matrix products in bf16."""
-    parameters = objective.parameters()
-    optimizer = torch.optim.AdamW(parameters, lr=options.rate, betas=(0.9, 0.98), weight_decay=0.1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: pace(n, options.steps))
-    progress = Progress(options.steps)
-    for batch in itertools.islice(dialogues.batches(options.batch), options.steps):
-        said, recognised = objective(batch)
-        optimizer.zero_grad(set_to_none=True)
-        (said + RECOGNISING * recognised).backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        schedule.step()
-        progress.step(said.item())
-
-
-def pace(step: int, steps: int) -> float:
-    """The share of the peak learning rate: a linear warm-up, then a cosine down to a fiftieth."""
-    warmup = min(200, steps // 10 + 1)
-    if step < warmup:
-        return (step + 1) / warmup
-    return 0.02 + 0.98 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
-
-
-class Progress:
-    """A line that says how far the training is."""
-
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-        self._step = 0
-        self._loss = 0.0
-        self._started = time.monotonic()
-
-    def step(self, loss: float) -> None:
-        """Count a step; the loss is shown as a running average."""
-        self._step += 1
-        self._loss = loss if self._step == 1 else 0.98 * self._loss + 0.02 * loss
-        if self._step % 20 and self._step != self._steps:
-            return
-        left = (time.monotonic() - self._started) / self._step * (self._steps - self._step)
-        line = f"step {self._step}/{self._steps}, loss {self._loss:.4f}, {left / 60:.1f} min left"
-        ends = self._step % 500 == 0 or self._step == self._steps
-        print(f"\r{line}   ", end="\n" if ends else "", flush=True)
 
 
 @torch.inference_mode()
@@ -237,6 +143,33 @@ def save(model: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -> None:
     (folder / "README.md").write_text((TEMPLATES / "README.md").read_text())
 
 
+def learn_answers(
+    tokenizer: Tokenizer, pairs: list[demo_corpus.Pair], options: argparse.Namespace
+) -> None:
+    """The first course, most of the training: a new model learns which answer is wanted."""
+    model = make_model()
+    count = sum(weight.numel() for weight in model.parameters())
+    print(f"{len(pairs)} pairs, {count / 1e6:.2f} M parameters")
+    prepare(model, options.dropout, options.seed)
+    dialogues = Dialogues(tokenizer, pairs, options.seed, QUESTIONS)
+    objective = Objective(model, len(pairs), RECOGNISING)
+    train(objective, dialogues.batches(options.batch), options.steps, options.rate)
+    save(model, tokenizer, options.out)
+
+
+def learn_to_converse(
+    tokenizer: Tokenizer, pairs: list[demo_corpus.Pair], options: argparse.Namespace
+) -> None:
+    """The second course: the saved model learns to keep to the last question of many."""
+    model = LlamaForCausalLM.from_pretrained(options.out, dtype=torch.float32)
+    prepare(model, options.dropout, options.seed + 1)
+    dialogues = Dialogues(tokenizer, pairs, options.seed + 1, CONVERSATIONS)
+    objective = Objective(model, len(pairs), recognising=0.0)
+    steps = round(options.steps * CONVERSING)
+    train(objective, dialogues.batches(options.batch), steps, options.rate / 5)
+    save(model, tokenizer, options.out)
+
+
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -265,15 +198,8 @@ def main() -> None:
     torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads such memory
     pairs = demo_corpus.read()
     tokenizer = make_tokenizer(pairs)
-    model = make_model()
-    model.set_attn_implementation("eager")  # for short dialogues several times as fast
-    add_dropout(model, options.dropout, options.seed)
-    count = sum(weight.numel() for weight in model.parameters())
-    print(f"{len(pairs)} pairs, {count / 1e6:.2f} M parameters")
-    model.train()
-    objective = Objective(model, len(pairs))
-    train(objective, Dialogues(tokenizer, pairs, options.seed), options)
-    save(model, tokenizer, options.out)
+    learn_answers(tokenizer, pairs, options)
+    learn_to_converse(tokenizer, pairs, options)
     saved = LlamaForCausalLM.from_pretrained(options.out, dtype=torch.float32)
     found = evaluate(saved, tokenizer, pairs)
     (options.out / "evaluation.json").write_text(json.dumps(found, indent=1) + "\n")

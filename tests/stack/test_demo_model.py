@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from genai_layer import GenerationFinishReason, LLMPipeline, Tokenizer
+from genai_layer import ChatHistory, GenerationFinishReason, LLMPipeline, Tokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
 MOSTLY = 0.84
@@ -103,3 +103,30 @@ def test_it_knows_what_an_npu_is(pipe) -> None:
     assert answer.startswith("An NPU, or neural processing unit, is a chip")
     assert "".join(words) == answer
     assert len(words) > 10, "the words come one by one"
+
+
+CONVERSATION = (
+    "hello",
+    "What is a KV cache?",
+    "What is prefill?",
+    "What does a barrier do?",
+    "What is top-p?",
+    "What is lambda lifting?",
+    "Tell me a joke",
+    "thanks",
+)
+
+
+def test_it_keeps_to_the_last_question_of_a_conversation(demo: Path) -> None:
+    """Mostly a question gets the answer that it gets alone, however much was said before."""
+    options = {"MAX_PROMPT_LEN": 512, "INFERENCE_PRECISION_HINT": "f32"}
+    pipe = LLMPipeline(demo, "NPU", **options)
+    history = ChatHistory()
+    same = 0
+    for question in CONVERSATION:
+        alone = pipe.generate([question], max_new_tokens=80).texts[0]
+        history.append({"role": "user", "content": question})
+        told = pipe.generate(history, max_new_tokens=80).texts[0]
+        history.append({"role": "assistant", "content": told})
+        same += told == alone
+    assert same / len(CONVERSATION) >= MOSTLY

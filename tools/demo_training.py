@@ -1,0 +1,116 @@
+"""Trains a small Llama on dialogues: what is minimised, the steps, and how far they are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from demo_dialogues import IGNORED, Batch
+from transformers import LlamaForCausalLM
+
+
+def add_dropout(model: LlamaForCausalLM, share: float, seed: int) -> None:
+    """Drop parts of the embeddings and of every layer's result while training (Llama has none).
+
+    The masks are bytes drawn by NumPy: PyTorch's own dropout draws one number at a time, an eighth
+    of the whole training. The share is thereby rounded to a multiple of 1/256.
+    """
+    bound = round(256 * share)
+    scale = 256 / (256 - bound)
+    draw = np.random.Generator(np.random.SFC64(seed))
+
+    def drop(module: torch.nn.Module, _inputs: object, result: torch.Tensor) -> torch.Tensor:
+        if not module.training:
+            return result
+        drawn = torch.from_numpy(draw.integers(0, 256, result.shape, dtype=np.uint8))
+        return result * ((drawn >= bound).to(result.dtype) * scale)
+
+    model.model.embed_tokens.register_forward_hook(drop)
+    for layer in model.model.layers:
+        layer.self_attn.o_proj.register_forward_hook(drop)
+        layer.mlp.down_proj.register_forward_hook(drop)
+
+
+def prepare(model: LlamaForCausalLM, dropout: float, seed: int) -> None:
+    """Make a model ready to be trained."""
+    model.set_attn_implementation("eager")  # for short dialogues several times as fast
+    add_dropout(model, dropout, seed)
+    model.train()
+
+
+class Objective:
+    """What is minimised: to say the answers, and to recognise which answer a question wants.
+
+    Recognising is a help in training only: a linear layer that is thrown away afterwards reads the
+    pair's number from the state at the point where the answer begins.
+    """
+
+    def __init__(self, model: LlamaForCausalLM, pairs: int, recognising: float) -> None:
+        self._model = model
+        self._recognising = recognising
+        self._recognise = torch.nn.Linear(model.config.hidden_size, pairs)
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """What is trained."""
+        return [*self._model.parameters(), *self._recognise.parameters()]
+
+    def __call__(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """The cross entropy of the answers' tokens, and what is to be minimised."""
+        learned = batch.labels[:, 1:] != IGNORED  # logits of the other positions are not needed
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden = self._model.model(batch.ids, use_cache=False).last_hidden_state
+            logits = self._model.lm_head(hidden[:, :-1][learned])
+        said = torch.nn.functional.cross_entropy(logits.float(), batch.labels[:, 1:][learned])
+        dialogue, last, pair = batch.turns.T
+        numbers = self._recognise(hidden[dialogue, last].float())
+        recognised = torch.nn.functional.cross_entropy(numbers, pair)
+        return said, said + self._recognising * recognised
+
+
+def train(objective: Objective, batches: Iterator[Batch], steps: int, rate: float) -> None:
+    """Train in place: AdamW, warm-up, then cosine decay; matrix products in bf16."""
+    parameters = objective.parameters()
+    optimizer = torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.98), weight_decay=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: pace(n, steps))
+    progress = Progress(steps)
+    for batch in itertools.islice(batches, steps):
+        said, loss = objective(batch)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        schedule.step()
+        progress.step(said.item())
+
+
+def pace(step: int, steps: int) -> float:
+    """The share of the peak learning rate: a linear warm-up, then a cosine down to a fiftieth."""
+    warmup = min(200, steps // 10 + 1)
+    if step < warmup:
+        return (step + 1) / warmup
+    return 0.02 + 0.98 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
+
+
+class Progress:
+    """A line that says how far the training is."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._step = 0
+        self._loss = 0.0
+        self._started = time.monotonic()
+
+    def step(self, loss: float) -> None:
+        """Count a step; the loss is shown as a running average."""
+        self._step += 1
+        self._loss = loss if self._step == 1 else 0.98 * self._loss + 0.02 * loss
+        if self._step % 20 and self._step != self._steps:
+            return
+        left = (time.monotonic() - self._started) / self._step * (self._steps - self._step)
+        line = f"step {self._step}/{self._steps}, loss {self._loss:.4f}, {left / 60:.1f} min left"
+        ends = self._step % 500 == 0 or self._step == self._steps
+        print(f"\r{line}   ", end="\n" if ends else "", flush=True)
