@@ -140,7 +140,8 @@ def _groups(drawn: list[_Dialogue], size: int) -> list[list[_Dialogue]]:
     groups: list[list[_Dialogue]] = [[]]
     for dialogue in drawn:
         tokens = len(dialogue.ids) * (len(groups[-1]) + 1)
-        if len(groups[-1]) == size or tokens > size * USUAL_LENGTH:
+        full = len(groups[-1]) == size or tokens > size * USUAL_LENGTH
+        if full and groups[-1]:  # a dialogue beyond the bound is a batch by itself
             groups.append([])
         groups[-1].append(dialogue)
     return groups

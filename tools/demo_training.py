@@ -1,15 +1,15 @@
-"""Trains a small Llama on dialogues: what is minimised, the steps, and how far they are."""
+"""Trains a small Llama on dialogues: what is minimised, and the steps."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Iterator
 
 import numpy as np
 import torch
 from demo_dialogues import IGNORED, Batch
+from tqdm import tqdm
 from transformers import LlamaForCausalLM
 
 
@@ -76,15 +76,17 @@ def train(objective: Objective, batches: Iterator[Batch], steps: int, rate: floa
     parameters = objective.parameters()
     optimizer = torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.98), weight_decay=0.1)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: pace(n, steps))
-    progress = Progress(steps)
-    for batch in itertools.islice(batches, steps):
+    average = math.nan
+    bar = tqdm(itertools.islice(batches, steps), total=steps, unit="step", mininterval=1)
+    for batch in bar:
         said, loss = objective(batch)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         schedule.step()
-        progress.step(said.item())
+        average = said.item() if math.isnan(average) else 0.98 * average + 0.02 * said.item()
+        bar.set_postfix(loss=f"{average:.4f}", refresh=False)
 
 
 def pace(step: int, steps: int) -> float:
@@ -92,25 +94,4 @@ def pace(step: int, steps: int) -> float:
     warmup = min(200, steps // 10 + 1)
     if step < warmup:
         return (step + 1) / warmup
-    return 0.02 + 0.98 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
-
-
-class Progress:
-    """A line that says how far the training is."""
-
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-        self._step = 0
-        self._loss = 0.0
-        self._started = time.monotonic()
-
-    def step(self, loss: float) -> None:
-        """Count a step; the loss is shown as a running average."""
-        self._step += 1
-        self._loss = loss if self._step == 1 else 0.98 * self._loss + 0.02 * loss
-        if self._step % 20 and self._step != self._steps:
-            return
-        left = (time.monotonic() - self._started) / self._step * (self._steps - self._step)
-        line = f"step {self._step}/{self._steps}, loss {self._loss:.4f}, {left / 60:.1f} min left"
-        ends = self._step % 500 == 0 or self._step == self._steps
-        print(f"\r{line}   ", end="\n" if ends else "", flush=True)
+    return 0.02 + 0.98 * (1 + math.cos(math.pi * (step - warmup) / max(steps - warmup, 1))) / 2

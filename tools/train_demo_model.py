@@ -8,8 +8,8 @@ number of threads, the same weights come out.
 It needs PyTorch and transformers, which nothing else here does:
 
     pip install torch==2.13.0 "transformers==4.57.6"
-    python tools/train_demo_model.py                    # from the checkout; about an hour
-    python tools/train_demo_model.py --steps 300 --out /tmp/demo      # a quick look
+    python tools/train_demo_model.py                # from the checkout; about 90 minutes
+    python tools/train_demo_model.py --steps 300 --out /tmp/demo  # a quick look
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ RECOGNISING = 0.5
 
 CONVERSING = 0.05
 """The steps of the second course, as a share of those of the first."""
+
+CONVERSING_RATE = 0.2
+"""Its peak learning rate, as a share of that of the first."""
 
 
 def make_tokenizer(pairs: list[demo_corpus.Pair]) -> Tokenizer:
@@ -166,7 +169,7 @@ def learn_to_converse(
     dialogues = Dialogues(tokenizer, pairs, options.seed + 1, CONVERSATIONS)
     objective = Objective(model, len(pairs), recognising=0.0)
     steps = round(options.steps * CONVERSING)
-    train(objective, dialogues.batches(options.batch), steps, options.rate / 5)
+    train(objective, dialogues.batches(options.batch), steps, options.rate * CONVERSING_RATE)
     save(model, tokenizer, options.out)
 
 
