@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from compiler_layer.codegen.program import ProgramBuilder, Register
-from compiler_layer.dialects.ov import attention, elementwise, reduce
+from compiler_layer.dialects.ov import activation, attention, elementwise, logic, reduce
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import FLOATS, element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
@@ -22,7 +22,7 @@ _DIRECT: dict[type[OvOp], Op] = {
     elementwise.Exp: Op.EXP,
     elementwise.Sin: Op.SIN,
     elementwise.Cos: Op.COS,
-    elementwise.Tanh: Op.TANH,
+    activation.Tanh: Op.TANH,
     elementwise.Negative: Op.NEG,
     elementwise.Abs: Op.ABS,
     elementwise.Floor: Op.FLOOR,
@@ -32,9 +32,9 @@ _DIRECT: dict[type[OvOp], Op] = {
     elementwise.Divide: Op.DIV,
     elementwise.Minimum: Op.MIN,
     elementwise.Maximum: Op.MAX,
-    elementwise.Equal: Op.CMPEQ,
-    elementwise.Less: Op.CMPLT,
-    elementwise.LessEqual: Op.CMPLE,
+    logic.Equal: Op.CMPEQ,
+    logic.Less: Op.CMPLT,
+    logic.LessEqual: Op.CMPLE,
     elementwise.Select: Op.SEL,
     reduce.ReduceSum: Op.RSUM,
     reduce.ReduceMax: Op.RMAX,
@@ -47,7 +47,7 @@ def _direct(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def _greater(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    strict = isinstance(op, elementwise.Greater)
+    strict = isinstance(op, logic.Greater)
     return p.compute(Op.CMPLT if strict else Op.CMPLE, x[1], x[0])
 
 
@@ -129,12 +129,12 @@ def _rope(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 EMIT: dict[type[OvOp], Emit] = {
     **dict.fromkeys(_DIRECT, _direct),
-    elementwise.Greater: _greater,
-    elementwise.GreaterEqual: _greater,
-    elementwise.BitwiseAnd: _and,
-    elementwise.LogicalAnd: _and,
-    elementwise.Sigmoid: _sigmoid,
-    elementwise.Swish: _swish,
+    logic.Greater: _greater,
+    logic.GreaterEqual: _greater,
+    logic.BitwiseAnd: _and,
+    logic.LogicalAnd: _and,
+    activation.Sigmoid: _sigmoid,
+    activation.Swish: _swish,
     elementwise.Power: _power,
     elementwise.Convert: _convert,
     reduce.ReduceMean: _mean,

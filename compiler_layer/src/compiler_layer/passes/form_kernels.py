@@ -10,16 +10,11 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.attention import RMS, RoPE
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.elementwise import (
-    Binary,
-    Comparison,
-    Convert,
-    Select,
-    Swish,
-    Unary,
-)
+from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
+from compiler_layer.dialects.ov.logic import Comparison
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceMean, ReduceSum, Reduction, Softmax
 from compiler_layer.dialects.ov.types import shape_of

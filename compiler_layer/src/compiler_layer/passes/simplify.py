@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from compiler_layer.dialects.ov import elementwise, gather, matmul, shape, slicing
+from compiler_layer.dialects.ov import elementwise, gather, logic, matmul, shape, slicing
 from compiler_layer.dialects.ov.constant import values_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
@@ -75,7 +75,7 @@ def concat_of_one(op: slicing.Concat) -> SSAValue | None:
     return insert_before(op, slicing.Concat.make([filled], axis=op.axis)) if filled else None
 
 
-def and_with_true(op: elementwise.BitwiseAnd | elementwise.LogicalAnd) -> SSAValue | None:
+def and_with_true(op: logic.BitwiseAnd | logic.LogicalAnd) -> SSAValue | None:
     """A conjunction with a constant that is true everywhere."""
     for known, other in ((op.a, op.b), (op.b, op.a)):
         values = values_of(known)
@@ -133,8 +133,8 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     shape.Transpose: (identity_transpose,),
     slicing.Concat: (concat_of_one,),
     gather.Gather: (gather_of_everything,),
-    elementwise.BitwiseAnd: (and_with_true,),
-    elementwise.LogicalAnd: (and_with_true,),
+    logic.BitwiseAnd: (and_with_true,),
+    logic.LogicalAnd: (and_with_true,),
     elementwise.Multiply: (times_one,),
     matmul.MatMul: (outer_product,),
 }

@@ -89,3 +89,20 @@ def f32_to_bf16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(values), np.uint32(0x7FC0), rounded).astype(np.uint16)
+
+
+def unpack_4bit(packed: npt.NDArray[np.uint8], signed: bool) -> npt.NDArray[Any]:
+    """Give two elements, i8 or u8, for each byte of the last dimension, the lower half first."""
+    pairs = np.stack([packed & 15, packed >> 4], -1)
+    if signed:
+        # The upper of a nibble's bits is its sign.
+        pairs = (pairs ^ 8).astype(np.int8) - np.int8(8)
+    return pairs.reshape(*packed.shape[:-1], packed.shape[-1] * 2)
+
+
+def pack_4bit(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Put two elements of the last dimension into a byte, the first into the lower half."""
+    low: npt.NDArray[np.uint8] = values.astype(np.uint8) & np.uint8(15)
+    if low.shape[-1] % 2:
+        low = np.concatenate([low, np.zeros_like(low[..., :1])], -1)
+    return low[..., ::2] | low[..., 1::2] << np.uint8(4)

@@ -5,24 +5,47 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from compiler_layer.dialects.ov import (
+    activation,
     attention,
     constant,
     elementwise,
     gather,
+    indexing,
+    logic,
     matmul,
+    padding,
+    quantize,
     reduce,
+    scatter,
     shape,
     slicing,
     state,
 )
 from compiler_layer.dialects.ov.op import OvOp
 
+_MODULES = (
+    activation,
+    attention,
+    constant,
+    elementwise,
+    gather,
+    indexing,
+    logic,
+    matmul,
+    padding,
+    quantize,
+    reduce,
+    scatter,
+    shape,
+    slicing,
+    state,
+)
+
 
 def _ops() -> list[type[OvOp]]:
-    modules = (attention, constant, elementwise, gather, matmul, reduce, shape, slicing, state)
     return [
         member
-        for module in modules
+        for module in _MODULES
         for member in vars(module).values()
         if isinstance(member, type)
         and issubclass(member, OvOp)

@@ -20,7 +20,7 @@ from xdsl.irdl import irdl_attr_definition, irdl_op_definition, prop_def, result
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from compiler_layer.dialects.ov.convert import Array, convert_values
+from compiler_layer.dialects.ov.convert import Array, convert_values, from_bytes, to_bytes
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import (
     NUMPY,
@@ -29,6 +29,7 @@ from compiler_layer.dialects.ov.types import (
     element_of,
     numpy_element,
     shape_of,
+    stored_bytes,
     tensor,
     tensor_type,
 )
@@ -169,13 +170,20 @@ class Constant(OvOp):
             return np.frombuffer(inline.data, NUMPY[inline.element]).reshape(shape)
         view = self.value.data
         raw = mapped_file(view.path)[view.offset : view.offset + view.size]
-        stored = np.frombuffer(raw, NUMPY[view.element]).reshape(shape)
+        stored = from_bytes(raw, view.element, math.prod(shape)).reshape(shape)
         return convert_values(stored, view.element, element_of(self.output))
 
     @property
     def nbytes(self) -> int:
         """Bytes of the value."""
-        return math.prod(shape_of(self.output)) * NUMPY[element_of(self.output)].itemsize
+        return stored_bytes(element_of(self.output), math.prod(shape_of(self.output)))
+
+    def stored(self) -> memoryview | bytes:
+        """Give the bytes as memory holds them: 4-bit elements two in a byte."""
+        if isinstance(self.value, FileAttr) and self.value.data.element == element_of(self.output):
+            view = self.value.data
+            return mapped_file(view.path)[view.offset : view.offset + view.size]
+        return to_bytes(self.load(), element_of(self.output))
 
 
 def mapped_file(path: str) -> memoryview:

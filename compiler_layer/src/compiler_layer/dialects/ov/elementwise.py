@@ -1,4 +1,4 @@
-"""Element-wise ops: unary, binary with numpy broadcasting, selection and conversion.
+"""Element-wise arithmetic: unary, binary with numpy broadcasting, selection and conversion.
 
 Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.ops``.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, broadcast, element_of, shape_of, tensor
@@ -39,20 +39,6 @@ class Binary(OvOp, ABC):
         return [tensor(element_of(self.a), broadcast(shape_of(self.a), shape_of(self.b)))]
 
 
-class Comparison(OvOp, ABC):
-    """y = a ? b, a boolean for each pair of elements."""
-
-    a = operand_def(Tensor)
-    b = operand_def(Tensor)
-    output = result_def(Tensor)
-
-    def infer(self) -> list[Tensor]:
-        """Booleans of the broadcast shape."""
-        if element_of(self.a) != element_of(self.b):
-            raise ValueError(f"operands of {element_of(self.a)} and {element_of(self.b)}")
-        return [tensor("boolean", broadcast(shape_of(self.a), shape_of(self.b)))]
-
-
 @irdl_op_definition
 class Sqrt(Unary):
     """Square root."""
@@ -79,34 +65,6 @@ class Cos(Unary):
     """Cosine."""
 
     name = "ov.Cos"
-
-
-@irdl_op_definition
-class Tanh(Unary):
-    """Hyperbolic tangent."""
-
-    name = "ov.Tanh"
-
-
-@irdl_op_definition
-class Sigmoid(Unary):
-    """1 / (1 + exp(-x))."""
-
-    name = "ov.Sigmoid"
-
-
-@irdl_op_definition
-class Swish(OvOp):
-    """x * sigmoid(beta * x); beta is 1 if not given (opset4)."""
-
-    name = "ov.Swish"
-    x = operand_def(Tensor)
-    beta = opt_operand_def(Tensor)
-    output = result_def(Tensor)
-
-    def infer(self) -> list[Tensor]:
-        """The operand's type."""
-        return [tensor(element_of(self.x), shape_of(self.x))]
 
 
 @irdl_op_definition
@@ -180,55 +138,6 @@ class Maximum(Binary):
 
 
 @irdl_op_definition
-class BitwiseAnd(Binary):
-    """a & b; of booleans, the logical and."""
-
-    name = "ov.BitwiseAnd"
-
-
-@irdl_op_definition
-class LogicalAnd(Binary):
-    """a and b."""
-
-    name = "ov.LogicalAnd"
-
-
-@irdl_op_definition
-class Equal(Comparison):
-    """a == b."""
-
-    name = "ov.Equal"
-
-
-@irdl_op_definition
-class Less(Comparison):
-    """a < b."""
-
-    name = "ov.Less"
-
-
-@irdl_op_definition
-class LessEqual(Comparison):
-    """a <= b."""
-
-    name = "ov.LessEqual"
-
-
-@irdl_op_definition
-class Greater(Comparison):
-    """a > b."""
-
-    name = "ov.Greater"
-
-
-@irdl_op_definition
-class GreaterEqual(Comparison):
-    """a >= b."""
-
-    name = "ov.GreaterEqual"
-
-
-@irdl_op_definition
 class Select(OvOp):
     """Where ``condition`` is true ``then``, else ``otherwise``, with numpy broadcasting."""
 
@@ -260,3 +169,53 @@ class Convert(OvOp):
     def infer(self) -> list[Tensor]:
         """The operand's shape in the destination type."""
         return [tensor(self.destination_type.data, shape_of(self.x))]
+
+
+@irdl_op_definition
+class Log(Unary):
+    """Natural logarithm."""
+
+    name = "ov.Log"
+
+
+@irdl_op_definition
+class Ceiling(Unary):
+    """The smallest integer not below x."""
+
+    name = "ov.Ceiling"
+
+
+@irdl_op_definition
+class Sign(Unary):
+    """-1, 0 or 1."""
+
+    name = "ov.Sign"
+
+
+@irdl_op_definition
+class Round(Unary):
+    """The nearest integer; a tie goes to the even one, or away from zero (opset5)."""
+
+    name = "ov.Round"
+    mode = prop_def(StringAttr)
+
+
+@irdl_op_definition
+class SquaredDifference(Binary):
+    """(a - b)²."""
+
+    name = "ov.SquaredDifference"
+
+
+@irdl_op_definition
+class Mod(Binary):
+    """a - b · trunc(a / b): the sign of a."""
+
+    name = "ov.Mod"
+
+
+@irdl_op_definition
+class FloorMod(Binary):
+    """a - b · floor(a / b): the sign of b."""
+
+    name = "ov.FloorMod"

@@ -38,3 +38,40 @@ class Gather(OvOp):
         data, indices = shape_of(self.data), shape_of(self.indices)
         shape = (*data[:axis], *indices[batch:], *data[axis + 1 :])
         return [tensor(element_of(self.data), shape)]
+
+
+@irdl_op_definition
+class GatherElements(OvOp):
+    """data[i][index[i][j][k]][k] for axis 1: one index for each element of the result (opset6)."""
+
+    name = "ov.GatherElements"
+    data = operand_def(Tensor)
+    indices = operand_def(Tensor)
+    axis = prop_def(IntegerAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The shape of the indices."""
+        if len(shape_of(self.data)) != len(shape_of(self.indices)):
+            raise ValueError("data and indices of different ranks")
+        return [tensor(element_of(self.data), shape_of(self.indices))]
+
+
+@irdl_op_definition
+class GatherND(OvOp):
+    """Slices of ``data`` at tuples of indices, the last dimension of ``indices`` (opset8)."""
+
+    name = "ov.GatherND"
+    data = operand_def(Tensor)
+    indices = operand_def(Tensor)
+    batch_dims = prop_def(IntegerAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """indices[:-1] + data[batch_dims + the tuples' length:]."""
+        data, indices = shape_of(self.data), shape_of(self.indices)
+        depth = indices[-1]
+        if depth < 0:
+            raise ValueError("the length of the index tuples is not known")
+        rest = data[int_value(self.batch_dims) + depth :]
+        return [tensor(element_of(self.data), (*indices[:-1], *rest))]

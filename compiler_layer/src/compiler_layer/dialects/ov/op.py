@@ -9,9 +9,12 @@ from typing import Any, Self, cast
 from xdsl.dialects.builtin import (
     BoolAttr,
     DenseArrayBase,
+    Float64Type,
+    FloatAttr,
     IntegerAttr,
     IntegerType,
     StringAttr,
+    f64,
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -59,7 +62,8 @@ class OvOp(IRDLOperation, ABC):
         Raises:
             ValueError: the operands do not fit together.
         """
-        op = cls(operands=operands, properties=properties, result_types=[_UNKNOWN])
+        count = len(cls.get_irdl_definition().results)
+        op = cls(operands=operands, properties=properties, result_types=[_UNKNOWN] * count)
         op.refresh_types()
         return op
 
@@ -102,6 +106,11 @@ def int_attr(value: int) -> IntegerAttr:
 def ints_attr(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     """Make a list of integers."""
     return DenseArrayBase.from_list(i64, list(values))
+
+
+def float_attr(value: float) -> FloatAttr[Float64Type]:
+    """Make an f64 attribute."""
+    return FloatAttr(value, f64)
 
 
 def bool_attr(value: bool) -> BoolAttr:

@@ -1,10 +1,10 @@
-"""Reductions over axes, and softmax."""
+"""Reductions over axes, and what is made of them: softmax, sums so far, normalisation."""
 
 from __future__ import annotations
 
 from abc import ABC
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr
+from xdsl.dialects.builtin import BoolAttr, Float64Type, FloatAttr, IntegerAttr, StringAttr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import ints_of
@@ -72,12 +72,101 @@ class ReduceProd(Reduction):
 
 
 @irdl_op_definition
+class ReduceMin(Reduction):
+    """Minimum."""
+
+    name = "ov.ReduceMin"
+
+
+@irdl_op_definition
+class ReduceL1(Reduction):
+    """Sum of absolute values."""
+
+    name = "ov.ReduceL1"
+
+
+@irdl_op_definition
+class ReduceL2(Reduction):
+    """Square root of the sum of squares."""
+
+    name = "ov.ReduceL2"
+
+
+@irdl_op_definition
+class ReduceLogicalAnd(Reduction):
+    """Whether all are true."""
+
+    name = "ov.ReduceLogicalAnd"
+
+
+@irdl_op_definition
+class ReduceLogicalOr(Reduction):
+    """Whether any is true."""
+
+    name = "ov.ReduceLogicalOr"
+
+
+@irdl_op_definition
 class Softmax(OvOp):
     """exp(x) / sum(exp(x)) along an axis (opset8)."""
 
     name = "ov.Softmax"
     x = operand_def(Tensor)
     axis = prop_def(IntegerAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        return [tensor(element_of(self.x), shape_of(self.x))]
+
+
+@irdl_op_definition
+class LogSoftmax(OvOp):
+    """Logarithm of the softmax along an axis (opset5)."""
+
+    name = "ov.LogSoftmax"
+    x = operand_def(Tensor)
+    axis = prop_def(IntegerAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        return [tensor(element_of(self.x), shape_of(self.x))]
+
+
+@irdl_op_definition
+class CumSum(OvOp):
+    """Sums of the elements up to each along an axis (opset3).
+
+    ``exclusive`` leaves out the element itself, ``reverse`` begins at the end.
+    """
+
+    name = "ov.CumSum"
+    x = operand_def(Tensor)
+    axis = operand_def(Tensor)
+    exclusive = prop_def(BoolAttr)
+    reverse = prop_def(BoolAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        return [tensor(element_of(self.x), shape_of(self.x))]
+
+
+@irdl_op_definition
+class MVN(OvOp):
+    """(x - mean) / sqrt(variance + eps) over axes: layer normalisation (opset6).
+
+    ``eps_mode`` says whether eps stands inside or outside of the root; without
+    ``normalize_variance`` only the mean is taken away.
+    """
+
+    name = "ov.MVN"
+    x = operand_def(Tensor)
+    axes = operand_def(Tensor)
+    normalize_variance = prop_def(BoolAttr)
+    eps = prop_def(FloatAttr[Float64Type])
+    eps_mode = prop_def(StringAttr)
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from types import EllipsisType
 from typing import Self
 
-from xdsl.dialects.builtin import IntegerAttr
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -163,14 +165,16 @@ class VariadicSplit(_Splitting):
         return shape_of(operands[2])[0]
 
     def part_lengths(self) -> list[int]:
-        """The lengths, completed where the operand's length is known.
+        """The lengths, completed where the operand's length is known; -1 where they are not known.
 
         Raises:
-            ValueError: axis or lengths are not known.
+            ValueError: the axis is not known.
         """
         axis, lengths = ints_of(self.axis), ints_of(self.lengths)
-        if axis is None or lengths is None:
-            raise ValueError("axis or lengths are no constants")
+        if axis is None:
+            raise ValueError("the axis is no constant")
+        if lengths is None:
+            return [-1] * shape_of(self.lengths)[0]
         whole = shape_of(self.x)[axis[0]]
         if -1 in lengths and whole >= 0:
             lengths[lengths.index(-1)] = whole - sum(n for n in lengths if n >= 0)
@@ -185,3 +189,75 @@ class VariadicSplit(_Splitting):
             tensor(element_of(self.x), (*shape[:axis], length, *shape[axis + 1 :]))
             for length in lengths
         ]
+
+
+@irdl_op_definition
+class StridedSlice(OvOp):
+    """A cut as Python writes it: ``x[a:b:c, None, ...]``, by masks (opset1).
+
+    A 1 in ``begin_mask`` or ``end_mask`` means that there is no bound, in ``new_axis_mask`` that a
+    dimension of 1 is inserted, in ``shrink_axis_mask`` that one index is taken and the dimension
+    goes, in ``ellipsis_mask`` that all dimensions that are not mentioned stand here.
+    """
+
+    name = "ov.StridedSlice"
+    x = operand_def(Tensor)
+    begin = operand_def(Tensor)
+    end = operand_def(Tensor)
+    strides = opt_operand_def(Tensor)
+    begin_mask = prop_def(DenseArrayBase[IntegerType])
+    end_mask = prop_def(DenseArrayBase[IntegerType])
+    new_axis_mask = prop_def(DenseArrayBase[IntegerType])
+    shrink_axis_mask = prop_def(DenseArrayBase[IntegerType])
+    ellipsis_mask = prop_def(DenseArrayBase[IntegerType])
+    output = result_def(Tensor)
+
+    def index(
+        self, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None
+    ) -> list[slice | int | EllipsisType | None]:
+        """What numpy would be indexed with."""
+        masks = (
+            self.begin_mask,
+            self.end_mask,
+            self.new_axis_mask,
+            self.shrink_axis_mask,
+            self.ellipsis_mask,
+        )
+        flags = [[int(v) for v in mask.get_values()] for mask in masks]
+        steps = strides or [1] * len(begin)
+        return [
+            self._entry(slice(*bounds), [flag[i : i + 1] == [1] for flag in flags])
+            for i, bounds in enumerate(zip(begin, end, steps, strict=True))
+        ]
+
+    @staticmethod
+    def _entry(taken: slice, flags: Sequence[bool]) -> slice | int | EllipsisType | None:
+        no_begin, no_end, new_axis, shrink_axis, ellipsis = flags
+        if ellipsis:
+            return ...
+        if new_axis:
+            return None
+        if shrink_axis:
+            return taken.start
+        begin, end = None if no_begin else taken.start, None if no_end else taken.stop
+        return slice(begin, end, taken.step)
+
+    def infer(self) -> list[Tensor]:
+        """What numpy says of an array of that shape."""
+        begin, end = ints_of(self.begin), ints_of(self.end)
+        strides = ints_of(self.strides) if self.strides is not None else None
+        if begin is None or end is None or (self.strides is not None and strides is None):
+            raise ValueError("the bounds are no constants")
+        index = tuple(self.index(begin, end, strides))
+        small, large = (self._cut(index, length) for length in (1 << 20, 1 << 21))
+        dims = tuple(a if a == b else -1 for a, b in zip(small, large, strict=True))
+        return [tensor(element_of(self.x), dims)]
+
+    def _cut(self, index: tuple[slice | int | EllipsisType | None, ...], unknown: int) -> Shape:
+        """The shape that is cut if dynamic dimensions have a certain length."""
+        dims = [unknown if d < 0 else d for d in shape_of(self.x)]
+        array = np.broadcast_to(np.zeros((), np.int8), dims)
+        try:
+            return array[index].shape
+        except IndexError as error:
+            raise ValueError(str(error)) from None

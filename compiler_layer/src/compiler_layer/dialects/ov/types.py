@@ -31,10 +31,12 @@ ELEMENTS: dict[str, Attribute] = {
     "i32": IntegerType(32),
     "i16": IntegerType(16),
     "i8": IntegerType(8),
+    "i4": IntegerType(4),
     "u64": IntegerType(64, Signedness.UNSIGNED),
     "u32": IntegerType(32, Signedness.UNSIGNED),
     "u16": IntegerType(16, Signedness.UNSIGNED),
     "u8": IntegerType(8, Signedness.UNSIGNED),
+    "u4": IntegerType(4, Signedness.UNSIGNED),
     "boolean": IntegerType(1),
 }
 """Element types by OpenVINO's names."""
@@ -50,17 +52,29 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "i32": np.dtype("<i4"),
     "i16": np.dtype("<i2"),
     "i8": np.dtype("i1"),
+    "i4": np.dtype("i1"),
     "u64": np.dtype("<u8"),
     "u32": np.dtype("<u4"),
     "u16": np.dtype("<u2"),
     "u8": np.dtype("u1"),
+    "u4": np.dtype("u1"),
     "boolean": np.dtype("?"),
 }
-"""How values of a type are held by numpy; bf16 as its raw bits."""
+"""How values of a type are held by numpy: bf16 as its raw bits, 4-bit integers in a byte each."""
 
-_FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name != "bf16"}
+FOUR_BIT = frozenset({"i4", "u4"})
+"""Types of which memory and files hold two elements in a byte, the first in the lower half."""
+
+_FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name not in {"bf16", *FOUR_BIT}}
 
 FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
+
+INTEGERS = frozenset(ELEMENTS) - FLOATS - {"boolean"}
+
+
+def stored_bytes(element: str, count: int) -> int:
+    """How many bytes of memory or of a file elements of a type take."""
+    return (count + 1) // 2 if element in FOUR_BIT else count * NUMPY[element].itemsize
 
 
 @cache

@@ -9,7 +9,16 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
-from compiler_layer.dialects.ov import attention, elementwise, reduce, shape, slicing, state
+from compiler_layer.dialects.ov import (
+    activation,
+    attention,
+    elementwise,
+    logic,
+    reduce,
+    shape,
+    slicing,
+    state,
+)
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.frontends.builder import GraphBuilder
@@ -83,9 +92,9 @@ def mask(g: GraphBuilder, attention_mask: SSAValue, past: SSAValue, ids: SSAValu
 
     keys = g.unsqueeze(count(g.ints(0), total), 0, 1, 2)
     queries = g.unsqueeze(count(past_rows, total), 0, 1, 3)
-    causal = g.op(elementwise.LessEqual, keys, queries)
+    causal = g.op(logic.LessEqual, keys, queries)
     real = g.unsqueeze(g.convert(attention_mask, "boolean"), 1, 2)
-    allowed = g.op(elementwise.BitwiseAnd, causal, real)
+    allowed = g.op(logic.BitwiseAnd, causal, real)
     zero, masked = (g.constant(np.array(v, np.float32)) for v in (0, MASKED))
     return g.op(elementwise.Select, allowed, zero, masked, name="attention_mask_additive")
 
@@ -177,5 +186,5 @@ def mlp(g: GraphBuilder, x: SSAValue, weight: Weight, name: str) -> SSAValue:
         full = f"{name}.{projection}"
         return g.matmul(value, weight(f"{full}.weight"), transpose_b=True, name=full)
 
-    gate = g.op(elementwise.Swish, project(x, "gate_proj"), [], name=f"{name}.act_fn")
+    gate = g.op(activation.Swish, project(x, "gate_proj"), [], name=f"{name}.act_fn")
     return project(g.op(elementwise.Multiply, gate, project(x, "up_proj")), "down_proj")

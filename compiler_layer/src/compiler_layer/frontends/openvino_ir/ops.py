@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.dialects.ov import OPS
-from compiler_layer.dialects.ov.op import OvOp, bool_attr, int_attr
+from compiler_layer.dialects.ov.op import OvOp, bool_attr, float_attr, int_attr, ints_attr
 
 Property = Callable[[str], Attribute]
 
@@ -24,6 +24,14 @@ def _flag(text: str) -> Attribute:
 
 def _integer(text: str) -> Attribute:
     return int_attr(int(text))
+
+
+def _integers(text: str) -> Attribute:
+    return ints_attr([int(part) for part in text.split(",") if part.strip()])
+
+
+def _float(text: str) -> Attribute:
+    return float_attr(float(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,40 +64,93 @@ _STRING: Property = StringAttr
 _KEEP = (_flag, "false")
 _MANY = 1 << 16
 
+_INTEGER_0 = (_integer, "0")
+_UNARY = (
+    *("Sqrt", "Exp", "Log", "Sin", "Cos", "Tanh", "Sigmoid", "Negative", "Abs", "Sign", "Floor"),
+    *("Ceiling", "ReLU", "Erf", "LogicalNot"),
+)
+_BINARY = (
+    *("Add", "Subtract", "Multiply", "Divide", "Power", "Minimum", "Maximum", "Mod", "FloorMod"),
+    *("LogicalAnd", "LogicalOr", "Equal", "NotEqual", "Less", "LessEqual"),
+    *("Greater", "GreaterEqual"),
+)
+_REDUCTIONS = (
+    *("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"),
+    *("ReduceLogicalAnd", "ReduceLogicalOr"),
+)
+_STRIDED_MASKS = {
+    name: (_integers, "")
+    for name in ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
+}
+
 RULES: dict[str, LayerRule] = {
-    **{name: _rule("1", 1) for name in ("Sqrt", "Exp", "Sin", "Cos", "Tanh", "Sigmoid")},
-    **{name: _rule("1", 1) for name in ("Negative", "Abs", "Floor")},
+    **{name: _rule("1", 1) for name in _UNARY},
+    **{name: _rule("1", 2) for name in (*_BINARY, "SquaredDifference")},
+    "LogicalXor": _rule("1 2", 2),
+    **{name: _rule("1", 2, keep_dims=_KEEP) for name in _REDUCTIONS},
+    **{name: _rule("4", 2, keep_dims=_KEEP) for name in ("ReduceL1", "ReduceL2")},
+    **{name: _rule("13", 2) for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
+    **{name: _rule("15", 2) for name in ("BitwiseLeftShift", "BitwiseRightShift")},
+    "BitwiseNot": _rule("13", 1),
+    "Round": _rule("5", 1, mode=(_STRING, "half_to_even")),
     "Swish": _rule("4", 1, 2, fixed=1),
-    **{name: _rule("1", 2) for name in ("Add", "Subtract", "Multiply", "Divide", "Power")},
-    **{name: _rule("1", 2) for name in ("Minimum", "Maximum", "LogicalAnd", "Equal")},
-    **{name: _rule("1", 2) for name in ("Less", "LessEqual", "Greater", "GreaterEqual")},
-    "BitwiseAnd": _rule("13", 2),
+    "Gelu": _rule("2 7", 1, approximation_mode=(_STRING, "ERF")),
+    "SoftPlus": _rule("4", 1),
+    "HSwish": _rule("4", 1),
+    "Clamp": _rule("1", 1, min=(_float, None), max=(_float, None)),
+    "FakeQuantize": _rule("1", 5, levels=(_integer, None)),
     "Select": _rule("1", 3),
     "Convert": _rule("1", 1, destination_type=(_STRING, None)),
     "MatMul": _rule("1", 2, transpose_a=(_flag, "false"), transpose_b=(_flag, "false")),
-    "ReduceMean": _rule("1", 2, keep_dims=_KEEP),
-    "ReduceSum": _rule("1", 2, keep_dims=_KEEP),
-    "ReduceMax": _rule("1", 2, keep_dims=_KEEP),
-    "ReduceProd": _rule("1", 2, keep_dims=_KEEP),
     "SoftMax": _rule("1 8", 1, axis=(_integer, "1")),
+    "LogSoftmax": _rule("5", 1, axis=(_integer, "1")),
+    "CumSum": _rule("3", 2, exclusive=_KEEP, reverse=_KEEP),
+    "MVN": _rule(
+        "6",
+        2,
+        normalize_variance=(_flag, "true"),
+        eps=(_float, None),
+        eps_mode=(_STRING, "inside_sqrt"),
+    ),
     "ShapeOf": _rule("1 3", 1, output_type=(_STRING, "i64")),
     "Reshape": _rule("1", 2, special_zero=(_flag, None)),
     "Transpose": _rule("1", 2),
     "Unsqueeze": _rule("1", 2),
     "Squeeze": _rule("1 15", 1, 2, fixed=1),
     "Broadcast": _rule("1 3", 2, mode=(_STRING, "numpy")),
+    "Tile": _rule("1", 2),
+    "Pad": _rule("1 12", 3, 4, fixed=3, pad_mode=(_STRING, None)),
     "Concat": _rule("1", 1, _MANY, fixed=0, axis=(_integer, None)),
     "Slice": _rule("8", 4, 5, fixed=4),
+    "StridedSlice": _rule("1", 3, 4, fixed=3, **_STRIDED_MASKS),
     "Split": _rule("1", 2, num_splits=(_integer, None)),
     "VariadicSplit": _rule("1", 3),
-    "Gather": _rule("1 7 8", 3, batch_dims=(_integer, "0")),
+    "Gather": _rule("1 7 8", 3, batch_dims=_INTEGER_0),
+    "GatherElements": _rule("6", 2, axis=(_integer, None)),
+    "GatherND": _rule("8", 2, batch_dims=_INTEGER_0),
+    "ScatterUpdate": _rule("3", 4),
+    "ScatterElementsUpdate": _rule(
+        "3 12", 4, reduction=(_STRING, "none"), use_init_val=(_flag, "true")
+    ),
+    "ScatterNDUpdate": _rule("3 4 15", 3, reduction=(_STRING, "none")),
+    "TopK": _rule(
+        "1 3 11",
+        2,
+        axis=(_integer, None),
+        mode=(_STRING, None),
+        sort=(_STRING, None),
+        stable=_KEEP,
+        index_element_type=(_STRING, "i32"),
+    ),
+    "NonZero": _rule("3", 1, output_type=(_STRING, "i64")),
+    "OneHot": _rule("1", 4, axis=(_integer, None)),
     "Range": _rule("4", 3, output_type=(_STRING, None)),
     "ScaledDotProductAttention": _rule("13", 3, 5, fixed=3, causal=(_flag, "false")),
 }
 """The layers that are understood, besides Parameter, Const, Result, ReadValue and Assign."""
 
 
-_SPELLED_OTHERWISE = {"SoftMax": "Softmax"}
+_SPELLED_OTHERWISE = {"SoftMax": "Softmax", "SoftPlus": "Softplus", "ReLU": "Relu"}
 """Layers whose type in files differs from the op's name in the documentation."""
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, FileView, Inline, InlineAttr, mapped_file
+from compiler_layer.dialects.ov.convert import from_bytes
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import NUMPY, Shape, Tensor, tensor
+from compiler_layer.dialects.ov.types import NUMPY, Shape, Tensor, stored_bytes, tensor
 from compiler_layer.errors import BadModel, UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import RULES, build
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network, PortKey, parse_xml
@@ -161,7 +163,7 @@ class _Reader:
     def _constant(self, layer: Layer) -> Constant:
         element, shape = layer.data["element_type"], self._shape(layer, "shape")
         offset, size = int(layer.data["offset"]), int(layer.data["size"])
-        expected = math.prod(shape) * NUMPY[element].itemsize
+        expected = stored_bytes(element, math.prod(shape))
         if min(shape, default=0) < 0 or size != expected:
             raise self._bad(
                 layer, f"{size} bytes for {element} {list(shape)}, which has {expected}"
@@ -176,5 +178,6 @@ class _Reader:
         if size > _INLINE_BYTES:
             return Constant.of_file(FileView(path, offset, size, element), element, shape)
         data = bytes(mapped_file(path)[offset : offset + size]) if size else b""
-        value = InlineAttr(Inline(element, data))
+        values = from_bytes(data, element, math.prod(shape)) if size else np.zeros(0)
+        value = InlineAttr(Inline(element, values.astype(NUMPY[element]).tobytes()))
         return Constant(properties={"value": value}, result_types=[tensor(element, shape)])

@@ -1,13 +1,33 @@
 """The ``ov`` ops in numpy, in modules named as those of the dialect."""
 
 from compiler_layer.reference.ov import (
+    activation,
     attention,
     elementwise,
     gather,
+    indexing,
+    logic,
     matmul,
+    padding,
+    quantize,
     reduce,
+    scatter,
     shape,
     slicing,
 )
 
-__all__ = ["attention", "elementwise", "gather", "matmul", "reduce", "shape", "slicing"]
+__all__ = [
+    "activation",
+    "attention",
+    "elementwise",
+    "gather",
+    "indexing",
+    "logic",
+    "matmul",
+    "padding",
+    "quantize",
+    "reduce",
+    "scatter",
+    "shape",
+    "slicing",
+]

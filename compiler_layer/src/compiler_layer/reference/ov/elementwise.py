@@ -1,4 +1,4 @@
-"""Element-wise ops in numpy."""
+"""Element-wise arithmetic in numpy."""
 
 from __future__ import annotations
 
@@ -13,43 +13,36 @@ from compiler_layer.dialects.ov.types import NUMPY, element_of
 from compiler_layer.reference.meaning import Array, means, wide
 
 
-def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def _swish(x: Array, beta: Array | float = 1.0) -> Array:
-    return x * _sigmoid(x * np.asarray(beta, x.dtype))
-
-
 def _divide(a: Array, b: Array) -> Array:
     return a / b if a.dtype.kind == "f" else a // b
+
+
+def _squared_difference(a: Array, b: Array) -> Array:
+    difference = a - b
+    return difference * difference
 
 
 _FUNCTIONS: dict[type[OvOp], Callable[..., Array]] = {
     ov.Sqrt: np.sqrt,
     ov.Exp: np.exp,
+    ov.Log: np.log,
     ov.Sin: np.sin,
     ov.Cos: np.cos,
-    ov.Tanh: np.tanh,
-    ov.Sigmoid: _sigmoid,
-    ov.Swish: _swish,
     ov.Negative: np.negative,
     ov.Abs: np.abs,
+    ov.Sign: np.sign,
     ov.Floor: np.floor,
+    ov.Ceiling: np.ceil,
     ov.Add: np.add,
     ov.Subtract: np.subtract,
     ov.Multiply: np.multiply,
     ov.Divide: _divide,
+    ov.Mod: np.fmod,
+    ov.FloorMod: np.mod,
     ov.Power: np.power,
+    ov.SquaredDifference: _squared_difference,
     ov.Minimum: np.minimum,
     ov.Maximum: np.maximum,
-    ov.BitwiseAnd: np.bitwise_and,
-    ov.LogicalAnd: np.logical_and,
-    ov.Equal: np.equal,
-    ov.Less: np.less,
-    ov.LessEqual: np.less_equal,
-    ov.Greater: np.greater,
-    ov.GreaterEqual: np.greater_equal,
 }
 
 
@@ -58,6 +51,15 @@ def elementwise(op: OvOp, *operands: Array) -> Array:
     """Apply the op's function in a wide type and round to the result's."""
     result = _FUNCTIONS[type(op)](*map(wide, operands))
     return result.astype(NUMPY[element_of(op.results[0])], copy=False)
+
+
+@means(ov.Round)
+def round_(op: ov.Round, x: Array) -> Array:
+    """Round to integers."""
+    v = wide(x)
+    if op.mode.data.lower() == "half_to_even":
+        return np.round(v).astype(x.dtype)
+    return (np.sign(v) * np.floor(np.abs(v) + 0.5)).astype(x.dtype)
 
 
 @means(ov.Select)

@@ -1,0 +1,78 @@
+"""Ops between values and their indices: the largest elements, non-zero ones, one-hot vectors."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+
+
+@irdl_op_definition
+class TopK(OvOp):
+    """The k largest or smallest elements along an axis, and their indices (opset11).
+
+    ``mode`` is "max" or "min"; ``sort`` orders by "value", by "index", or not at all ("none").
+    """
+
+    name = "ov.TopK"
+    x = operand_def(Tensor)
+    k = operand_def(Tensor)
+    axis = prop_def(IntegerAttr)
+    mode = prop_def(StringAttr)
+    sort = prop_def(StringAttr)
+    stable = prop_def(BoolAttr)
+    index_element_type = prop_def(StringAttr)
+    values = result_def(Tensor)
+    indices = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's shape with k along the axis, of values and of indices."""
+        k = ints_of(self.k)
+        dims = list(shape_of(self.x))
+        axis = int_value(self.axis) % len(dims)
+        if k is not None and 0 <= dims[axis] < k[0]:
+            raise ValueError(f"the {k[0]} largest of {dims[axis]} elements")
+        dims[axis] = -1 if k is None else k[0]
+        shape = tuple(dims)
+        return [tensor(element_of(self.x), shape), tensor(self.index_element_type.data, shape)]
+
+
+@irdl_op_definition
+class NonZero(OvOp):
+    """The indices of elements that are not zero: [rank, count] (opset3)."""
+
+    name = "ov.NonZero"
+    x = operand_def(Tensor)
+    output_type = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """One row per dimension; how many columns depends on the data."""
+        return [tensor(self.output_type.data, (len(shape_of(self.x)), -1))]
+
+
+@irdl_op_definition
+class OneHot(OvOp):
+    """``on`` where the new dimension's index equals the operand, else ``off`` (opset1).
+
+    An index beyond ``depth`` gives no ``on``.
+    """
+
+    name = "ov.OneHot"
+    indices = operand_def(Tensor)
+    depth = operand_def(Tensor)
+    on = operand_def(Tensor)
+    off = operand_def(Tensor)
+    axis = prop_def(IntegerAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's shape with a dimension of ``depth`` inserted at the axis."""
+        depth = ints_of(self.depth)
+        shape = shape_of(self.indices)
+        axis = int_value(self.axis) % (len(shape) + 1)
+        inserted = -1 if depth is None else depth[0]
+        return [tensor(element_of(self.on), (*shape[:axis], inserted, *shape[axis:]))]

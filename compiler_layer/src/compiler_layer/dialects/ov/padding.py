@@ -1,0 +1,64 @@
+"""Ops that make tensors larger by repeating or adding elements."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+
+from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+
+
+@irdl_op_definition
+class Tile(OvOp):
+    """The whole tensor several times along each dimension (opset1)."""
+
+    name = "ov.Tile"
+    x = operand_def(Tensor)
+    repeats = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """Dimensions times repeats; the shorter of both gains ones in front."""
+        shape, repeats = shape_of(self.x), ints_of(self.repeats)
+        if repeats is None:
+            rank = max(len(shape), shape_of(self.repeats)[0])
+            return [tensor(element_of(self.x), (-1,) * rank)]
+        rank = max(len(shape), len(repeats))
+        dims = (1,) * (rank - len(shape)) + shape
+        counts = [1] * (rank - len(repeats)) + repeats
+        tiled = tuple(-1 if d < 0 else d * n for d, n in zip(dims, counts, strict=True))
+        return [tensor(element_of(self.x), tiled)]
+
+
+@irdl_op_definition
+class Pad(OvOp):
+    """Elements added around each dimension (opset12); negative numbers take away.
+
+    ``pad_mode`` is "constant", "edge", "reflect" or "symmetric".
+    """
+
+    name = "ov.Pad"
+    x = operand_def(Tensor)
+    pads_begin = operand_def(Tensor)
+    pads_end = operand_def(Tensor)
+    value = opt_operand_def(Tensor)
+    pad_mode = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """Dimensions plus what is added at both ends."""
+        shape = shape_of(self.x)
+        begin, end = self._pads(self.pads_begin), self._pads(self.pads_end)
+        if begin is None or end is None:
+            return [tensor(element_of(self.x), (-1,) * len(shape))]
+        dims = [-1 if d < 0 else d + b + e for d, b, e in zip(shape, begin, end, strict=True)]
+        if any(dim < 0 <= d for dim, d in zip(dims, shape, strict=True)):
+            raise ValueError(f"padding {begin} and {end} takes more than there is of {shape}")
+        return [tensor(element_of(self.x), tuple(dims))]
+
+    def _pads(self, value: SSAValue) -> list[int] | None:
+        pads = ints_of(value)
+        return pads * len(shape_of(self.x)) if pads is not None and len(pads) == 1 else pads

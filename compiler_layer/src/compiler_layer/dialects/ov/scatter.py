@@ -1,0 +1,68 @@
+"""Replacement of slices by index."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BoolAttr, StringAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+
+
+@irdl_op_definition
+class ScatterUpdate(OvOp):
+    """``data`` with the slices at ``indices`` along ``axis`` replaced by ``updates`` (opset3)."""
+
+    name = "ov.ScatterUpdate"
+    data = operand_def(Tensor)
+    indices = operand_def(Tensor)
+    updates = operand_def(Tensor)
+    axis = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The type of the data."""
+        return [tensor(element_of(self.data), shape_of(self.data))]
+
+
+@irdl_op_definition
+class ScatterElementsUpdate(OvOp):
+    """``data`` with one element replaced for each element of ``indices`` (opset12).
+
+    ``reduction`` other than "none" joins updates of one element; ``use_init_val`` says whether the
+    element's own value takes part.
+    """
+
+    name = "ov.ScatterElementsUpdate"
+    data = operand_def(Tensor)
+    indices = operand_def(Tensor)
+    updates = operand_def(Tensor)
+    axis = operand_def(Tensor)
+    reduction = prop_def(StringAttr)
+    use_init_val = prop_def(BoolAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The type of the data."""
+        if shape_of(self.indices) != shape_of(self.updates):
+            raise ValueError("indices and updates of different shapes")
+        return [tensor(element_of(self.data), shape_of(self.data))]
+
+
+@irdl_op_definition
+class ScatterNDUpdate(OvOp):
+    """``data`` with the slices at tuples of indices replaced by ``updates`` (opset15).
+
+    ``reduction`` other than "none" joins the updates with what is there.
+    """
+
+    name = "ov.ScatterNDUpdate"
+    data = operand_def(Tensor)
+    indices = operand_def(Tensor)
+    updates = operand_def(Tensor)
+    reduction = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The type of the data."""
+        return [tensor(element_of(self.data), shape_of(self.data))]

@@ -1,0 +1,73 @@
+"""Activation functions in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from compiler_layer.dialects.ov import activation as ov
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import NUMPY, element_of
+from compiler_layer.reference.meaning import Array, means, wide
+from driver_layer.abi.special import erf
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _swish(x: Array, beta: Array | float = 1.0) -> Array:
+    return x * _sigmoid(x * np.asarray(beta, x.dtype))
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, 0)
+
+
+def _softplus(x: Array) -> Array:
+    return np.logaddexp(x, 0)
+
+
+def _hswish(x: Array) -> Array:
+    return x * np.clip(x + 3, 0, 6) / 6
+
+
+_FUNCTIONS: dict[type[OvOp], Callable[..., Array]] = {
+    ov.Tanh: np.tanh,
+    ov.Sigmoid: _sigmoid,
+    ov.Swish: _swish,
+    ov.Relu: _relu,
+    ov.Erf: erf,
+    ov.Softplus: _softplus,
+    ov.HSwish: _hswish,
+}
+
+
+@means(*_FUNCTIONS)
+def activation(op: OvOp, *operands: Array) -> Array:
+    """Apply the op's function in a wide type and round to the result's."""
+    result = _FUNCTIONS[type(op)](*map(wide, operands))
+    return result.astype(NUMPY[element_of(op.results[0])], copy=False)
+
+
+@means(ov.Gelu)
+def gelu(op: ov.Gelu, x: Array) -> Array:
+    """X · Φ(x)."""
+    v = wide(x)
+    if op.approximation_mode.data.upper() == "TANH":
+        inner = np.sqrt(2 / np.pi) * (v + 0.044715 * v * v * v)
+        result = 0.5 * v * (1 + np.tanh(inner))
+    else:
+        result = 0.5 * v * (1 + erf(v * np.sqrt(0.5).astype(v.dtype)))
+    return result.astype(x.dtype)
+
+
+@means(ov.Clamp)
+def clamp(op: ov.Clamp, x: Array) -> Array:
+    """Cut off at the bounds."""
+    low, high = op.min.value.data, op.max.value.data
+    if x.dtype.kind != "f":
+        limits = np.iinfo(x.dtype)
+        low, high = max(np.ceil(low), limits.min), min(np.floor(high), limits.max)
+    return np.clip(wide(x), low, high).astype(x.dtype)

@@ -1,0 +1,44 @@
+"""Largest elements, non-zero ones and one-hot vectors in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler_layer.dialects.ov import indexing as ov
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.reference.meaning import Array, means
+
+
+@means(ov.TopK)
+def top_k(op: ov.TopK, x: Array, k: Array) -> tuple[Array, Array]:
+    """The k largest or smallest; of equal ones the first come first."""
+    axis = int_value(op.axis)
+    count = int(k.reshape(-1)[0])
+    # Backwards twice: a stable sort keeps equal elements in order, largest first.
+    order = (
+        np.argsort(x, axis, kind="stable")
+        if op.mode.data == "min"
+        else np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+    )
+    chosen = np.take(order, np.arange(count), axis)
+    if op.sort.data == "index":
+        chosen = np.sort(chosen, axis)
+    values = np.take_along_axis(x, chosen, axis)
+    return values, chosen.astype(NUMPY[op.index_element_type.data])
+
+
+@means(ov.NonZero)
+def non_zero(op: ov.NonZero, x: Array) -> Array:
+    """Indices, one row per dimension."""
+    return np.array(np.nonzero(x), NUMPY[op.output_type.data]).reshape(x.ndim, -1)
+
+
+@means(ov.OneHot)
+def one_hot(op: ov.OneHot, indices: Array, depth: Array, on: Array, off: Array) -> Array:
+    """Compare with 0, 1, 2 … along the new dimension."""
+    axis = int_value(op.axis) % (indices.ndim + 1)
+    length = int(depth.reshape(-1)[0])
+    counting = np.arange(length).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
+    hit = np.expand_dims(indices, axis) == counting
+    return np.where(hit, on.reshape(()), off.reshape(()))
