@@ -138,6 +138,8 @@ def test_f16_has_half_and_f32_a_quarter_of_the_rate() -> None:
         ("f16", "u4", 2),
         ("i8", "f16", 2),
         ("f32", "i8", 4),
+        ("f16", "f32", 4),
+        ("i8", "boolean", 2),
     ],
 )
 def test_the_full_rate_needs_narrow_integers_on_both_sides(

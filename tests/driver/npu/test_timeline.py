@@ -379,6 +379,10 @@ def test_a_transfer_knows_ddr_from_cmx() -> None:
     assert inside.latency_ns == pytest.approx(32 / 0.971)
 
 
+def test_bits_above_an_address_say_nothing_about_where_it_is() -> None:
+    assert dma(4096, 1 << 48 | tile_base(0), tile_base(1)).ddr_bytes == 0
+
+
 def test_a_transfer_to_several_tiles_costs_as_one_to_one() -> None:
     assert dma(4096, IN_DDR, tile_base(0) | tile_base(1)) == dma(4096, IN_DDR, tile_base(0))
 
@@ -415,6 +419,8 @@ def test_a_gather_pays_for_each_row_and_a_fill_reads_nothing() -> None:
     rows = {"cfg": abi.DmaCfg.SRC_LIST_RELATIVE | 1, "src_dim1": 9, "src_stride1": 4096}
     gather = dma(100, IN_DDR, tile_base(0), dst_width=1000, **rows)
     assert (gather.nbytes, gather.ddr_bytes) == (1000, 10 * 128)
+    rows["src_stride1"] = 100
+    assert dma(100, IN_DDR, tile_base(0), dst_width=1000, **rows) == gather, "rows in any order"
     fill = dma(1024, 0, tile_base(0), cfg=abi.DmaCfg.MEMSET_EN)
     assert (fill.ddr_bytes, fill.nbytes) == (0, 1024)
     assert fill.busy_ns == pytest.approx(16 / 0.971)
@@ -455,6 +461,12 @@ def test_a_product_is_the_sum_of_its_variants() -> None:
     assert whole.nbytes == 2 * (64 * 256 + 128 * 256 // 2 + 64 * 128 * 2)
     assert halves.nbytes - whole.nbytes == 2 * 64 * 256, "activations are read again"
     assert (whole.engine, whole.tile) == (Engine.DPU, 3)
+
+
+def test_an_accumulating_product_reads_what_it_adds_to() -> None:
+    plain = product([(0, 64, 0, 128)], out_type=DType.FP32)
+    adding = product([(0, 64, 0, 128)], out_type=DType.FP32, flags=abi.DpuFlag.ACCUMULATE)
+    assert adding.nbytes - plain.nbytes == 2 * 64 * 128 * 4
 
 
 @pytest.mark.parametrize(
