@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -16,7 +18,7 @@ from driver_layer.abi.dtypes import DType
 from driver_layer.abi.platforms import PLATFORMS, Platform, tile_base
 from driver_layer.abi.shave import KERNEL_ARGS, WINDOW
 from driver_layer.abi.shave_text import assemble
-from driver_layer.errors import BlobError, DeviceFault, DriverUsageError
+from driver_layer.errors import BlobError, DeviceFault, DriverUsageError, OutOfMemory
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.memory import AddressSpace
@@ -36,6 +38,7 @@ from driver_layer.testing import blobs
 LUNAR = PLATFORMS["4000"]
 DDR_BYTES_PER_NS = 136.0
 IN_DDR = 0x200000000
+BLOB = blobs.dense_blob()
 
 
 def bus() -> Bus:
@@ -569,3 +572,19 @@ def test_bytes_that_are_no_blob_are_refused() -> None:
 def test_a_blob_for_another_architecture_is_refused() -> None:
     with pytest.raises(BlobError, match="made for architecture"):
         predict(blobs.dense_blob("3720"), LUNAR)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(BLOB) // 8 - 1), st.binary(min_size=8, max_size=8)),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_a_damaged_blob_has_a_timeline_or_a_typed_error(damage: list[tuple[int, bytes]]) -> None:
+    blob = bytearray(BLOB)
+    for word, content in damage:
+        blob[word * 8 : word * 8 + 8] = content
+    with contextlib.suppress(BlobError, DeviceFault, OutOfMemory):
+        times = predict(bytes(blob))
+        assert all(0 <= time.begin_ns <= time.end_ns < math.inf for time in times)
