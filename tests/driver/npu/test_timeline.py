@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import math
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -14,35 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver_layer.abi import tasks as abi
-from driver_layer.abi.dtypes import DType
-from driver_layer.abi.platforms import PLATFORMS, Platform, tile_base
-from driver_layer.abi.shave import KERNEL_ARGS, WINDOW
-from driver_layer.abi.shave_text import assemble
-from driver_layer.errors import BlobError, DeviceFault, DriverUsageError, OutOfMemory
-from driver_layer.npu.bus import Bus
-from driver_layer.npu.cmx import Cmx
-from driver_layer.npu.memory import AddressSpace
+from driver_layer.abi.cost import Space
+from driver_layer.abi.cost.dma import dma_busy_ns, dma_latency_ns
+from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.errors import DeviceFault, DriverUsageError
 from driver_layer.npu.program import Program, Queue, Task
 from driver_layer.npu.timeline import (
     Engine,
     Price,
-    Pricer,
     TaskTime,
-    predict,
-    predict_loaded,
     simulate,
 )
 from driver_layer.npu.timeline.simulate import fair_rates
-from driver_layer.testing import blobs
 
 LUNAR = PLATFORMS["4000"]
 DDR_BYTES_PER_NS = 136.0
-IN_DDR = 0x200000000
-BLOB = blobs.dense_blob()
-
-
-def bus() -> Bus:
-    return Bus(Cmx(LUNAR), AddressSpace())
 
 
 def price(busy: float, latency: float = 0.0, ddr_share: float = 0.0) -> Price:
@@ -170,14 +154,15 @@ def test_ddr_is_never_overbooked_nor_left_idle_while_someone_wants_it(
 
 
 def test_three_channels_of_4000_are_limited_by_ddr_and_two_are_not() -> None:
-    """Two loads use 119 of 136 GB/s; with a store beside them it would be 179."""
+    """Two loads use 119 of 136 GB/s; a third would make it 179."""
     nbytes = 1 << 20
-    load = Pricer(LUNAR).dma(descriptor(nbytes, IN_DDR, tile_base(0)), bus())
-    store = Pricer(LUNAR).dma(descriptor(nbytes, tile_base(0), IN_DDR), bus())
-    two = simulate(program(configs(), a=[task(load)], b=[task(load)]), LUNAR)
-    assert makespan(two) == load.alone_ns
-    three = simulate(program(configs(), a=[task(load)], b=[task(load)], c=[task(store)]), LUNAR)
-    assert makespan(three) == pytest.approx(load.latency_ns + 3 * nbytes / 136)
+    latency = dma_latency_ns(LUNAR, Space.DDR, Space.CMX)
+    busy = dma_busy_ns(LUNAR, nbytes, Space.DDR, Space.CMX)
+    load = task(Price(Engine.DMA, None, nbytes, nbytes, 0, latency, busy))
+    two = simulate(program(configs(), a=[load], b=[load]), LUNAR)
+    assert makespan(two) == latency + busy
+    three = simulate(program(configs(), a=[load], b=[load], c=[load]), LUNAR)
+    assert makespan(three) == pytest.approx(latency + 3 * nbytes / DDR_BYTES_PER_NS)
 
 
 def test_a_faster_engine_can_make_a_program_slower_by_crowding_ddr() -> None:
@@ -354,237 +339,3 @@ def test_few_physical_barriers_delay_tasks_but_all_are_run(
     times = simulate(program(configs(*rows), **queues), LUNAR)
     assert makespan(times) == sum(durations), "each layer follows the one before it"
     assert len(times) == layers
-
-
-# Prices
-
-
-def descriptor(nbytes: int, src: int, dst: int, **fields: int) -> np.ndarray:
-    record = np.zeros(1, abi.DMA_DESCRIPTOR)
-    record["src"], record["dst"] = src, dst
-    record["src_width"] = record["dst_width"] = nbytes
-    for name, value in fields.items():
-        record[name] = value
-    return record[0]
-
-
-def dma(nbytes: int, src: int, dst: int, **fields: int) -> Price:
-    return Pricer(LUNAR).dma(descriptor(nbytes, src, dst, **fields), bus())
-
-
-def test_a_transfer_knows_ddr_from_cmx() -> None:
-    assert (dma(4096, IN_DDR, tile_base(0)).ddr_bytes, dma(4096, 0, IN_DDR).ddr_bytes) == (
-        4096,
-        8192,
-    )
-    inside = dma(4096, tile_base(0), tile_base(1))
-    assert (inside.ddr_bytes, inside.nbytes, inside.tile) == (0, 4096, None)
-    assert inside.latency_ns == pytest.approx(32 / 0.971)
-
-
-def test_bits_above_an_address_say_nothing_about_where_it_is() -> None:
-    assert dma(4096, 1 << 48 | tile_base(0), tile_base(1)).ddr_bytes == 0
-
-
-def test_a_transfer_to_several_tiles_costs_as_one_to_one() -> None:
-    assert dma(4096, IN_DDR, tile_base(0) | tile_base(1)) == dma(4096, IN_DDR, tile_base(0))
-
-
-def test_short_runs_cost_more_and_joined_runs_do_not() -> None:
-    """64 rows of 32 bytes: in CMX one after the other, in DDR 4096 bytes apart or not."""
-    fields = {"cfg": 1, "dst_width": 64 * 32, "src_dim1": 63}
-    apart = dma(32, IN_DDR, tile_base(0), src_stride1=4096, **fields)
-    joined = dma(32, IN_DDR, tile_base(0), src_stride1=32, **fields)
-    assert apart.nbytes == joined.nbytes == 64 * 32
-    assert (apart.ddr_bytes, joined.ddr_bytes) == (64 * 64, 64 * 32)
-    assert apart.busy_ns == pytest.approx(64 / 0.971)
-    assert joined == dma(64 * 32, IN_DDR, tile_base(0))
-
-
-def test_runs_join_up_to_the_first_gap() -> None:
-    """[3, 2, 4 x 16 bytes]: the inner two dimensions lie together, the outer does not."""
-    fields = {
-        "cfg": 3,
-        "dst_width": 384,
-        "src_dim1": 3,
-        "src_stride1": 16,
-        "src_dim2": 1,
-        "src_stride2": 64,
-        "src_dim3": 2,
-        "src_stride3": 4096,
-    }
-    assert dma(16, IN_DDR, tile_base(0), **fields).ddr_bytes == 3 * 128
-    fields["src_stride2"] = 100
-    assert dma(16, IN_DDR, tile_base(0), **fields).ddr_bytes == 6 * 64
-
-
-def test_a_gather_pays_for_each_row_and_a_fill_reads_nothing() -> None:
-    rows = {"cfg": abi.DmaCfg.SRC_LIST_RELATIVE | 1, "src_dim1": 9, "src_stride1": 4096}
-    gather = dma(100, IN_DDR, tile_base(0), dst_width=1000, **rows)
-    assert (gather.nbytes, gather.ddr_bytes) == (1000, 10 * 128)
-    rows["src_stride1"] = 100
-    assert dma(100, IN_DDR, tile_base(0), dst_width=1000, **rows) == gather, "rows in any order"
-    fill = dma(1024, 0, tile_base(0), cfg=abi.DmaCfg.MEMSET_EN)
-    assert (fill.ddr_bytes, fill.nbytes) == (0, 1024)
-    assert fill.busy_ns == pytest.approx(16 / 0.971)
-
-
-def test_a_transfer_of_seven_dimensions_is_a_fault() -> None:
-    with pytest.raises(DeviceFault, match="7 dimensions"):
-        dma(4, IN_DDR, tile_base(0), cfg=6)
-
-
-def product(variants: list[tuple[int, int, int, int]], **fields: int) -> Price:
-    registers = np.zeros(1, abi.DPU_REGISTERS)
-    given = {
-        "workload": abi.DpuWorkload.MATMUL,
-        "act_type": DType.I8,
-        "weight_type": DType.U4,
-        "out_type": DType.FP16,
-        "batch": 2,
-        "m": 64,
-        "n": 128,
-        "k": 256,
-    }
-    for name, value in (given | fields).items():
-        registers[name] = value
-    parts = np.zeros(len(variants), abi.DPU_VARIANT)
-    for part, (m_begin, m_end, n_begin, n_end) in zip(parts, variants, strict=True):
-        part["m_begin"], part["m_end"] = m_begin, m_end
-        part["n_begin"], part["n_end"] = n_begin, n_end
-    return Pricer(LUNAR).dpu(registers[0], list(parts), 3, bus())
-
-
-def test_a_product_is_the_sum_of_its_variants() -> None:
-    whole = product([(0, 64, 0, 128)])
-    halves = product([(0, 64, 0, 64), (0, 64, 64, 128)])
-    assert whole.macs == halves.macs == 2 * 64 * 128 * 256
-    assert whole.busy_ns == pytest.approx(whole.macs / 2048 / 1.7)
-    assert halves.busy_ns == pytest.approx(whole.busy_ns)
-    assert whole.nbytes == 2 * (64 * 256 + 128 * 256 // 2 + 64 * 128 * 2)
-    assert halves.nbytes - whole.nbytes == 2 * 64 * 256, "activations are read again"
-    assert (whole.engine, whole.tile) == (Engine.DPU, 3)
-
-
-def test_an_accumulating_product_reads_what_it_adds_to() -> None:
-    plain = product([(0, 64, 0, 128)], out_type=DType.FP32)
-    adding = product([(0, 64, 0, 128)], out_type=DType.FP32, flags=abi.DpuFlag.ACCUMULATE)
-    assert adding.nbytes - plain.nbytes == 2 * 64 * 128 * 4
-
-
-@pytest.mark.parametrize(
-    ("variant", "fields", "message"),
-    [
-        ((0, 65, 0, 128), {}, "variant of 65 x 128 in 64 x 128"),
-        ((8, 8, 0, 128), {}, "variant of 0 x 128"),
-        ((9, 8, 0, 128), {}, "variant of -1 x 128"),
-        ((0, 64, 0, 128), {"act_type": 99}, "no element type has code 99"),
-        ((0, 64, 0, 128), {"workload": 7}, "unknown DPU workload 7"),
-    ],
-)
-def test_a_malformed_product_is_a_fault(
-    variant: tuple[int, int, int, int], fields: dict[str, int], message: str
-) -> None:
-    with pytest.raises(DeviceFault, match=message):
-        product([variant], **fields)
-
-
-def test_a_kernel_is_priced_by_its_windows_and_its_grid() -> None:
-    head = np.zeros(1, KERNEL_ARGS)
-    head["window_count"], head["grid"] = 2, (4, 3, 2)
-    windows = np.zeros(2, WINDOW)
-    windows["cols"], windows["type"] = 64, DType.FP16
-    windows["col_stride"] = (0, 2)
-    args = head.tobytes() + windows.tobytes()
-    cost = Pricer(LUNAR).shave(assemble("ld v0, w0\nexp v0, v0\nst w1, v0\nend"), args, 1, bus())
-    assert cost.nbytes == 24 * (2 + 128), "the first window repeats one value"
-    cycles = 2200 + 12 * (1 + 2) / 0.56
-    assert cost.alone_ns == pytest.approx(cycles / 0.971)
-    assert (cost.engine, cost.tile) == (Engine.SHAVE, 1)
-
-
-# Blobs
-
-
-def test_the_dense_layer_takes_as_long_as_a_pencil_says() -> None:
-    found = spans(predict(blobs.dense_blob()))
-    latency = 300 + 50 / 0.971
-    word = 1 / (64 * 0.958589 * 0.971)
-    x = latency + 128 * word
-    weights = x + latency + 512 * word
-    multiplied = weights + 640 / (32 * 8 * 0.971)  # reading 640 bytes; multiplying takes 4 cycles
-    cut_off = multiplied + (2200 + 2 * 2 / 0.56) / 0.971  # two of four rows on each SHAVE
-    expected = {
-        "DMA port 0 DDR0": (0, x),
-        "DMA port 0 DDR1": (x, weights),
-        "DPU tile 00": (weights, multiplied),
-        "SHAVE tile 00": (multiplied, cut_off),
-        "DMA port 0 CMX0": (cut_off, cut_off + latency + 256 * word),
-    }
-    assert found.keys() == expected.keys()
-    for name, span in expected.items():
-        assert found[name] == pytest.approx(span), name
-
-
-def test_each_task_says_what_it_does() -> None:
-    loads, store, product, kernel = (
-        [time for time in predict(blobs.dense_blob()) if time.queue == queue]
-        for queue in ("DMA port 0 DDR", "DMA port 0 CMX", "DPU tile 0", "SHAVE tile 0")
-    )
-    assert [(one.nbytes, one.ddr_bytes, one.tile) for one in loads] == [
-        (128, 128, None),
-        (512, 512, None),
-    ]
-    assert (store[0].nbytes, store[0].engine) == (256, Engine.DMA)
-    assert (product[0].macs, product[0].tile) == (4 * 16 * 8, 0)
-    assert (kernel[0].nbytes, kernel[0].tile) == (2 * 4 * 16 * 4, 0)
-
-
-def test_a_timeline_does_not_depend_on_the_weights() -> None:
-    blob = blobs.dense_blob()
-    weights = blobs.weights().tobytes()
-    assert weights in blob
-    assert predict(blob.replace(weights, bytes(len(weights)))) == predict(blob)
-
-
-def test_a_loaded_inference_has_the_timeline_of_its_blob(bench, x: np.ndarray) -> None:
-    inference = bench.load(blobs.dense_blob())
-    bench.run(inference, x)
-    assert predict_loaded(bench.space, inference.address, LUNAR) == predict(blobs.dense_blob())
-
-
-@pytest.mark.parametrize("clock", ["dpu_mhz", "cmx_mhz", "ddr_mb_per_s"])
-@pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
-def test_doubling_a_clock_never_makes_the_dense_layer_slower(
-    platform: Platform, clock: str
-) -> None:
-    blob = blobs.dense_blob(platform.name)
-    faster = dataclasses.replace(platform, **{clock: 2 * getattr(platform, clock)})
-    assert makespan(predict(blob, faster)) <= makespan(predict(blob, platform))
-    assert predict(blob, platform) == predict(blob), "the blob's own platform is the default"
-
-
-def test_bytes_that_are_no_blob_are_refused() -> None:
-    with pytest.raises(BlobError):
-        predict(b"not a blob")
-
-
-def test_a_blob_for_another_architecture_is_refused() -> None:
-    with pytest.raises(BlobError, match="made for architecture"):
-        predict(blobs.dense_blob("3720"), LUNAR)
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(0, len(BLOB) // 8 - 1), st.binary(min_size=8, max_size=8)),
-        min_size=1,
-        max_size=3,
-    )
-)
-def test_a_damaged_blob_has_a_timeline_or_a_typed_error(damage: list[tuple[int, bytes]]) -> None:
-    blob = bytearray(BLOB)
-    for word, content in damage:
-        blob[word * 8 : word * 8 + 8] = content
-    with contextlib.suppress(BlobError, DeviceFault, OutOfMemory):
-        times = predict(bytes(blob))
-        assert all(0 <= time.begin_ns <= time.end_ns < math.inf for time in times)
