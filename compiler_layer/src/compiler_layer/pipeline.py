@@ -15,6 +15,7 @@ from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.fold_constants import FoldConstants
 from compiler_layer.passes.form_kernels import FormKernels
+from compiler_layer.passes.fuse_dequantize import FuseDequantize
 from compiler_layer.passes.fuse_kernels import FuseKernels
 from compiler_layer.passes.fuse_rms import FuseRMS
 from compiler_layer.passes.fuse_rope import FuseRoPE
@@ -28,6 +29,7 @@ from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.tile import Tile
+from compiler_layer.passes.widen_nibbles import WidenNibbles
 from compiler_layer.schedule.barriers import Schedule, assign_barriers
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.layout import Layout, layout
@@ -62,6 +64,7 @@ class Options:
 def graph_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that keep the model's own ops: static, without detours, and pure."""
     return (
+        FuseDequantize(),
         SpecializeShapes(options.shapes),
         FoldConstants(),
         Simplify(),
@@ -77,6 +80,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that give each op to the hardware."""
     return (
         LowerMatMul(),
+        WidenNibbles(),
         LowerAttention(),
         LowerGather(),
         LowerConcat(),
