@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.huggingface.families import FAMILIES
+from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
@@ -136,10 +138,21 @@ def test_caches_are_the_exporters_variables(
     assert {value.shape[2] for value in interpreter.variables.values()} == {3}
 
 
-def test_attention_is_one_op_unless_its_scores_are_capped(folder_of: FolderOf) -> None:
-    def attentions(name: str) -> int:
-        ops = read_folder(folder_of(name)).body.ops
-        return sum(isinstance(op, ScaledDotProductAttention) for op in ops)
-
-    assert attentions("gemma3") == 4
-    assert attentions("gemma2") == 0
+def test_passes_recognise_norms_positions_and_attention(
+    folder_of: FolderOf, config: Mapping[str, Any], name: str
+) -> None:
+    model = read_folder(folder_of(name))
+    shapes = {"input_ids": (1, 8), "attention_mask": (1, 12), "position_ids": (1, 8)}
+    for variable in model.variables():
+        assert variable.read is not None
+        _, heads, _, width = shape_of(variable.read.output)
+        shapes[variable.name] = (1, heads, 4, width)
+    model.set_input_shapes(shapes | {"beam_idx": (1,)})
+    lower_graph(model, Options(precision="f32"))
+    counts = Counter(op.name for op in model.body.ops)
+    layers = config.get("num_hidden_layers") or config["n_layer"]
+    assert not {"ov.Power", "ov.ReduceMean", "ov.Sqrt"} & counts.keys()
+    assert counts["ov.RoPE"] == (0 if name == "gpt2" else 2 * layers)
+    # A cap on scores cannot be expressed in one op.
+    assert counts["ov.ScaledDotProductAttention"] == (0 if name == "gemma2" else layers)
+    assert counts["ov.RMS"] or counts["ov.MVN"] == 2 * layers + 1
