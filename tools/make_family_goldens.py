@@ -1,8 +1,9 @@
-"""Makes tests/goldens/families*: what transformers says of tiny models of many families.
+"""Makes tests/goldens/families* and rope.json: what transformers says of many families.
 
 For each model it writes the config and the tensors' names and shapes, as transformers has them, to
-``families.json``, and logits and greedy tokens in f32 to ``families_NAME.npz``. Attention is
-transformers' own ("eager"): its sdpa attention leaves out Gemma 2's soft cap.
+``families.json``, and logits and greedy tokens in f32 to ``families_NAME.npz``. ``rope.json`` has
+frequencies of rotary embeddings scaled in all ways that are understood. Attention is transformers'
+own ("eager"): its sdpa attention leaves out Gemma 2's soft cap.
 
 It needs PyTorch and transformers, which nothing else here does:
 
@@ -100,6 +101,22 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"vocab_size": 96, "n_positions": 256, "n_embd": 32, "n_layer": 2, "n_head": 4}
         | {"bos_token_id": None, "eos_token_id": None},
     ),
+    "granite": (
+        "granite",
+        "F16",
+        SMALL
+        | {"attention_multiplier": 0.5, "residual_multiplier": 0.7}
+        | {"embedding_multiplier": 3.0, "logits_scaling": 2.5},
+    ),
+    "olmo2": ("olmo2", "F16", SMALL),
+    "smollm3": (
+        "smollm3",
+        "F16",
+        SMALL
+        | {"num_hidden_layers": 3, "no_rope_layer_interval": 2, "tie_word_embeddings": False}
+        | {"use_sliding_window": True, "sliding_window": 16},
+    ),
+    "starcoder2": ("starcoder2", "F16", SMALL | {"sliding_window": 16}),
     "gpt_neox": ("gpt_neox", "F16", NEOX | {"rotary_pct": 0.5}),
     "gpt_neox_serial": (
         "gpt_neox",
@@ -108,6 +125,27 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
 }
 """For each model its type, the type its weights are stored in, and its config."""
+
+
+WIDE = {"hidden_size": 256, "num_attention_heads": 4, "max_position_embeddings": 4096}
+LONG = {"long_factor": [2.0] * 32, "short_factor": [1 + i / 20 for i in range(32)]}
+ROPES: list[dict[str, Any]] = [
+    {},
+    {"rope_theta": 1e6},
+    {"rope_scaling": {"rope_type": "linear", "factor": 3.0}},
+    {"rope_scaling": LLAMA3 | {"original_max_position_embeddings": 2048}},
+    {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
+    {"rope_scaling": YARN | {"beta_fast": 16.0, "beta_slow": 2.0, "truncate": False}},
+    {"rope_scaling": YARN | {"mscale": 1.0, "mscale_all_dim": 0.5}},
+    {"rope_scaling": YARN | {"attention_factor": 0.9}, "rope_theta": 5e5},
+    {"rope_scaling": {"rope_type": "longrope", "factor": 8.0} | LONG},
+    {"rope_scaling": {"rope_type": "longrope", "attention_factor": 1.2, "factor": 8.0} | LONG},
+    {
+        "rope_scaling": {"rope_type": "longrope"} | LONG,
+        "original_max_position_embeddings": 1024,
+    },
+]
+"""Rotary embeddings of 64 channels."""
 
 
 def load_families() -> Any:
@@ -155,6 +193,14 @@ def run(families: Any, folder: Path, config: dict[str, Any]) -> dict[str, np.nda
     return found
 
 
+def rotary(values: dict[str, Any]) -> dict[str, Any]:
+    """What transformers makes of one of ``ROPES``."""
+    config = transformers.LlamaConfig(**WIDE, **values)
+    kind = (config.rope_scaling or {}).get("rope_type", "default")
+    frequencies, factor = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS[kind](config, "cpu")
+    return {"config": WIDE | values, "frequencies": frequencies.tolist(), "factor": factor}
+
+
 def main() -> None:
     """Make all files, or those of the models named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -172,6 +218,8 @@ def main() -> None:
         print(
             f"{name}: logits up to {size:.1f}, {len(set(found['greedy']))} distinct greedy tokens"
         )
+    ropes = ",\n ".join(json.dumps(rotary(values)) for values in ROPES)
+    (GOLDENS / "rope.json").write_text(f"[\n {ropes}\n]\n")
     lines = [f" {json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known)]
     families.DESCRIPTIONS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

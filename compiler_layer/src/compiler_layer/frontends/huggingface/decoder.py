@@ -66,6 +66,8 @@ class Attention:
     output_bias: bool = False
     head_norm: Norm | None = None
     """Of each query and key head, before positions are embedded."""
+    norm_jointly: bool = False
+    """Whether that norm is over the channels of all heads at once."""
     softcap: float | None = None
     """Scores s become cap · tanh(s / cap)."""
 

@@ -35,9 +35,8 @@ def self_attention(s: Scope, x: SSAValue, context: Context) -> SSAValue:
     """Let each token see those that its mask allows; [B, M, hidden_size] to the same."""
     g, names, attention = s.g, s.decoder.names, s.decoder.attention
     q, k, v = _projections(s, x)
-    if attention.head_norm is not None:
-        q = norm(s, q, attention.head_norm, names.q_norm)
-        k = norm(s, k, attention.head_norm, names.k_norm)
+    if not attention.norm_jointly:
+        q, k = _normal(s, q, names.q_norm), _normal(s, k, names.k_norm)
     q, k, v = (g.transpose(heads, 0, 2, 1, 3) for heads in (q, k, v))
     if context.angles is not None:
         q = rotate(g, q, context.angles, f"{s.prefix}q_rope")
@@ -68,7 +67,14 @@ def _projections(s: Scope, x: SSAValue) -> list[SSAValue]:
         if attention.fusion is Fusion.BY_HEAD:
             return g.split(g.reshape(whole, 0, 0, attention.heads, 3 * width), 3, [width] * 3)
         parts = g.split(whole, 2, sizes)
+    if attention.norm_jointly:
+        parts = [_normal(s, parts[0], names.q_norm), _normal(s, parts[1], names.k_norm), parts[2]]
     return [g.reshape(part, 0, 0, count, width) for part, count in zip(parts, counts, strict=True)]
+
+
+def _normal(s: Scope, x: SSAValue, name: str) -> SSAValue:
+    kind = s.decoder.attention.head_norm
+    return x if kind is None else norm(s, x, kind, name)
 
 
 def _repeat_heads(g: GraphBuilder, attention: Attention, x: SSAValue) -> SSAValue:

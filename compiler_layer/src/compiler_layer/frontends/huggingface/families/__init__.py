@@ -14,19 +14,27 @@ from compiler_layer.frontends.huggingface.decoder import Decoder
 from compiler_layer.frontends.huggingface.families.gemma import gemma2, gemma3
 from compiler_layer.frontends.huggingface.families.gpt2 import gpt2
 from compiler_layer.frontends.huggingface.families.gpt_neox import gpt_neox
+from compiler_layer.frontends.huggingface.families.granite import granite
 from compiler_layer.frontends.huggingface.families.llama import llama, mistral, qwen2, qwen3
+from compiler_layer.frontends.huggingface.families.olmo2 import olmo2
 from compiler_layer.frontends.huggingface.families.phi3 import phi3
+from compiler_layer.frontends.huggingface.families.smollm3 import smollm3
+from compiler_layer.frontends.huggingface.families.starcoder2 import starcoder2
 
 FAMILIES: dict[str, Callable[[Config], Decoder]] = {
     "gemma2": gemma2,
     "gemma3_text": gemma3,
     "gpt2": gpt2,
     "gpt_neox": gpt_neox,
+    "granite": granite,
     "llama": llama,
     "mistral": mistral,
+    "olmo2": olmo2,
     "phi3": phi3,
     "qwen2": qwen2,
     "qwen3": qwen3,
+    "smollm3": smollm3,
+    "starcoder2": starcoder2,
 }
 """By the config's ``model_type``."""
 
