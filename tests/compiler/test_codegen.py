@@ -46,6 +46,44 @@ OPS = {
     "Minimum": f"%y = ov.Minimum(%x, %p) : {PAIR}",
     "Maximum": f"%y = ov.Maximum(%x, %p) : {PAIR}",
     "Power": f"%y = ov.Power(%p, %x) : {PAIR}",
+    "Ceiling": f"%y = ov.Ceiling(%x) : {ROWS}",
+    "Sign": f"%y = ov.Sign(%x) : {ROWS}",
+    "Log": f"%y = ov.Log(%p) : {ROWS}",
+    "Erf": f"%y = ov.Erf(%x) : {ROWS}",
+    "Relu": f"%y = ov.Relu(%x) : {ROWS}",
+    "Softplus": f"%y = ov.Softplus(%x) : {ROWS}",
+    "HSwish": f"%y = ov.HSwish(%x) : {ROWS}",
+    "Clamp": f"%y = ov.Clamp(%x) {{min = -0.5 : f64, max = 0.75 : f64}} : {ROWS}",
+    "Gelu": f'%y = ov.Gelu(%x) {{approximation_mode = "ERF"}} : {ROWS}',
+    "GeluTanh": f'%y = ov.Gelu(%x) {{approximation_mode = "TANH"}} : {ROWS}',
+    "Round": f'%y = ov.Round(%x) {{mode = "half_to_even"}} : {ROWS}',
+    "RoundAway": f'%y = ov.Round(%x) {{mode = "half_away_from_zero"}} : {ROWS}',
+    "WholeOffset": f'%b = ov.Convert(%x) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
+    "%c = ov.Constant #ov.inline<i64 [-3]> : tensor<1x1x1xi64>\n"
+    f"%d = ov.Add(%b, %c) : ({WHOLE}, tensor<1x1x1xi64>) -> {WHOLE}\n"
+    f'%y = ov.Convert(%d) {{destination_type = "f32"}} : ({WHOLE}) -> {ROW}',
+    "Mod": f"%y = ov.Mod(%x, %p) : {PAIR}",
+    "FloorMod": f"%y = ov.FloorMod(%x, %p) : {PAIR}",
+    "SquaredDifference": f"%y = ov.SquaredDifference(%x, %p) : {PAIR}",
+    "LogSoftmax": f"%y = ov.LogSoftmax(%x) {{axis = -1 : i64}} : {ROWS}",
+    **{
+        f"MVN{mode}{variance}": f"%axis = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>\n"
+        f'%y = ov.MVN(%x, %axis) {{eps = 0.01 : f64, eps_mode = "{mode}", '
+        f"normalize_variance = {variance}}} : ({ROW}, tensor<1xi64>) -> {ROW}"
+        for mode in ("inside_sqrt", "outside_sqrt")
+        for variance in ("true", "false")
+    },
+    **{
+        name: f"%b = ov.Less(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
+        f"%n = ov.Negative(%x) : {ROWS}\n"
+        f"%c = ov.Greater(%x, %n) : ({ROW}, {ROW}) -> {TRUTH}\n"
+        f"%d = ov.{name}(%b, %c) : ({TRUTH}, {TRUTH}) -> {TRUTH}\n"
+        f"%y = ov.Select(%d, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}"
+        for name in ("LogicalOr", "LogicalXor", "LogicalAnd")
+    },
+    "LogicalNot": f"%b = ov.Less(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
+    f"%d = ov.LogicalNot(%b) : ({TRUTH}) -> {TRUTH}\n"
+    f"%y = ov.Select(%d, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}",
     "Softmax": f"%y = ov.Softmax(%x) {{axis = -1 : i64}} : {ROWS}",
     "RMS": f"%y = ov.RMS(%x) {{epsilon = 0.01 : f64}} : {ROWS}",
     "RoPE": f"%y = ov.RoPE(%x, %p, %x) : ({ROW}, {ROW}, {ROW}) -> {ROW}",
@@ -56,13 +94,13 @@ OPS = {
     **{
         name: f"%b = ov.{name}(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
         f"%y = ov.Select(%b, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}"
-        for name in ("Equal", "Less", "LessEqual", "Greater", "GreaterEqual")
+        for name in ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual")
     },
     **{
         name: f"%axis = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>\n"
         f"%r = ov.{name}(%x, %axis) {{keep_dims = true}} : ({ROW}, tensor<1xi64>) -> {SHORT}\n"
         f"%y = ov.Subtract(%x, %r) : ({ROW}, {SHORT}) -> {ROW}"
-        for name in ("ReduceMean", "ReduceSum", "ReduceMax")
+        for name in ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2")
     },
 }
 

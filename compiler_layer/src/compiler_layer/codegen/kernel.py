@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.codegen.ops import EMIT
 from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import FLOATS, element_of
+from compiler_layer.dialects.ov.reduce import MVN, Reduction
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.match import scalar_of
 from driver_layer.abi.shave import Instruction
@@ -35,7 +37,7 @@ def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
         elif isinstance(op, Constant):
             _constant(program, op, values)
         else:
-            operands = [values[operand] for operand in op.operands if operand in values]
+            operands = [values[operand] for operand in _computed(op)]
             emit = EMIT.get(type(op)) if isinstance(op, OvOp) else None
             if emit is None or not isinstance(op, OvOp):
                 raise UnsupportedModel(f"{op.name} has no SHAVE form")
@@ -44,7 +46,11 @@ def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
 
 
 def _constant(program: ProgramBuilder, op: Constant, values: dict[SSAValue, Register]) -> None:
-    """A number becomes an immediate; the axes of a reduction are part of its opcode."""
     number = scalar_of(op.output)
-    if number is not None and element_of(op.output) in FLOATS:
+    if number is not None:
         values[op.output] = program.immediate(number)
+
+
+def _computed(op: Operation) -> Sequence[SSAValue]:
+    """The operands that registers hold; the axes of a reduction are part of its opcode."""
+    return op.operands[:1] if isinstance(op, Reduction | MVN) else op.operands

@@ -12,11 +12,11 @@ from xdsl.passes import ModulePass
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.attention import RMS, RoPE
-from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant import Constant, ints_of
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
 from compiler_layer.dialects.ov.logic import Comparison
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceMean, ReduceSum, Reduction, Softmax
+from compiler_layer.dialects.ov.reduce import MVN, LogSoftmax, ReduceProd, Reduction, Softmax
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.match import scalar_of
@@ -27,11 +27,14 @@ def is_row_wise(op: OvOp) -> bool:
     """Tell whether each row of the result depends on one row of the operands alone."""
     if isinstance(op, Reduction):
         last = len(shape_of(op.x)) - 1
-        known = isinstance(op, ReduceMean | ReduceSum | ReduceMax)
+        known = not isinstance(op, ReduceProd)
         return known and bool(int_value(op.keep_dims)) and op.reduced_axes() == [last]
-    if isinstance(op, Softmax):
+    if isinstance(op, Softmax | LogSoftmax):
         rank = len(shape_of(op.x))
         return int_value(op.axis) % rank == rank - 1
+    if isinstance(op, MVN):
+        rank = len(shape_of(op.x))
+        return [axis % rank for axis in ints_of(op.axes) or ()] == [rank - 1]
     return isinstance(op, RMS | RoPE | Unary | Binary | Comparison | Select | Convert | Swish)
 
 
@@ -41,7 +44,7 @@ def _form(op: OvOp) -> None:
     inputs: list[SSAValue] = []
     inside: dict[SSAValue, SSAValue] = {}
     for index, operand in enumerate(op.operands):
-        axes = isinstance(op, Reduction) and index == 1
+        axes = isinstance(op, Reduction | MVN) and index == 1
         owner = operand.owner
         if operand in inside:
             continue

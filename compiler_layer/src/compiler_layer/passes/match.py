@@ -7,6 +7,7 @@ from typing import TypeVar
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.types import FLOATS, element_of, shape_of
 
@@ -43,7 +44,5 @@ def scalar_of(value: SSAValue) -> float | None:
     constant = stored_constant(value)
     if constant is None or any(d != 1 for d in shape_of(constant.output)):
         return None
-    number = constant.load().reshape(-1)[0]
-    if element_of(constant.output) == "bf16":
-        return None
-    return float(number)
+    number = convert_values(constant.load(), element_of(constant.output), "f64")
+    return float(number.reshape(-1)[0])

@@ -20,6 +20,9 @@ _SHAPE_ELEMENTS = 64
 """Integer vectors up to this long are taken for parts of shapes, and folded on the way."""
 
 
+_SHAPE_TYPES = ("i64", "i32", "boolean")
+
+
 def parse_shapes(text: str) -> dict[str, Shape]:
     """Read ``input_ids=1x128,attention_mask=1x256``.
 
@@ -58,7 +61,7 @@ def specialize_shapes(model: Model) -> None:
 
 def _computes_shapes(op: OvOp) -> bool:
     return all(
-        element_of(result) in ("i64", "i32") and _elements(shape_of(result)) <= _SHAPE_ELEMENTS
+        element_of(result) in _SHAPE_TYPES and _elements(shape_of(result)) <= _SHAPE_ELEMENTS
         for result in op.results
     )
 

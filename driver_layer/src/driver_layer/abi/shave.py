@@ -96,6 +96,8 @@ class Op(IntEnum):
     COS = 14
     TANH = 15
     FLOOR = 16
+    ERF = 17
+    RINT = 18  # the nearest integer; a tie goes to the even one
     ADD = 32
     SUB = 33
     MUL = 34

@@ -20,7 +20,7 @@ from npuw_layer.read_model import read_model
 
 _log = logging.getLogger(__name__)
 
-CACHE_FORMAT = "1"
+CACHE_FORMAT = "2"
 """Changes whenever a split model gives another graph; part of the cache's key."""
 
 

@@ -12,15 +12,19 @@ from __future__ import annotations
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.shape import Transpose
 from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.model import Model, Variable
+from compiler_layer.passes.match import stored_constant
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.cache_positions import compare_tokens
 
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
 LOGITS = "logits"
@@ -41,14 +45,16 @@ def split(model: Model, tokens: int, past: int) -> Model:
 
     Returns:
         A graph with input_ids and position_ids i64 [1, tokens], attention_mask i64
-        [1, past + tokens], logits f32 [1, 1, V], and one variable [1, rows, heads, width] for each
-        K and V cache: ``past`` rows are read, ``tokens`` rows assigned.
+        [1, past + tokens], where windows slide cache_position i64 [1, tokens], logits f32
+        [1, 1, V], and one variable [1, rows, heads, width] for each K and V cache: ``past`` rows
+        are read, ``tokens`` rows assigned.
 
     Raises:
         ModelError: the graph is no language model with K and V caches.
     """
     clone = model.clone()
     _check_ports(clone)
+    compare_tokens(clone, tokens, past)
     for variable in clone.variables():
         _keep_new_rows(clone, variable, past)
     _drop_beams(clone)
@@ -146,12 +152,31 @@ def _transpose(model: Model, value: SSAValue, before: Operation) -> SSAValue:
 def _keep_last_row(model: Model) -> None:
     """Compute the logits of the last token alone, where a product makes them."""
     (port,) = model.outputs
-    head = port.value.owner
-    if not isinstance(head, MatMul) or len(shape_of(head.a)) != 3:
-        raise ModelError("the logits are not the product of a hidden state [1, tokens, channels]")
+    head, after = _head(port.value)
     g = GraphBuilder(model, head)
     end = g.ints((1 << 63) - 1)
     last = g.op(Slice, head.a, g.ints(-1), end, g.ints(1), [g.ints(1)])
     head.operands[0] = last
-    head.refresh_types()
-    model.set_outputs([(port.name, head.output)])
+    for op in (head, *after):
+        op.refresh_types()
+    model.set_outputs([(port.name, port.value)])
+
+
+def _head(logits: SSAValue) -> tuple[MatMul, list[OvOp]]:
+    """The product that makes the logits, and what is done to each of them after it.
+
+    Raises:
+        ModelError: there is no such product of a hidden state.
+    """
+    after: list[OvOp] = []
+    value = logits
+    while isinstance(value.owner, Unary | Binary | Convert):
+        after.insert(0, value.owner)
+        computed = [v for v in value.owner.operands if stored_constant(v) is None]
+        if len(computed) != 1:
+            break
+        value = computed[0]
+    head = value.owner
+    if not isinstance(head, MatMul) or len(shape_of(head.a)) != 3:
+        raise ModelError("the logits are not the product of a hidden state [1, tokens, channels]")
+    return head, after

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from npuw_layer.llm.arena import Arena, DeviceTensor
+from npuw_layer.llm.cache_positions import CACHE_POSITION
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_plan import mask_columns, store_plan
 from npuw_layer.llm.split import IDS, LOGITS, MASK, POSITIONS
@@ -63,6 +64,9 @@ class Submodel:
         for name, values in ((IDS, ids), (POSITIONS, positions)):
             arena[name][...] = 0
             arena[name][0, self.width - used :] = values
+        if CACHE_POSITION in arena.tensors:
+            arena[CACHE_POSITION][...] = 0
+            arena[CACHE_POSITION][0, self.width - used :] = range(stored, stored + used)
         old, new = mask_columns(self.past, self.width, stored, used)
         arena[MASK][...] = 0
         arena[MASK][0, old] = mask[:stored]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from compiler_layer.codegen.ops import emit_softmax
 from compiler_layer.codegen.program import ProgramBuilder
+from compiler_layer.codegen.rows import emit_softmax
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.schedule.layout import HardwareOp

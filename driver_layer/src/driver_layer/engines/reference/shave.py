@@ -15,6 +15,7 @@ import numpy.typing as npt
 from driver_layer.abi.dtypes import BY_CODE, DType, bf16_to_f32, f32_to_bf16
 from driver_layer.abi.platforms import TILE_SELECT_SHIFT
 from driver_layer.abi.shave import KERNEL_ARGS, MAX_ELEMENTS, WINDOW, Form, Instruction, Op
+from driver_layer.abi.special import erf
 from driver_layer.engines.contract import Run
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
@@ -79,6 +80,8 @@ _COMPUTE: Mapping[Op, Callable[..., F32]] = {
     Op.COS: np.cos,
     Op.TANH: np.tanh,
     Op.FLOOR: np.floor,
+    Op.ERF: erf,
+    Op.RINT: np.rint,
     Op.ADD: np.add,
     Op.SUB: np.subtract,
     Op.MUL: np.multiply,

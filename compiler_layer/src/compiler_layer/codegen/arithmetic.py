@@ -1,0 +1,160 @@
+"""Arithmetic, comparisons, truth values and conversions in SHAVE instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler_layer.codegen.program import ProgramBuilder, Register
+from compiler_layer.codegen.table import Emit, direct
+from compiler_layer.dialects.ov import elementwise, logic
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import FLOATS, element_of
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.passes.match import scalar_of
+from driver_layer.abi.shave import Op
+
+
+def _greater(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    strict = isinstance(op, logic.Greater)
+    return p.compute(Op.CMPLT if strict else Op.CMPLE, x[1], x[0])
+
+
+def _not(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    _check_truth(op)
+    return p.compute(Op.SUB, p.immediate(1), x[0])
+
+
+def _not_equal(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
+    return p.compute(Op.SUB, p.immediate(1), p.compute(Op.CMPEQ, *x))
+
+
+def _and(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    _check_truth(op)
+    return p.compute(Op.MUL, *x)
+
+
+def _or(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    _check_truth(op)
+    return p.compute(Op.MAX, *x)
+
+
+def _xor(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    _check_truth(op)
+    return _not_equal(p, op, x)
+
+
+def _check_truth(op: OvOp) -> None:
+    if element_of(op.results[0]) != "boolean":
+        raise UnsupportedModel(f"{op.friendly_name!r}: SHAVE has no bits of integers")
+
+
+def _divide(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    quotient = p.compute(Op.DIV, *x)
+    whole = element_of(op.results[0]) not in FLOATS
+    return p.compute(Op.FLOOR, quotient) if whole else quotient
+
+
+def _power(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    exponent = scalar_of(op.operands[1])
+    if exponent == 2:
+        return p.compute(Op.MUL, x[0], x[0])
+    if exponent == -0.5:
+        return p.compute(Op.RSQRT, x[0])
+    if exponent == 0.5:
+        return p.compute(Op.SQRT, x[0])
+    return p.compute(Op.POW, *x)
+
+
+def _squared_difference(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
+    difference = p.compute(Op.SUB, *x)
+    return p.compute(Op.MUL, difference, difference)
+
+
+def _truncated(p: ProgramBuilder, x: Register) -> Register:
+    """Without the fraction, towards zero."""
+    up = _ceiling_of(p, x)
+    return p.compute(Op.SEL, p.compute(Op.CMPLT, x, p.immediate(0)), up, p.compute(Op.FLOOR, x))
+
+
+def _ceiling_of(p: ProgramBuilder, x: Register) -> Register:
+    return p.compute(Op.NEG, p.compute(Op.FLOOR, p.compute(Op.NEG, x)))
+
+
+def _mod(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    """A - b · whole(a / b), whole towards zero or down."""
+    quotient = p.compute(Op.DIV, *x)
+    down = isinstance(op, elementwise.FloorMod)
+    whole = p.compute(Op.FLOOR, quotient) if down else _truncated(p, quotient)
+    return p.compute(Op.SUB, x[0], p.compute(Op.MUL, x[1], whole))
+
+
+def _ceiling(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
+    return _ceiling_of(p, x[0])
+
+
+def _sign(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
+    zero = p.immediate(0)
+    return p.compute(Op.SUB, p.compute(Op.CMPLT, zero, x[0]), p.compute(Op.CMPLT, x[0], zero))
+
+
+def _round(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    assert isinstance(op, elementwise.Round)
+    if op.mode.data.lower() == "half_to_even":
+        return p.compute(Op.RINT, x[0])
+    away = p.compute(Op.FLOOR, p.compute(Op.ADD, p.compute(Op.ABS, x[0]), p.immediate(0.5)))
+    return p.compute(Op.MUL, _sign(p, op, x), away)
+
+
+def _convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    """Registers hold f32: only what loses a fraction or becomes a truth value is computed."""
+    source, target = element_of(op.operands[0]), element_of(op.results[0])
+    if target == "boolean":
+        return _not_equal(p, op, [x[0], p.immediate(0)])
+    if source in FLOATS and target not in FLOATS:
+        return _truncated(p, x[0])
+    return x[0]
+
+
+ARITHMETIC: dict[type[OvOp], Emit] = {
+    elementwise.Sqrt: direct(Op.SQRT),
+    elementwise.Exp: direct(Op.EXP),
+    elementwise.Log: direct(Op.LOG),
+    elementwise.Sin: direct(Op.SIN),
+    elementwise.Cos: direct(Op.COS),
+    elementwise.Negative: direct(Op.NEG),
+    elementwise.Abs: direct(Op.ABS),
+    elementwise.Floor: direct(Op.FLOOR),
+    elementwise.Ceiling: _ceiling,
+    elementwise.Sign: _sign,
+    elementwise.Round: _round,
+    elementwise.Add: direct(Op.ADD),
+    elementwise.Subtract: direct(Op.SUB),
+    elementwise.Multiply: direct(Op.MUL),
+    elementwise.Divide: _divide,
+    elementwise.Mod: _mod,
+    elementwise.FloorMod: _mod,
+    elementwise.Power: _power,
+    elementwise.SquaredDifference: _squared_difference,
+    elementwise.Minimum: direct(Op.MIN),
+    elementwise.Maximum: direct(Op.MAX),
+    elementwise.Select: direct(Op.SEL),
+    elementwise.Convert: _convert,
+    logic.Equal: direct(Op.CMPEQ),
+    logic.NotEqual: _not_equal,
+    logic.Less: direct(Op.CMPLT),
+    logic.LessEqual: direct(Op.CMPLE),
+    logic.Greater: _greater,
+    logic.GreaterEqual: _greater,
+    logic.LogicalAnd: _and,
+    logic.LogicalOr: _or,
+    logic.LogicalXor: _xor,
+    logic.LogicalNot: _not,
+    logic.BitwiseAnd: _and,
+    logic.BitwiseOr: _or,
+    logic.BitwiseXor: _xor,
+    logic.BitwiseNot: _not,
+}

@@ -1,0 +1,101 @@
+"""What looks at whole rows, in SHAVE instructions: reductions, softmax, norms, rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler_layer.codegen.program import ProgramBuilder, Register
+from compiler_layer.codegen.table import Emit, direct
+from compiler_layer.dialects.ov import attention, reduce
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.passes.lower_attention import LOWEST
+from driver_layer.abi.shave import Op
+
+_TINY = 1e-30
+
+
+def _mean_of(p: ProgramBuilder, x: Register, width: int) -> Register:
+    return p.compute(Op.MUL, p.compute(Op.RSUM, x), p.immediate(1 / width))
+
+
+def _mean(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    return _mean_of(p, x[0], shape_of(op.operands[0])[-1])
+
+
+def _l1(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
+    return p.compute(Op.RSUM, p.compute(Op.ABS, x[0]))
+
+
+def _l2(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
+    return p.compute(Op.SQRT, p.compute(Op.RSUM, p.compute(Op.MUL, x[0], x[0])))
+
+
+def _rms(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    assert isinstance(op, attention.RMS)
+    mean = _mean(p, op, [p.compute(Op.MUL, x[0], x[0])])
+    shifted = p.compute(Op.ADD, mean, p.immediate(op.epsilon.value.data))
+    normal = p.compute(Op.MUL, x[0], p.compute(Op.RSQRT, shifted))
+    return p.compute(Op.MUL, normal, x[1]) if len(x) > 1 else normal
+
+
+def _mvn(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    assert isinstance(op, reduce.MVN)
+    centred = p.compute(Op.SUB, x[0], _mean(p, op, x))
+    if not int_value(op.normalize_variance):
+        return centred
+    variance = _mean(p, op, [p.compute(Op.MUL, centred, centred)])
+    eps = p.immediate(op.eps.value.data)
+    if op.eps_mode.data.lower() == "inside_sqrt":
+        inverse = p.compute(Op.RSQRT, p.compute(Op.ADD, variance, eps))
+    else:
+        inverse = p.compute(Op.RCP, p.compute(Op.ADD, p.compute(Op.SQRT, variance), eps))
+    return p.compute(Op.MUL, centred, inverse)
+
+
+def emit_softmax(p: ProgramBuilder, x: Register) -> Register:
+    """Softmax of rows; one without any finite element gives zeros."""
+    peak = p.compute(Op.MAX, p.compute(Op.RMAX, x), p.immediate(LOWEST))
+    power = p.compute(Op.EXP, p.compute(Op.SUB, x, peak))
+    total = p.compute(Op.MAX, p.compute(Op.RSUM, power), p.immediate(_TINY))
+    return p.compute(Op.MUL, power, p.compute(Op.RCP, total))
+
+
+def _softmax(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
+    return emit_softmax(p, x[0])
+
+
+def _log_softmax(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
+    shifted = p.compute(Op.SUB, x[0], p.compute(Op.RMAX, x[0]))
+    total = p.compute(Op.RSUM, p.compute(Op.EXP, shifted))
+    return p.compute(Op.SUB, shifted, p.compute(Op.LOG, total))
+
+
+def _rope(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    """Columns rotated by half a head, the first half of them negated."""
+    half = shape_of(op.operands[0])[-1] // 2
+    turned = p.rotate(x[0], half)
+    in_first = p.compute(Op.CMPLT, p.iota(), p.immediate(half))
+    signed = p.compute(Op.SEL, in_first, p.compute(Op.NEG, turned), turned)
+    return p.compute(Op.FMA, signed, x[2], p.compute(Op.MUL, x[0], x[1]))
+
+
+ROWS: dict[type[OvOp], Emit] = {
+    reduce.ReduceSum: direct(Op.RSUM),
+    reduce.ReduceMax: direct(Op.RMAX),
+    reduce.ReduceMin: direct(Op.RMIN),
+    reduce.ReduceLogicalOr: direct(Op.RMAX),
+    reduce.ReduceLogicalAnd: direct(Op.RMIN),
+    reduce.ReduceMean: _mean,
+    reduce.ReduceL1: _l1,
+    reduce.ReduceL2: _l2,
+    reduce.Softmax: _softmax,
+    reduce.LogSoftmax: _log_softmax,
+    reduce.MVN: _mvn,
+    attention.RMS: _rms,
+    attention.RoPE: _rope,
+}

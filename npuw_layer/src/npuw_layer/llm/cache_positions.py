@@ -1,0 +1,92 @@
+"""Sliding windows on a static cache: they count tokens, not rows.
+
+The exporter compares indices of rows: key j is in the window of query i if j > i - W. In a static
+cache the new rows follow the whole buffer, however little of it is filled, so that rows say nothing
+of how many tokens lie between. Comparisons with an offset are therefore made on token indices,
+which the host supplies as ``cache_position``; what merely orders rows (causality) stays as it is.
+
+Source: the same defect is mended in NPUW by patterns for single models (Phi-3's sliding mask).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov import elementwise, logic, shape
+from compiler_layer.dialects.ov.constant import constant_of
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import element_of, tensor
+from compiler_layer.frontends.builder import GraphBuilder
+from compiler_layer.model import Model
+
+CACHE_POSITION = "cache_position"
+"""The input i64 [1, tokens]: how many tokens precede each new one."""
+
+_OFFSETS = (elementwise.Add, elementwise.Subtract)
+_SHAPES = (shape.Unsqueeze, shape.Squeeze, shape.Reshape, shape.Transpose, elementwise.Convert)
+
+
+def compare_tokens(model: Model, tokens: int, past: int) -> None:
+    """Let comparisons with an offset compare token indices; add the input if there are any.
+
+    Args:
+        model: changed in place.
+        tokens: new tokens that it takes.
+        past: rows of its caches.
+    """
+    windows = [op for op in model.body.ops if isinstance(op, logic.Comparison) and _is_window(op)]
+    if not windows:
+        return
+    names = [port.name for port in model.inputs]
+    argument = model.body.insert_arg(tensor("i64", (1, tokens)), len(model.body.args))
+    model.set_inputs([*names, CACHE_POSITION])
+    for op in windows:
+        for index, operand in enumerate(op.operands):
+            op.operands[index] = _rebuilt(model, op, operand, argument, past)
+
+
+def _is_window(op: logic.Comparison) -> bool:
+    chains = [_chain(operand) for operand in op.operands]
+    from_rows = all(chain and isinstance(chain[-1], shape.Range) for chain in chains)
+    return from_rows and any(isinstance(one, _OFFSETS) for chain in chains for one in chain)
+
+
+def _chain(value: SSAValue) -> list[OvOp]:
+    """The ops from a value back to what it is made of, through views and offsets."""
+    found: list[OvOp] = []
+    while isinstance(value.owner, OvOp):
+        op = value.owner
+        found.append(op)
+        if isinstance(op, _OFFSETS):
+            known = [operand for operand in op.operands if constant_of(operand) is not None]
+            if len(known) != 1:
+                return found
+            value = op.b if known[0] is op.a else op.a
+        elif isinstance(op, _SHAPES):
+            value = op.operands[0]
+        else:
+            return found
+    return found
+
+
+def _rebuilt(
+    model: Model, before: OvOp, value: SSAValue, positions: SSAValue, past: int
+) -> SSAValue:
+    """Copy a chain, with token indices in the place of its range of rows."""
+    *chain, rows = _chain(value)
+    assert isinstance(rows, shape.Range)  # _is_window saw to it
+    g = GraphBuilder(model, before)
+    new = g.reshape(positions, -1)
+    start = constant_of(rows.start)
+    if start is not None and int(start.load().reshape(-1)[0]) == 0:
+        # From row 0 on: keys. Stored ones lie where their index says.
+        new = g.concat([g.constant(np.arange(past, dtype=np.int64)), new], 0) if past else new
+    if element_of(rows.output) != "i64":
+        new = g.convert(new, element_of(rows.output))
+    inside: dict[SSAValue, SSAValue] = {rows.output: new}
+    for op in reversed(chain):
+        copy = op.clone(inside)
+        g.add(copy).refresh_types()
+        inside[op.results[0]] = copy.results[0]
+    return inside[value]
