@@ -27,15 +27,16 @@ def masks(
     No token sees padding, or what follows it. With a window of w it sees itself and the w - 1 rows
     of the cache before it.
     """
-    past_rows, new_rows = g.dim(past, 2), g.dim(ids, 1)
+    past_rows, new_rows = (
+        g.op(shape.Squeeze, g.dim(value, axis), [g.ints(0)]) for value, axis in ((past, 2), (ids, 1))
+    )
     total = g.op(elementwise.Add, past_rows, new_rows)
 
-    def count(start: SSAValue, stop: SSAValue) -> SSAValue:
-        first, last = (g.op(shape.Squeeze, bound, [g.ints(0)]) for bound in (start, stop))
-        return g.op(shape.Range, first, last, g.scalar(1), output_type=StringAttr("i64"))
+    def count(start: SSAValue) -> SSAValue:
+        return g.op(shape.Range, start, total, g.scalar(1), output_type=StringAttr("i64"))
 
-    keys = g.unsqueeze(count(g.ints(0), total), 0, 1, 2)
-    queries = g.unsqueeze(count(past_rows, total), 0, 1, 3)
+    keys = g.unsqueeze(count(g.scalar(0)), 0, 1, 2)
+    queries = g.unsqueeze(count(past_rows), 0, 1, 3)
     causal = g.op(logic.LessEqual, keys, queries)
     real = g.unsqueeze(g.convert(attention_mask, "boolean"), 1, 2)
     zero, masked = (g.constant(np.array(v, np.float32)) for v in (0, MASKED))
