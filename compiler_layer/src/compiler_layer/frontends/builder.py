@@ -13,7 +13,7 @@ from compiler_layer.dialects.ov import elementwise, gather, matmul, shape, slici
 from compiler_layer.dialects.ov.constant import Constant, FileView
 from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr, int_attr
-from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.dialects.ov.types import Shape, shape_of
 from compiler_layer.model import Model
 
 _END = np.iinfo(np.int64).max
@@ -118,7 +118,12 @@ class GraphBuilder:
         """Append a product of f32 values with a number; none for 1."""
         if factor == 1:
             return value
-        return self.op(elementwise.Multiply, value, self.constant(np.array(factor, np.float32)))
+        return self.op(elementwise.Multiply, value, self.number(factor, value))
+
+    def number(self, number: float, beside: SSAValue) -> SSAValue:
+        """Give an f32 of the same rank as a value that it is to be combined with."""
+        rank = len(shape_of(beside))
+        return self.constant(np.full((1,) * rank, number, np.float32))
 
     def dim(self, value: SSAValue, axis: int) -> SSAValue:
         """Give one dimension of a value's shape, an i64 vector of one."""

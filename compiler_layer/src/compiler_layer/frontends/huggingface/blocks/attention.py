@@ -117,5 +117,5 @@ def soft_cap(g: GraphBuilder, x: SSAValue, cap: float | None) -> SSAValue:
     """Give cap · tanh(x / cap); x itself without a cap."""
     if cap is None:
         return x
-    small = g.op(elementwise.Divide, x, g.constant(np.array(cap, np.float32)))
+    small = g.op(elementwise.Divide, x, g.number(cap, x))
     return g.times(g.op(activation.Tanh, small), cap)

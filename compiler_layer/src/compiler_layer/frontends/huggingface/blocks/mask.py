@@ -27,9 +27,7 @@ def masks(
     No token sees padding, or what follows it. With a window of w it sees itself and the w - 1 rows
     of the cache before it.
     """
-    past_rows, new_rows = (
-        g.op(shape.Squeeze, g.dim(value, axis), [g.ints(0)]) for value, axis in ((past, 2), (ids, 1))
-    )
+    past_rows, new_rows = _scalar(g, g.dim(past, 2)), _scalar(g, g.dim(ids, 1))
     total = g.op(elementwise.Add, past_rows, new_rows)
 
     def count(start: SSAValue) -> SSAValue:
@@ -51,3 +49,7 @@ def masks(
         return g.op(elementwise.Select, allowed, zero, masked, name=name)
 
     return {window: additive(window) for window in dict.fromkeys(windows)}
+
+
+def _scalar(g: GraphBuilder, value: SSAValue) -> SSAValue:
+    return g.op(shape.Squeeze, value, [g.ints(0)])

@@ -13,7 +13,11 @@ _NAMES = replace(NAMES, qkv=("self_attn.qkv_proj",), up=("mlp.gate_up_proj",))
 
 
 def phi3(config: Config) -> Decoder:
-    """Rotary positions in a part of each head, and the same sliding window in every layer."""
+    """Rotary positions in a part of each head, and the same sliding window in every layer.
+
+    With ``longrope``, texts may be as long as ``original_max_position_embeddings`` says: beyond
+    it transformers takes other frequencies for the whole text.
+    """
     for key in ("attention_bias", "mlp_bias", "lm_head_bias"):
         config.refuse_unless(key, False)
     config.refuse_unless("layer_types", None)
