@@ -77,9 +77,10 @@ def test_a_rotary_embedding_that_is_not_understood_is_named(
     ("model", "values", "says"),
     [
         ("llama_yarn", {"head_dim": 7}, "head_dim be even"),
+        ("llama_yarn", {"head_dim": 10**12}, "head_dim must be a positive integer below 16777216"),
         ("llama_yarn", {"num_key_value_heads": 3}, "num_key_value_heads must divide"),
         ("llama_biased", {"mlp_bias": "no"}, "mlp_bias must be true or false, not 'no'"),
-        ("mistral", {"sliding_window": 0}, "sliding_window must be a positive integer, not 0"),
+        ("mistral", {"sliding_window": 0}, "sliding_window must be a positive integer"),
         ("qwen2", {"layer_types": ["full_attention"]}, "layer_types must be a list of 3 names"),
         ("qwen2", {"layer_types": "full_attention"}, "layer_types must be a list of 3 names"),
         ("qwen2", {"use_sliding_window": False}, "sliding_window must be positive for layers"),

@@ -11,6 +11,10 @@ from typing import Any, cast
 from compiler_layer.errors import BadModel, UnsupportedModel
 
 
+_TOO_LARGE = 1 << 24
+"""No model has so many of anything; arrays are made of such sizes before tensors are looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """A JSON object of a file; an absent key and ``null`` mean the same.
@@ -47,8 +51,8 @@ class Config:
     def positive(self, key: str, default: int | None = None) -> int:
         """Give a positive integer."""
         value = self._value(key, default)
-        if type(value) is not int or value <= 0:
-            raise self.bad(key, "a positive integer")
+        if type(value) is not int or not 0 < value < _TOO_LARGE:
+            raise self.bad(key, f"a positive integer below {_TOO_LARGE}")
         return value
 
     def optional_positive(self, key: str) -> int | None:
