@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from compiler_layer.errors import BadModel, UnsupportedModel
 
-
 _TOO_LARGE = 1 << 24
 """No model has so many of anything; arrays are made of such sizes before tensors are looked at."""
 
