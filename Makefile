@@ -9,7 +9,7 @@ QUESTION ?= What is an NPU?
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test check format test-oracle fuzz clean
+.PHONY: help setup demo chat test check format test-oracle bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -38,6 +38,9 @@ format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 	$(RUN)/python -m pytest -n $(JOBS) -q -m oracle
+
+bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
+	$(RUN)/python benchmarks/bench_compile.py
 
 fuzz: $(VENV)/dev.stamp  ## damage blobs for five minutes
 	$(RUN)/python tests/driver/loader/fuzz_loader.py --minutes 5
