@@ -15,6 +15,7 @@ from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.fold_constants import FoldConstants
 from compiler_layer.passes.form_kernels import FormKernels
+from compiler_layer.passes.fuse_dequantize import FuseDequantize
 from compiler_layer.passes.fuse_kernels import FuseKernels
 from compiler_layer.passes.fuse_rms import FuseRMS
 from compiler_layer.passes.fuse_rope import FuseRoPE
@@ -25,9 +26,11 @@ from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_matmul import LowerMatMul
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
+from compiler_layer.passes.separate_weights import SeparateWeights
 from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.tile import Tile
+from compiler_layer.passes.widen_nibbles import WidenNibbles
 from compiler_layer.schedule.barriers import Schedule, assign_barriers
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.layout import Layout, layout
@@ -44,7 +47,8 @@ Observer = Callable[[str, Model], None]
 class Options:
     """What a compilation depends on besides the model.
 
-    Names are OpenVINO's where it has one: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES.
+    Names are OpenVINO's where it has one: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
+    ENABLE_WEIGHTLESS.
     """
 
     precision: str = "f16"
@@ -53,6 +57,8 @@ class Options:
     """3720, 4000 or 5010."""
     tiles: int = 0
     """NCE tiles to use; 0 leaves it to the compiler."""
+    weightless: bool = False
+    """Whether weights are inputs, in one copy for all blobs, and not in the blob."""
     shapes: str = ""
     """Shapes of inputs and variables to set first, as ``name=1x128,…``."""
     verify_each: bool = False
@@ -62,6 +68,7 @@ class Options:
 def graph_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that keep the model's own ops: static, without detours, and pure."""
     return (
+        FuseDequantize(),
         SpecializeShapes(options.shapes),
         FoldConstants(),
         Simplify(),
@@ -77,6 +84,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that give each op to the hardware."""
     return (
         LowerMatMul(),
+        WidenNibbles(),
         LowerAttention(),
         LowerGather(),
         LowerConcat(),
@@ -88,12 +96,13 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
 
 def passes(options: Options) -> Sequence[ModulePass]:
     """All passes in order."""
-    return (*graph_passes(options), *hardware_passes(options))
+    last = (SeparateWeights(),) if options.weightless else ()
+    return (*graph_passes(options), *hardware_passes(options), *last)
 
 
 def available_passes() -> dict[str, type[ModulePass]]:
     """All passes by name."""
-    everyone = (*(type(each) for each in passes(Options())), RemoveDeadCode)
+    everyone = (*(type(each) for each in passes(Options(weightless=True))), RemoveDeadCode)
     return {each.name: each for each in everyone}
 
 

@@ -4,6 +4,7 @@ DriverError
 ├── DriverUsageError      you called it wrongly
 │   └── ZeError           a Level Zero call was refused; carries its result code
 ├── DriverInputError      what you gave is bad
+│   ├── PlatformError     a platform's file is malformed; names file and key
 │   └── BlobError         a blob is malformed; names section and offset
 │       ├── HeaderError         the ELF header or section table
 │       ├── SectionError        a section: type, flags, bounds, content
@@ -47,6 +48,22 @@ class DriverInputError(DriverError):
 
 class DriverFault(DriverError):
     """The device, not its user, failed."""
+
+
+class PlatformError(DriverInputError):
+    """A platform's file is malformed.
+
+    Args:
+        message: what is wrong.
+        file: its name.
+        key: the key concerned, if it is one.
+    """
+
+    def __init__(self, message: str, file: str, key: str | None = None) -> None:
+        self.file = file
+        self.key = key
+        place = file if key is None else f"{file}: {key}"
+        super().__init__(f"{place}: {message}")
 
 
 class BlobError(DriverInputError):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.codegen.table import Emit, direct
-from compiler_layer.dialects.ov import elementwise, logic
+from compiler_layer.dialects.ov import elementwise, logic, quantize
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import FLOATS, element_of
 from compiler_layer.errors import UnsupportedModel
@@ -119,6 +119,13 @@ def _convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     return x[0]
 
 
+def _dequantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    """(stored - zero) · scale; the scale comes before the zero point."""
+    del op
+    centred = p.compute(Op.SUB, x[0], x[2]) if len(x) > 2 else x[0]
+    return p.compute(Op.MUL, centred, x[1])
+
+
 ARITHMETIC: dict[type[OvOp], Emit] = {
     elementwise.Sqrt: direct(Op.SQRT),
     elementwise.Exp: direct(Op.EXP),
@@ -143,6 +150,7 @@ ARITHMETIC: dict[type[OvOp], Emit] = {
     elementwise.Maximum: direct(Op.MAX),
     elementwise.Select: direct(Op.SEL),
     elementwise.Convert: _convert,
+    quantize.Dequantize: _dequantize,
     logic.Equal: direct(Op.CMPEQ),
     logic.NotEqual: _not_equal,
     logic.Less: direct(Op.CMPLT),

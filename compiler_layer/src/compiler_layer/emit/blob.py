@@ -214,7 +214,7 @@ class _Emitter:
             self._symbol(SCRATCH, self._elf.add(scratch))
         for buffer in p.layout.constants:
             assert buffer.constant is not None  # its space says so
-            content = np.ascontiguousarray(buffer.constant.load()).data.cast("B")
+            content = buffer.constant.stored()
             section = self._section(f"buffer.Constant.{buffer.index}.constant", _DMA, content)
             self._symbol(BufferKey(Space.CONSTANT, buffer.index), section)
 

@@ -15,6 +15,7 @@ from compiler_layer.schedule.tasks import (
     Place,
     Product,
     Region,
+    Tables,
     Transfer,
     Window,
 )
@@ -176,9 +177,8 @@ class ListBuilder:
             "cluster": product.tile,
         }
         offset = invariants.add(row)
-        for name in ("act", "weight", "out"):
+        for name, region in _operands(product).items():
             at = offset + field_offset(tasks.DPU_REGISTERS, f"{name}_address")
-            region = getattr(product, name)
             registers[f"{name}_address"] = _cmx_word(invariants.fixups, at, region, product.tile)
         variants.add(
             {
@@ -259,6 +259,35 @@ class ListBuilder:
         }
 
 
+def _operands(product: Product) -> dict[str, Region]:
+    """The operands of a workload in CMX, by their names in the registers."""
+    tables = product.tables
+    optional = {
+        "scale": tables.scales,
+        "zero": tables.zeros,
+        "act_scale": tables.row_scales,
+    }
+    found = {name: region for name, region in optional.items() if region is not None}
+    return {"act": product.act, "weight": product.weight, "out": product.out, **found}
+
+
+def _table_registers(tables: Tables) -> dict[str, Any]:
+    """Types and strides of what makes numbers of quantised operands."""
+    fields: dict[str, Any] = {"group": tables.group}
+    for name, region in (("scale", tables.scales), ("zero", tables.zeros)):
+        if region is not None:
+            fields[f"{name}_type"] = ELEMENT_TYPES[region.element].code
+            fields[f"{name}_strides"] = _repeating(region)
+    if tables.row_scales is not None:
+        fields["act_scale_stride"] = tables.row_scales.strides[0]
+    return fields
+
+
+def _repeating(region: Region) -> list[int]:
+    """Strides, 0 along dimensions of 1: all share the entry."""
+    return [s if d > 1 else 0 for d, s in zip(region.shape, region.strides, strict=True)]
+
+
 def _registers(product: Product) -> dict[str, Any]:
     flags = tasks.DpuFlag.ACCUMULATE if product.accumulate else 0
     batch, m, k = product.act.shape
@@ -276,6 +305,7 @@ def _registers(product: Product) -> dict[str, Any]:
         "act_strides": list(product.act.strides),
         "weight_strides": list(product.weight.strides),
         "out_strides": list(product.out.strides),
+        **_table_registers(product.tables),
     }
 
 

@@ -13,8 +13,11 @@ from compiler_layer.dialects.ov import elementwise, gather, matmul, shape, slici
 from compiler_layer.dialects.ov.constant import Constant, FileView
 from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr, int_attr
-from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.dialects.ov.types import Shape, shape_of
 from compiler_layer.model import Model
+
+_END = np.iinfo(np.int64).max
+"""Where a slice stops that goes to the end."""
 
 AnyOp = TypeVar("AnyOp", bound=OvOp)
 
@@ -100,6 +103,27 @@ class GraphBuilder:
     def concat(self, parts: Sequence[SSAValue], axis: int, name: str = "") -> SSAValue:
         """Append a concatenation."""
         return self.op(slicing.Concat, parts, name=name, axis=int_attr(axis))
+
+    def slice(self, value: SSAValue, axis: int, start: int, stop: int = _END) -> SSAValue:
+        """Append a slice of one dimension."""
+        bounds = (self.ints(start), self.ints(stop), self.ints(1))
+        return self.op(slicing.Slice, value, *bounds, [self.ints(axis)])
+
+    def split(self, value: SSAValue, axis: int, lengths: Sequence[int]) -> list[SSAValue]:
+        """Append a split into parts of given lengths."""
+        operands = [value, self.scalar(axis), self.ints(*lengths)]
+        return list(self.add(slicing.VariadicSplit.make(operands)).results)
+
+    def times(self, value: SSAValue, factor: float) -> SSAValue:
+        """Append a product of f32 values with a number; none for 1."""
+        if factor == 1:
+            return value
+        return self.op(elementwise.Multiply, value, self.number(factor, value))
+
+    def number(self, number: float, beside: SSAValue) -> SSAValue:
+        """Give an f32 of the same rank as a value that it is to be combined with."""
+        rank = len(shape_of(beside))
+        return self.constant(np.full((1,) * rank, number, np.float32))
 
     def dim(self, value: SSAValue, axis: int) -> SSAValue:
         """Give one dimension of a value's shape, an i64 vector of one."""

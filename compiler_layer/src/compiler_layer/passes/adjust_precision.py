@@ -15,6 +15,8 @@ from compiler_layer.dialects.ov.constant import Constant, FileAttr
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import CompilerUsageError
@@ -54,7 +56,7 @@ class _Adjuster:
         if self._is_exact(op):
             self._exact.update(op.results)
             return
-        if isinstance(op, Convert) and op.destination_type.data == "f32":
+        if isinstance(op, Convert | Dequantize) and op.destination_type.data == "f32":
             op.properties["destination_type"] = StringAttr(self._precision)
         if isinstance(op, ReadValue):
             kind = tensor(self._narrow_type(op.output), shape_of(op.output))
@@ -70,7 +72,7 @@ class _Adjuster:
         if isinstance(op, Gather) and element_of(op.data) in ("f32", self._precision):
             return False
         inputs = [x for x in op.operands if not isinstance(x.owner, Constant)]
-        from_weights = isinstance(op, Convert) and not inputs
+        from_weights = isinstance(op, Convert | Dequantize | Reshape) and not inputs
         return not from_weights and all(x in self._exact for x in inputs)
 
     def _narrow_type(self, value: SSAValue) -> str:

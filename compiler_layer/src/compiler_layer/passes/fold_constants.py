@@ -15,6 +15,7 @@ from xdsl.rewriter import Rewriter
 from compiler_layer.dialects.ov.constant import Constant, FileAttr, constant_of
 from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import NUMPY, element_of, is_static, shape_of
@@ -43,7 +44,7 @@ def _known_values(op: Operation) -> Sequence[Array] | None:
     if isinstance(op, ShapeOf):
         shape = shape_of(op.x)
         return [np.array(shape, NUMPY[op.output_type.data])] if is_static(shape) else None
-    if not isinstance(op, OvOp) or isinstance(op, Constant | ReadValue | Assign):
+    if not isinstance(op, OvOp) or isinstance(op, Constant | ReadValue | Assign | Dequantize):
         return None
     constants = [constant_of(operand) for operand in op.operands]
     if any(constant is None or _is_weight(constant) for constant in constants):
@@ -62,7 +63,7 @@ class FoldConstants(ModulePass):
     Before:  %a = ov.Constant [1, 2]; %b = ov.Add(%a, %a)
     After:   %b = ov.Constant [2, 4]
 
-    Weights stay as they are: a conversion of a weight is left to the hardware.
+    Weights stay as they are: converting and scaling them is left to the hardware.
     """
 
     name = "fold-constants"

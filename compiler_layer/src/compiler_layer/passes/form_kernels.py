@@ -16,11 +16,14 @@ from compiler_layer.dialects.ov.constant import Constant, ints_of
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
 from compiler_layer.dialects.ov.logic import Comparison
 from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.reduce import MVN, LogSoftmax, ReduceProd, Reduction, Softmax
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.match import scalar_of
 from compiler_layer.passes.rewrite import replace
+
+_ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish | Dequantize
 
 
 def is_row_wise(op: OvOp) -> bool:
@@ -35,7 +38,7 @@ def is_row_wise(op: OvOp) -> bool:
     if isinstance(op, MVN):
         rank = len(shape_of(op.x))
         return [axis % rank for axis in ints_of(op.axes) or ()] == [rank - 1]
-    return isinstance(op, RMS | RoPE | Unary | Binary | Comparison | Select | Convert | Swish)
+    return isinstance(op, _ELEMENTWISE | RMS | RoPE)
 
 
 def _form(op: OvOp) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -14,12 +15,14 @@ from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import replace
+from compiler_layer.passes.rewrite import replace, reshape_before, take_over
 
 
 def _as_i64(value: SSAValue) -> SSAValue | None:
@@ -32,25 +35,63 @@ def _as_i64(value: SSAValue) -> SSAValue | None:
     return value
 
 
+def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
+    """Gather rows of a table [R, ...], as it is stored."""
+    shape = shape_of(table)
+    if len(shape) != 2:
+        table = reshape_before(op, table, (shape[0], math.prod(shape[1:])))
+    width = shape_of(table)[1]
+    kind = tensor(element_of(table), (*shape_of(op.indices), width))
+    rows = npu.Gather(operands=[table, indices], result_types=[kind])
+    Rewriter.insert_op(rows, InsertPoint.before(op))
+    return rows.output
+
+
 def _lower(op: Gather) -> None:
-    table = stored_constant(op.data)
     indices = _as_i64(op.indices)
     by_rows = op.known_axis() == 0 and not int_value(op.batch_dims)
-    if table is None or indices is None or not by_rows or len(shape_of(table.output)) != 2:
+    compressed = _compressed(op.data)
+    table = stored_constant(op.data)
+    if indices is not None and by_rows and compressed is not None:
+        _lower_compressed(op, compressed, indices)
+    elif indices is not None and by_rows and table is not None and len(shape_of(op.data)) == 2:
+        rows = _rows(op, table.output, indices)
+        kind = StringAttr(element_of(op.output))
+        if rows.type == op.output.type:
+            take_over(op, rows)
+        else:
+            replace(op, Convert.make([rows], destination_type=kind))
+    else:
         raise UnsupportedModel(
             f"gather {op.friendly_name!r}: only rows of a constant table at integer indices"
         )
-    stored = table.output
-    rows = npu.Gather(
-        operands=[stored, indices],
-        result_types=[tensor(element_of(stored), shape_of(op.output))],
-    )
-    if rows.output.type == op.output.type:
-        replace(op, rows)
-        return
-    Rewriter.insert_op(rows, InsertPoint.before(op))
+
+
+def _compressed(value: SSAValue) -> Dequantize | None:
+    """The compressed weights that a table [R, W] is, possibly in groups."""
+    reshape = producer(value, Reshape)
+    weights = producer(value if reshape is None else reshape.x, Dequantize)
+    keeps_rows = weights is not None and shape_of(weights.stored)[0] == shape_of(value)[0]
+    return weights if keeps_rows and len(shape_of(value)) == 2 else None
+
+
+def _lower_compressed(op: Gather, weights: Dequantize, indices: SSAValue) -> None:
+    """Gather what is stored and its scales, then compute the rows alone."""
+    stored = shape_of(weights.stored)
+    outer = shape_of(op.indices)
+    parts: list[SSAValue] = []
+    for part in weights.operands:
+        dims = (1,) * (len(stored) - len(shape_of(part))) + shape_of(part)
+        if dims[0] == stored[0]:
+            part = reshape_before(op, _rows(op, part, indices), (*outer, *dims[1:]))
+        parts.append(part)
     kind = StringAttr(element_of(op.output))
-    replace(op, Convert.make([rows.output], destination_type=kind))
+    wide = Dequantize.make([parts[0], parts[1], parts[2:]], destination_type=kind)
+    if wide.output.type == op.output.type:
+        replace(op, wide)
+        return
+    Rewriter.insert_op(wide, InsertPoint.before(op))
+    take_over(op, reshape_before(op, wide.output, shape_of(op.output)))
 
 
 @dataclass(frozen=True)
@@ -60,7 +101,7 @@ class LowerGather(ModulePass):
     Before:  %t = ov.Convert(%table : tensor<8192x256xf16>) : …xf32 ; %y = ov.Gather(%t, %ids, 0)
     After:   %r = npu.gather(%table, %ids) : …xf16 ; %y = ov.Convert(%r) : …xf32
 
-    Only the rows that are looked up are converted, not the table.
+    Only the rows that are looked up are converted, or scaled if they are compressed; not the table.
 
     Raises:
         UnsupportedModel: a gather of something else than rows of a constant table.

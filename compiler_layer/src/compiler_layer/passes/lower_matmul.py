@@ -12,14 +12,21 @@ from xdsl.passes import ModulePass
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Reshape
+from compiler_layer.dialects.ov.types import FOUR_BIT, element_of, shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.match import stored_constant
+from compiler_layer.passes.match import producer, stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import replace
+from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
+from compiler_layer.passes.widen_nibbles import eight_bit
 
 DPU_FLOATS = ("f32", "f16", "bf16")
 """Operand types of the DPU."""
+
+DPU_INTEGERS = ("i8", "u8", "i4", "u4")
+"""Types of weights that the DPU scales itself."""
 
 
 def _operand(value: SSAValue) -> SSAValue:
@@ -37,12 +44,70 @@ def _widened(op: MatMul) -> Convert | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Quantised:
+    """A quantised weight [N, K] with its tables [N, groups]."""
+
+    stored: SSAValue
+    scales: SSAValue
+    zeros: SSAValue | None
+
+
+def _quantised(op: MatMul) -> _Quantised | None:
+    """The weight of a product with compressed weights, as the DPU takes it; None if it cannot."""
+    reshape = producer(op.b, Reshape)
+    weights = producer(op.b if reshape is None else reshape.x, Dequantize)
+    if weights is None or not int_value(op.transpose_b):
+        return None
+    if element_of(weights.stored) not in DPU_INTEGERS or len(shape_of(op.b)) != 2:
+        return None
+    rows, channels = shape_of(op.b)
+    groups = _groups(weights, rows, channels)
+    if groups is None or (element_of(weights.stored) in FOUR_BIT and channels // groups % 2):
+        return None
+    rank = len(shape_of(weights.stored))
+    scales = _table(op, weights.scale, rank)
+    zeros = _table(op, weights.zero, rank) if weights.zero is not None else None
+    stored = weights.stored
+    if shape_of(stored) != (rows, channels):
+        stored = reshape_before(op, stored, (rows, channels))
+    return _Quantised(stored, scales, zeros)
+
+
+def _groups(weights: Dequantize, rows: int, channels: int) -> int | None:
+    """Groups of channels in a row: stored is [N, K], or [N, groups, channels of a group]."""
+    stored = shape_of(weights.stored)
+    groups = stored[1] if len(stored) == 3 else 1
+    if stored not in ((rows, channels), (rows, groups, channels // groups)):
+        return None
+    for table in filter(None, (weights.scale, weights.zero)):
+        shape = (1,) * (len(stored) - len(shape_of(table))) + shape_of(table)
+        if shape[-1] != 1:
+            return None
+    return groups
+
+
+def _table(op: MatMul, table: SSAValue, rank: int) -> SSAValue:
+    """A table as [N, groups], with dimensions of 1 where all share an entry."""
+    # Weights [N, K] have tables [N, 1], grouped ones [N, groups, 1].
+    if element_of(table) in FOUR_BIT:
+        # Zero points are few: a byte for each.
+        table = insert_before(op, eight_bit(table))
+    dims = ((1,) * (rank - len(shape_of(table))) + shape_of(table))[:2]
+    return table if shape_of(table) == dims else reshape_before(op, table, dims)
+
+
 def _lower(op: MatMul) -> None:
     if len(shape_of(op.a)) < 2 or len(shape_of(op.b)) < 2:
         return
     last = _widened(op) or op
+    quantised = _quantised(op)
+    b, scales, zeros = _operand(op.b), [], []
+    if quantised is not None:
+        b, scales = quantised.stored, [quantised.scales]
+        zeros = [quantised.zeros] if quantised.zeros is not None else []
     lowered = npu.MatMul(
-        operands=[_operand(op.a), _operand(op.b)],
+        operands=[_operand(op.a), b, scales, zeros, []],
         properties={"transpose_a": op.transpose_a, "transpose_b": op.transpose_b},
         result_types=[last.results[0].type],
     )
@@ -56,8 +121,11 @@ class LowerMatMul(ModulePass):
     Before:  %w = ov.Convert(%stored : …xbf16) : …xf16 ; %y = ov.MatMul(%x, %w)
     After:   %y = npu.matmul(%x, %stored)
 
-    The DPU widens its operands itself, so that conversions of weights vanish; a conversion of the
-    product to f32 does, too, as it accumulates in f32 anyway.
+    Before:  %w = ov.Reshape(ov.Dequantize(%stored : 8x2x4xi4, %scale)) ; %y = ov.MatMul(%x, %w)
+    After:   %y = npu.matmul(%x, %stored) scales %scale
+
+    The DPU widens and scales its operands itself, so that conversions of weights vanish; a
+    conversion of the product to f32 does, too, as it accumulates in f32 anyway.
     """
 
     name = "lower-matmul"

@@ -30,3 +30,11 @@ def replace(op: Operation, *new: Operation) -> None:
     if name is not None:
         new[-1].attributes[NAME_ATTRIBUTE] = name
     Rewriter.replace_op(op, list(new))
+
+
+def take_over(op: Operation, value: SSAValue) -> None:
+    """Replace an op with one result by a value, whose op takes over its name."""
+    name = op.attributes.get(NAME_ATTRIBUTE)
+    if name is not None and isinstance(value.owner, Operation):
+        value.owner.attributes[NAME_ATTRIBUTE] = name
+    Rewriter.replace_op(op, [], [value])

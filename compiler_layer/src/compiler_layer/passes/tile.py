@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.npu.dpu import part_rows
 from compiler_layer.dialects.ov.op import int_attr, int_value, ints_attr
-from compiler_layer.dialects.ov.types import NUMPY, Shape, element_of, shape_of
+from compiler_layer.dialects.ov.types import FOUR_BIT, NUMPY, Shape, element_of, shape_of
 from compiler_layer.errors import CompilerUsageError, DoesNotFit
 from compiler_layer.model import Model
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
@@ -40,6 +40,27 @@ def _round_up(value: int, grain: int) -> int:
 
 def _itemsize(value: SSAValue) -> int:
     return NUMPY[element_of(value)].itemsize
+
+
+def _width(value: SSAValue) -> float:
+    """Bytes of an element; half a byte of one of four bits."""
+    return 0.5 if element_of(value) in FOUR_BIT else _itemsize(value)
+
+
+def _channels(wanted: int, most: int, grain: int) -> int:
+    """A number of channels below ``most`` in whole grains, at least one; or all of them."""
+    return most if wanted >= most else max(grain, wanted // grain * grain)
+
+
+def _product_bytes(op: npu.MatMul, m: int, n: int, k: int) -> int:
+    """CMX that one block of a product fills, its tables of scales included."""
+    groups = -(-k // op.group)
+    tables = sum(
+        n * min(groups, shape_of(table)[-1]) * _itemsize(table)
+        for table in (op.scales, op.zeros)
+        if table is not None
+    )
+    return int(m * k * _width(op.a) + n * k * _width(op.b)) + m * n * _itemsize(op.output) + tables
 
 
 @dataclass(frozen=True)
@@ -116,17 +137,19 @@ class Tile(ModulePass):
 
     def _block(self, op: npu.MatMul, block: tuple[int, int, int]) -> Sequence[int]:
         m, n, k = block
-        k = min(k, DPU_MAX_DIM)
-        a, b, out = _itemsize(op.a), _itemsize(op.b), _itemsize(op.output)
-        while m * k * a + n * k * b + m * n * out > self._budget:
-            if n * b >= m * a and n > _GRAIN:
+        # Blocks of channels hold whole groups.
+        grain = max(_GRAIN, op.group) if op.scales is not None else _GRAIN
+        k = _channels(min(k, DPU_MAX_DIM), k, grain)
+        while _product_bytes(op, m, n, k) > self._budget:
+            if n * _width(op.b) >= m * _width(op.a) and n > _GRAIN:
                 n = _round_up(n // 2, _GRAIN)
             elif m > 1:
                 m = -(-m // 2)
-            elif k > _GRAIN:
-                k = -(-k // 2)
+            elif k > grain:
+                k = _channels(-(-k // 2), k, grain)
             else:
-                raise DoesNotFit(f"{op.name} of {k} channels", n * k * b, self._budget)
+                need = _product_bytes(op, m, n, k)
+                raise DoesNotFit(f"{op.name} of {k} channels", need, self._budget)
         return m, n, k
 
     def _attention(self, op: npu.Attention) -> None:

@@ -6,6 +6,7 @@ express a reshape are the elements copied.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov import shape, slicing
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE
-from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
+from compiler_layer.dialects.ov.types import FOUR_BIT, Shape, element_of, shape_of, stored_bytes
 from compiler_layer.errors import CompilerUsageError, UnsupportedOps
 from compiler_layer.model import Model
 from compiler_layer.schedule.views import Buffer, Space, View
@@ -174,7 +175,7 @@ def _derived(op: Operation, source: View) -> Sequence[View | None]:
         case slicing.Split() | slicing.VariadicSplit():
             return _split(op, source)
         case _:
-            return [source.reshaped(shape_of(op.results[0]))]
+            return [source.reshaped(_seen(op.results[0]))]
 
 
 def _split(op: slicing.Split | slicing.VariadicSplit, source: View) -> list[View | None]:
@@ -197,11 +198,15 @@ def _order(value: SSAValue) -> list[int]:
 
 
 def _nbytes(value: SSAValue) -> int:
-    count = NUMPY[element_of(value)].itemsize
-    for d in shape_of(value):
-        count *= d
-    return count
+    return stored_bytes(element_of(value), math.prod(shape_of(value)))
 
 
 def _dense(buffer: Buffer, value: SSAValue, order: Sequence[int] = ()) -> View:
-    return View.dense(buffer, element_of(value), shape_of(value), order)
+    """A view of a whole buffer; 4-bit elements are seen in pairs, along the last dimension."""
+    return View.dense(buffer, element_of(value), _seen(value), order)
+
+
+def _seen(value: SSAValue) -> Shape:
+    """The shape that a view has."""
+    dims = shape_of(value)
+    return (*dims[:-1], dims[-1] // 2) if element_of(value) in FOUR_BIT else dims

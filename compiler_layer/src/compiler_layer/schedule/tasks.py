@@ -91,6 +91,26 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
+class Tables:
+    """What makes numbers of quantised operands.
+
+    ``scales`` and ``zeros`` [n, groups] belong to weights, ``row_scales`` [m, 1] to activations.
+    """
+
+    scales: Region | None = None
+    zeros: Region | None = None
+    row_scales: Region | None = None
+    group: int = 0
+
+    def regions(self) -> list[Region]:
+        """Those that there are."""
+        return [one for one in (self.scales, self.zeros, self.row_scales) if one is not None]
+
+
+NO_TABLES = Tables()
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """A DPU workload: out [b, m, n] = alpha · act [b, m, k] · weight [b, n, k]."""
 
@@ -100,6 +120,7 @@ class Product:
     out: Region
     alpha: float = 1.0
     accumulate: bool = False
+    tables: Tables = NO_TABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +180,8 @@ def regions_of(work: Work) -> list[tuple[Region, tuple[int, ...], bool]]:
             return found
         case Product():
             tile = (work.tile,)
-            return [(work.act, tile, False), (work.weight, tile, False), (work.out, tile, True)]
+            read = [work.act, work.weight, *work.tables.regions()]
+            return [*((region, tile, False) for region in read), (work.out, tile, True)]
         case Invocation():
             return [(w.region, (work.tile,), bool(w.access & Access.WRITE)) for w in work.windows]
 

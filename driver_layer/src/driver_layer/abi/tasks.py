@@ -172,6 +172,8 @@ DPU_REGISTERS = record(
     ("act_type", 2, "u1"),
     ("weight_type", 3, "u1"),
     ("out_type", 4, "u1"),
+    ("scale_type", 5, "u1"),
+    ("zero_type", 6, "u1"),
     ("alpha", 8, "<f4"),
     ("act_address", 16, "<u4"),
     ("weight_address", 20, "<u4"),
@@ -183,11 +185,24 @@ DPU_REGISTERS = record(
     ("act_strides", 48, ("<u4", (3,))),
     ("weight_strides", 60, ("<u4", (3,))),
     ("out_strides", 72, ("<u4", (3,))),
+    ("scale_address", 84, "<u4"),
+    ("zero_address", 88, "<u4"),
+    ("act_scale_address", 92, "<u4"),
+    ("scale_strides", 96, ("<u4", (2,))),
+    ("zero_strides", 104, ("<u4", (2,))),
+    ("act_scale_stride", 112, "<u4"),
+    ("group", 116, "<u4"),
 )
 """MATMUL: ``out[b,m,n] = alpha * sum over k of act[b,m,k] * weight[b,n,k]``, summed in f32.
 
 Addresses are in the CMX of the invariant's tile. Strides are in bytes, for (b, m, k) of act,
-(b, n, k) of weight and (b, m, n) of out; a stride of 0 repeats the operand."""
+(b, n, k) of weight and (b, m, n) of out; a stride of 0 repeats the operand.
+
+Integer weights i8, u8, i4 and u4 stand for ``(stored - zero[n, k / group]) * scale[n, k / group]``.
+``scale_type`` and ``zero_type`` are UNSET where there is no such table; their strides are for
+(n, group). 4-bit weights are packed along k, two in a byte, the first in the lower half; their k
+stride is that of a byte. Activations i8 and u8 are multiplied with integer weights in integers,
+with one group; row m is worth ``act_scale[m]``, an f32, if ``act_scale_address`` is not 0."""
 
 DPU_INVARIANT = record(
     352,

@@ -32,6 +32,7 @@ class StaticCompiler:
             precision=config["INFERENCE_PRECISION_HINT"],
             platform=config["NPU_PLATFORM"],
             tiles=max(0, int(config["NPU_TILES"])),
+            weightless=config.get("ENABLE_WEIGHTLESS") == "YES",
         )
         try:
             return compile_model(model, options)

@@ -38,22 +38,44 @@ TileAttr = DenseArrayBase[IntegerType]
 class MatMul(IRDLOperation):
     """[..., M, K] x [..., K, N], operands transposed as the flags say, summed in f32.
 
-    Operand types may differ: the DPU widens both. ``tile`` is the block of (M, N, K) that a tile
-    computes at a time; ``tiles`` NCE tiles share either the rows or the columns of the product, as
-    ``split`` says: "m" or "n".
+    Operand types may differ: the DPU widens both. A quantised b [N, K], always with
+    ``transpose_b``, stands for (b - zeros) · scales, which have a column per group of channels; a
+    quantised a has a number per row, ``row_scales``. A 4-bit b has its elements in pairs.
+
+    ``tile`` is the block of (M, N, K) that a tile computes at a time; ``tiles`` NCE tiles share
+    either the rows or the columns of the product, as ``split`` says: "m" or "n".
     """
 
     name = "npu.matmul"
     a = operand_def(Tensor)
     b = operand_def(Tensor)
+    scales = opt_operand_def(Tensor)
+    zeros = opt_operand_def(Tensor)
+    row_scales = opt_operand_def(Tensor)
     transpose_a = prop_def(BoolAttr)
     transpose_b = prop_def(BoolAttr)
     tile = opt_prop_def(TileAttr)
     tiles = opt_prop_def(IntegerAttr)
     split = opt_prop_def(StringAttr)
     output = result_def(Tensor)
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "`(` operands `)` attr-dict `:` functional-type(operands, results)"
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = (
+        "`(` $a `,` $b `)` (`scales` $scales^)? (`zeros` $zeros^)? (`rows` $row_scales^)? "
+        "attr-dict `:` `(` type($a) `,` type($b) `)` (`scales` type($scales)^)? "
+        "(`zeros` type($zeros)^)? (`rows` type($row_scales)^)? `->` type($output)"
+    )
+
+    @property
+    def channels(self) -> int:
+        """K."""
+        a = shape_of(self.a)
+        return a[-2] if self.transpose_a.value.data else a[-1]
+
+    @property
+    def group(self) -> int:
+        """Channels that share a scale."""
+        tables = [table for table in (self.scales, self.zeros) if table is not None]
+        return self.channels // max((shape_of(table)[-1] for table in tables), default=1)
 
 
 @irdl_op_definition

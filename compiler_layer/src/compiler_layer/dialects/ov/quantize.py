@@ -1,9 +1,15 @@
-"""Ops that only quantised models have."""
+"""Ops that only quantised models have; Dequantize is made by ``fuse-dequantize``."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+)
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, broadcast, element_of, shape_of, tensor
@@ -28,3 +34,26 @@ class FakeQuantize(OvOp):
         for bound in (self.input_low, self.input_high, self.output_low, self.output_high):
             broadcast(shape, shape_of(bound))
         return [tensor(element_of(self.x), shape)]
+
+
+@irdl_op_definition
+class Dequantize(OvOp):
+    """(stored - zero) · scale, computed in f32: what compressed weights stand for.
+
+    ``scale`` and ``zero`` broadcast to ``stored``.
+    """
+
+    name = "ov.Dequantize"
+    stored = operand_def(Tensor)
+    scale = operand_def(Tensor)
+    zero = opt_operand_def(Tensor)
+    destination_type = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The shape of what is stored, in the destination type."""
+        shape = shape_of(self.stored)
+        for table in (self.scale, self.zero):
+            if table is not None and broadcast(shape, shape_of(table)) != shape:
+                raise ValueError(f"{list(shape_of(table))} does not broadcast to {list(shape)}")
+        return [tensor(self.destination_type.data, shape)]

@@ -1,4 +1,4 @@
-"""``config.json`` of a Llama-family model, checked."""
+"""The values of a ``config.json``, each checked as it is read."""
 
 from __future__ import annotations
 
@@ -10,102 +10,123 @@ from typing import Any, cast
 
 from compiler_layer.errors import BadModel, UnsupportedModel
 
-MODEL_TYPES = ("llama",)
-"""The values of ``model_type`` that are understood."""
+_TOO_LARGE = 1 << 24
+"""No model has so many of anything; arrays are made of such sizes before tensors are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaConfig:
-    """What the graph of a Llama-family model depends on."""
+class Config:
+    """A JSON object of a file; an absent key and ``null`` mean the same.
 
-    vocab_size: int
-    hidden_size: int
-    intermediate_size: int
-    num_hidden_layers: int
-    num_attention_heads: int
-    num_key_value_heads: int
-    head_dim: int
-    rms_norm_eps: float
-    rope_theta: float
-    tie_word_embeddings: bool
-
-
-def read_config(folder: Path) -> LlamaConfig:
-    """Read a folder's ``config.json``.
-
-    Raises:
-        BadModel: it is missing, no JSON, or a value is missing or of a wrong type.
-        UnsupportedModel: another architecture, or a variation that is not understood.
+    Every method takes a key and raises ``BadModel`` or ``UnsupportedModel`` that names it.
     """
-    path = folder / "config.json"
-    try:
-        values: Any = json.loads(path.read_text())
-    except OSError as error:
-        raise BadModel(path, error.strerror or str(error)) from None
-    except ValueError as error:
-        raise BadModel(path, f"no JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise BadModel(path, "no JSON object")
-    return _checked(path, cast(dict[str, Any], values))
 
+    path: Path
+    values: Mapping[str, Any]
+    prefix: str = ""
+    """Where in the file the object stands, e.g. ``rope_scaling.``."""
 
-def _checked(path: Path, values: Mapping[str, Any]) -> LlamaConfig:
-    kind = values.get("model_type")
-    if kind not in MODEL_TYPES:
-        raise UnsupportedModel(
-            f"{path}: model_type {kind!r} is not supported; supported: {', '.join(MODEL_TYPES)}"
+    @staticmethod
+    def read(path: Path) -> Config:
+        """Read a file.
+
+        Raises:
+            BadModel: it is missing, or holds no JSON object.
+        """
+        try:
+            values: Any = json.loads(path.read_text())
+        except OSError as error:
+            raise BadModel(path, error.strerror or str(error)) from None
+        except (ValueError, RecursionError) as error:
+            raise BadModel(path, f"no JSON: {error}") from None
+        if not isinstance(values, dict):
+            raise BadModel(path, "no JSON object")
+        return Config(path, cast(dict[str, Any], values))
+
+    def has(self, key: str) -> bool:
+        """Tell whether there is a value."""
+        return self.values.get(key) is not None
+
+    def positive(self, key: str, default: int | None = None) -> int:
+        """Give a positive integer."""
+        value = self._value(key, default)
+        if type(value) is not int or not 0 < value < _TOO_LARGE:
+            raise self.bad(key, f"a positive integer below {_TOO_LARGE}")
+        return value
+
+    def optional_positive(self, key: str) -> int | None:
+        """Give a positive integer, or None if there is no value."""
+        return self.positive(key) if self.has(key) else None
+
+    def count(self, key: str, default: int) -> int:
+        """Give an integer that is not negative."""
+        value = self._value(key, default)
+        if type(value) is not int or value < 0:
+            raise self.bad(key, "an integer not below 0")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """Give a positive number."""
+        value = self._value(key, default)
+        if not _is_positive(value):
+            raise self.bad(key, "a positive number")
+        return float(value)
+
+    def optional_number(self, key: str) -> float | None:
+        """Give a positive number, or None if there is no value."""
+        return self.number(key) if self.has(key) else None
+
+    def numbers(self, key: str, count: int) -> list[float]:
+        """Give a list of that many positive numbers."""
+        value = self.values.get(key)
+        items = cast(list[Any], value) if isinstance(value, list) else []
+        if len(items) != count or not all(map(_is_positive, items)):
+            raise self.bad(key, f"a list of {count} positive numbers")
+        return [float(each) for each in items]
+
+    def flag(self, key: str, default: bool) -> bool:
+        """Give a truth value."""
+        value = self._value(key, default)
+        if not isinstance(value, bool):
+            raise self.bad(key, "true or false")
+        return value
+
+    def choice(self, key: str, *allowed: str) -> str:
+        """Give one of some words; the first is the default."""
+        value = self._value(key, allowed[0])
+        if value not in allowed:
+            raise self.unsupported(key)
+        return value
+
+    def section(self, key: str) -> Config | None:
+        """Give an object within this one, or None if there is none."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self.bad(key, "an object")
+        return Config(self.path, cast(dict[str, Any], value), f"{self.prefix}{key}.")
+
+    def refuse_unless(self, key: str, only: object) -> None:
+        """Refuse every value but one; the key may be absent."""
+        if self.has(key) and self.values[key] != only:
+            raise self.unsupported(key)
+
+    def bad(self, key: str, wanted: str) -> BadModel:
+        """Make the error of a value that is not what it has to be."""
+        return BadModel(
+            self.path, f"{self.prefix}{key} must be {wanted}, not {self.values.get(key)!r}"
         )
-    _refuse_variations(path, values)
-    heads = _positive(path, values, "num_attention_heads")
-    hidden = _positive(path, values, "hidden_size")
-    config = LlamaConfig(
-        vocab_size=_positive(path, values, "vocab_size"),
-        hidden_size=hidden,
-        intermediate_size=_positive(path, values, "intermediate_size"),
-        num_hidden_layers=_positive(path, values, "num_hidden_layers"),
-        num_attention_heads=heads,
-        num_key_value_heads=_positive(path, values, "num_key_value_heads", heads),
-        head_dim=_positive(path, values, "head_dim", hidden // heads),
-        rms_norm_eps=_number(path, values, "rms_norm_eps", 1e-6),
-        rope_theta=_number(path, _rope(values), "rope_theta", 10000.0),
-        tie_word_embeddings=bool(values.get("tie_word_embeddings", False)),
-    )
-    if config.num_attention_heads % config.num_key_value_heads or config.head_dim % 2:
-        raise BadModel(
-            path, "num_key_value_heads must divide num_attention_heads, head_dim be even"
+
+    def unsupported(self, key: str) -> UnsupportedModel:
+        """Make the error of a value that is not understood."""
+        return UnsupportedModel(
+            f"{self.path}: {self.prefix}{key} = {self.values.get(key)!r} is not supported"
         )
-    return config
+
+    def _value(self, key: str, default: Any) -> Any:
+        return self.values[key] if self.has(key) else default
 
 
-def _rope(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Where rope_theta stands: at the top, or since transformers 5 in ``rope_parameters``."""
-    nested = values.get("rope_parameters")
-    return cast(Mapping[str, Any], nested) if isinstance(nested, dict) else values
-
-
-def _refuse_variations(path: Path, values: Mapping[str, Any]) -> None:
-    scaling: Any = values.get("rope_scaling") or _rope(values)
-    rope_type = scaling.get("rope_type", scaling.get("type", "default"))
-    if rope_type != "default":
-        raise UnsupportedModel(f"{path}: rope_type {rope_type!r} is not supported")
-    for key, plain in (("attention_bias", False), ("mlp_bias", False), ("hidden_act", "silu")):
-        if values.get(key, plain) != plain:
-            raise UnsupportedModel(f"{path}: {key} = {values[key]!r} is not supported")
-
-
-def _positive(path: Path, values: Mapping[str, Any], key: str, default: int | None = None) -> int:
-    value = values.get(key)
-    if value is None:
-        value = default
-    if type(value) is not int or value <= 0:
-        raise BadModel(path, f"{key} must be a positive integer, not {value!r}")
-    return value
-
-
-def _number(path: Path, values: Mapping[str, Any], key: str, default: float) -> float:
-    value = values.get(key)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise BadModel(path, f"{key} must be a positive number, not {value!r}")
-    return float(value)
+def _is_positive(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value < 1e30

@@ -21,10 +21,24 @@ def _rounded(value: SSAValue, array: Array) -> Array:
     return convert_values(array, "f32", element_of(value))
 
 
+def _per_channel(op: npu.MatMul, table: Array) -> Array:
+    """Entries [N, groups] repeated for each channel of their group."""
+    return table if table.shape[1] == 1 else np.repeat(table, op.group, 1)
+
+
 @means(npu.MatMul)
-def matmul(op: npu.MatMul, a: Array, b: Array) -> Array:
-    """Multiply in f32 and round once."""
+def matmul(op: npu.MatMul, a: Array, b: Array, *tables: Array) -> Array:
+    """Multiply in f32, quantised operands scaled, and round once."""
     left, right = _f32(op.a, a), _f32(op.b, b)
+    values = (op.scales, op.zeros, op.row_scales)
+    present = (value for value in values if value is not None)
+    found = {value: _f32(value, table) for value, table in zip(present, tables, strict=True)}
+    if op.zeros is not None:
+        right = right - _per_channel(op, found[op.zeros])
+    if op.scales is not None:
+        right = right * _per_channel(op, found[op.scales])
+    if op.row_scales is not None:
+        left = left * found[op.row_scales]
     if int_value(op.transpose_a):
         left = left.swapaxes(-1, -2)
     if int_value(op.transpose_b):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from compiler_layer.dialects.ov import quantize as ov
+from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.reference.meaning import Array, means, wide
 
 
@@ -18,3 +20,13 @@ def fake_quantize(op: ov.FakeQuantize, x: Array, *bounds: Array) -> Array:
     inside = np.round((v - low) / (high - low) * steps) / steps * (out_high - out_low) + out_low
     clamped = np.where(v <= np.minimum(low, high), out_low, inside)
     return np.where(v > np.maximum(low, high), out_high, clamped).astype(x.dtype)
+
+
+@means(ov.Dequantize)
+def dequantize(op: ov.Dequantize, stored: Array, scale: Array, *zero: Array) -> Array:
+    """Take away the zero point and scale, in f32."""
+    values = stored.astype(np.float32)
+    if op.zero is not None:
+        values = values - convert_values(zero[0], element_of(op.zero), "f32")
+    values = values * convert_values(scale, element_of(op.scale), "f32")
+    return convert_values(values, "f32", op.destination_type.data)

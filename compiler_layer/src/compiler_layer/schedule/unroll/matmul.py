@@ -5,13 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler_layer.codegen.program import ProgramBuilder
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.types import FOUR_BIT
 from compiler_layer.schedule.layout import HardwareOp
-from compiler_layer.schedule.tasks import Product, Region, Step, Transfer, Window, Work
+from compiler_layer.schedule.tasks import (
+    NO_TABLES,
+    Product,
+    Region,
+    Step,
+    Tables,
+    Transfer,
+    Window,
+    Work,
+)
 from compiler_layer.schedule.unroll.blocks import ranges
 from compiler_layer.schedule.unroll.kernel import invocation
 from compiler_layer.schedule.views import View
@@ -22,11 +32,19 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Matrices:
-    """One product: a [m, k], b [n, k], out [m, n]."""
+    """One product: a [m, k], b [n, k], out [m, n]; of quantised ones the tables, too.
+
+    ``packed`` elements of b are in one element of its view; scales and zeros are [n, groups].
+    """
 
     a: View
     b: View
     out: View
+    scales: View | None
+    zeros: View | None
+    row_scales: View | None
+    group: int
+    packed: int
 
 
 def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[Step]:
@@ -44,7 +62,14 @@ def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[St
 
 def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
     """The products of single matrices that a batched one consists of."""
-    a, b = op.operands
+    a, b, *rest = op.operands
+    tables = iter(rest)
+    scales, zeros, row_scales = (
+        None if table is None else next(tables)
+        for table in (matmul.scales, matmul.zeros, matmul.row_scales)
+    )
+    packed = 2 if b.element in FOUR_BIT else 1
+    quantised = (scales, zeros, row_scales, matmul.group, packed)
     (out,) = op.results
     if int_value(matmul.transpose_a):
         a = _swapped(a)
@@ -54,13 +79,14 @@ def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
         rows = math.prod(a.shape[:-1])
         flat_a, flat_out = a.reshaped((rows, a.shape[-1])), out.reshaped((rows, out.shape[-1]))
         if flat_a is not None and flat_out is not None:
-            yield _Matrices(flat_a, b, flat_out)
+            yield _Matrices(flat_a, b, flat_out, *quantised)
             return
     outer = out.shape[:-2]
     a = a.broadcast((*outer, *a.shape[-2:]))
     b = b.broadcast((*outer, *b.shape[-2:]))
     for at in itertools.product(*(range(d) for d in outer)):
-        yield _Matrices(*(_plane(view, at) for view in (a, b, out)))
+        planes = [_plane(view, at) for view in (a, b, out)]
+        yield _Matrices(planes[0], planes[1], planes[2], *quantised)
 
 
 def _swapped(view: View) -> View:
@@ -76,10 +102,35 @@ def _plane(view: View, at: Sequence[int]) -> View:
 
 
 def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple[Transfer, Region]:
-    shape = (rows[1] - rows[0], cols[1] - cols[0])
-    part = view.sliced([slice(*rows), slice(*cols)])
-    region = Region.dense(view.buffer.name, view.element, shape, tiles)
+    """Load a part of a matrix; a dimension of 1 stays whole."""
+    part = view.block((rows[0], cols[0]), (rows[1] - rows[0], cols[1] - cols[0]))
+    region = Region.dense(view.buffer.name, view.element, part.shape, tiles)
     return Transfer(part, region, tiles), region
+
+
+@dataclass(frozen=True, slots=True)
+class _Weight:
+    """A block of b in CMX, and what makes numbers of it."""
+
+    region: Region
+    tables: Tables
+
+
+def _load_weight(
+    x: _Matrices, cols: Range, part: Range, tiles: tuple[int, ...]
+) -> tuple[list[Transfer], _Weight]:
+    """Load columns ``cols`` of the product's b, channels ``part``; both in elements."""
+    begin, end = part[0] // x.packed, -(-part[1] // x.packed)
+    load, region = _load(x.b, cols, (begin, end), tiles)
+    loads, tables = [load], dict[str, Region]()
+    groups = (part[0] // x.group, -(-part[1] // x.group))
+    for name, view in (("scales", x.scales), ("zeros", x.zeros)):
+        if view is not None:
+            load, tables[name] = _load(view, cols, groups, tiles)
+            loads.append(load)
+    group = min(x.group, part[1] - part[0])
+    found = Tables(tables.get("scales"), tables.get("zeros"), group=group)
+    return loads, _Weight(region, found if tables else NO_TABLES)
 
 
 def _by_columns(
@@ -89,7 +140,7 @@ def _by_columns(
     m, n, k = block
     channels = ranges(x.a.shape[1], k)
     for rows in ranges(x.a.shape[0], m):
-        acts: dict[Range, Region] = {}
+        acts: dict[Range, _Act] = {}
         columns = ranges(x.b.shape[0], n)
         for first in range(0, len(columns), tiles):
             group = list(enumerate(columns[first : first + tiles]))
@@ -97,11 +148,10 @@ def _by_columns(
             for number, part in enumerate(channels):
                 step = Step(index)
                 if part not in acts:
-                    load, acts[part] = _load(x.a, rows, part, tuple(range(tiles)))
-                    step.loads.append(load)
+                    acts[part] = _load_act(step, x, rows, part, tuple(range(tiles)))
                 for (tile, cols), out in zip(group, outs, strict=True):
-                    load, weight = _load(x.b, cols, part, (tile,))
-                    step.loads.append(load)
+                    loads, weight = _load_weight(x, cols, part, (tile,))
+                    step.loads += loads
                     step.work.append(out.product(acts[part], weight, number))
                 _finish(step, outs, last=part == channels[-1])
                 yield step
@@ -117,23 +167,40 @@ def _by_rows(index: int, x: _Matrices, block: tuple[int, int, int], tiles: int) 
     for first in range(0, len(blocks), tiles):
         group = list(enumerate(blocks[first : first + tiles]))
         used = tuple(tile for tile, _ in group)
-        acts: dict[tuple[int, Range], Region] = {}
+        acts: dict[tuple[int, Range], _Act] = {}
         for cols in ranges(x.b.shape[0], n):
             outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, rows in group]
             for number, part in enumerate(channels):
                 step = Step(index)
-                load, weight = _load(x.b, cols, part, used)
                 for tile, rows in group:
                     if (tile, part) not in acts:
-                        act_load, acts[tile, part] = _load(x.a, rows, part, (tile,))
-                        step.loads.append(act_load)
-                step.loads.append(load)
+                        acts[tile, part] = _load_act(step, x, rows, part, (tile,))
+                loads, weight = _load_weight(x, cols, part, used)
+                step.loads += loads
                 for (tile, _), out in zip(group, outs, strict=True):
                     step.work.append(out.product(acts[tile, part], weight, number))
                 _finish(step, outs, last=part == channels[-1])
                 yield step
             if len(channels) > 1:
                 acts.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Act:
+    """A block of a in CMX, with the numbers that its rows are worth."""
+
+    region: Region
+    row_scales: Region | None
+
+
+def _load_act(step: Step, x: _Matrices, rows: Range, part: Range, tiles: tuple[int, ...]) -> _Act:
+    load, region = _load(x.a, rows, part, tiles)
+    step.loads.append(load)
+    if x.row_scales is None:
+        return _Act(region, None)
+    load, row_scales = _load(x.row_scales, rows, (0, 1), tiles)
+    step.loads.append(load)
+    return _Act(region, row_scales)
 
 
 def _finish(step: Step, outs: Sequence[_Out], last: bool) -> None:
@@ -155,9 +222,13 @@ class _Out:
         converts = partial and x.out.element != "f32"
         self._sum = Region.dense(f"{name}.sum", "f32", shape, (tile,)) if converts else self._final
 
-    def product(self, act: Region, weight: Region, number: int) -> Product:
+    def product(self, act: _Act, weight: _Weight, number: int) -> Product:
         """Multiply one block of channels, adding to those before."""
-        return matrix_product(self._tile, act, weight, self._sum, accumulate=number > 0)
+        tables = replace(weight.tables, row_scales=act.row_scales)
+        product = matrix_product(
+            self._tile, act.region, weight.region, self._sum, accumulate=number > 0
+        )
+        return replace(product, tables=tables)
 
     def conversion(self) -> list[Work]:
         """Round the sum to the result's type."""

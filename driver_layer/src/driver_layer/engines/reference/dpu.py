@@ -1,4 +1,4 @@
-"""The DPU in numpy: matrix products with f32 accumulation."""
+"""The DPU in numpy: matrix products with f32 accumulation, or exact ones of integers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.abi.dtypes import DType, bf16_to_f32, f32_to_bf16
+from driver_layer.abi.dtypes import (
+    BY_CODE,
+    DType,
+    bf16_to_f32,
+    f32_to_bf16,
+    unpack_4bit,
+)
 from driver_layer.abi.platforms import TILE_SELECT_SHIFT
 from driver_layer.abi.tasks import DPU_MAX_DIM, DpuFlag, DpuWorkload
 from driver_layer.engines.contract import Run
@@ -18,13 +24,24 @@ from driver_layer.npu.bus import Bus
 
 F32 = npt.NDArray[np.float32]
 
-_STORAGE: dict[int, str] = {DType.FP32: "<f4", DType.FP16: "<f2", DType.BFP16: "<u2"}
+_FLOATS = frozenset({DType.FP32, DType.FP16, DType.BFP16})
+_BYTES = frozenset({DType.I8, DType.U8})
+_NIBBLES = frozenset({DType.I4, DType.U4})
+
+_ALLOWED: dict[str, frozenset[DType]] = {
+    "act": _FLOATS | _BYTES,
+    "weight": _FLOATS | _BYTES | _NIBBLES,
+    "out": _FLOATS,
+    "scale": _FLOATS,
+    "zero": _FLOATS | _BYTES,
+    "act_scale": frozenset({DType.FP32}),
+}
 """Operand types of the DPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A strided matrix, or a batch of them, in CMX."""
+    """A strided tensor in CMX; of 4-bit elements, the bytes that hold two of them."""
 
     kind: DType
     values: npt.NDArray[Any]
@@ -32,7 +49,11 @@ class _Operand:
     def read(self, *parts: slice) -> F32:
         """Widen a part to f32."""
         raw = self.values[parts]
-        return bf16_to_f32(raw) if self.kind is DType.BFP16 else raw.astype(np.float32)
+        if self.kind is DType.BFP16:
+            return bf16_to_f32(raw)
+        if self.kind in _NIBBLES:
+            raw = unpack_4bit(raw, signed=self.kind is DType.I4)
+        return raw.astype(np.float32)
 
     def write(self, result: F32, *parts: slice) -> None:
         """Round f32 to the operand's type."""
@@ -40,19 +61,69 @@ class _Operand:
         self.values[parts] = raw
 
 
-def _operand(registers: Any, name: str, shape: tuple[int, ...], tile: int, bus: Bus) -> _Operand:
-    address = int(registers[f"{name}_address"])
-    code = int(registers[f"{name}_type"])
-    storage = _STORAGE.get(code)
-    if storage is None:
-        raise DeviceFault(f"the DPU has no operands of type {code}", address=address)
-    strides = tuple(int(s) for s in registers[f"{name}_strides"])
-    size = np.dtype(storage).itemsize
-    if not address >> TILE_SELECT_SHIFT & 1 << tile:
-        raise DeviceFault(f"{name} is not in the CMX of tile {tile}", address=address)
-    extent = sum((dim - 1) * stride for dim, stride in zip(shape, strides, strict=True)) + size
-    data = bus.cmx.view(address, extent)
-    return _Operand(DType(code), np.ndarray(shape, storage, data, strides=strides))
+class _Reader:
+    """Finds the operands of one register image in CMX."""
+
+    def __init__(self, registers: Any, tile: int, bus: Bus) -> None:
+        self._registers = registers
+        self._tile = tile
+        self._bus = bus
+
+    def operand(self, name: str, shape: tuple[int, ...], strides: Sequence[int]) -> _Operand:
+        """Give an operand whose type stands in the registers."""
+        code = int(self._registers[f"{name}_type"])
+        return self.typed(name, code, shape, strides)
+
+    def typed(
+        self, name: str, code: int, shape: tuple[int, ...], strides: Sequence[int]
+    ) -> _Operand:
+        """Give an operand of a type."""
+        address = int(self._registers[f"{name}_address"])
+        kind = BY_CODE[code].code if code in BY_CODE else DType.UNSET
+        if kind not in _ALLOWED[name]:
+            raise DeviceFault(f"the DPU has no {name} of type {code}", address=address)
+        if not address >> TILE_SELECT_SHIFT & 1 << self._tile:
+            raise DeviceFault(f"{name} is not in the CMX of tile {self._tile}", address=address)
+        storage = BY_CODE[code].storage
+        steps = [int(stride) for stride in strides]
+        reach = sum((dim - 1) * step for dim, step in zip(shape, steps, strict=True))
+        data = self._bus.cmx.view(address, reach + storage.itemsize)
+        return _Operand(kind, np.ndarray(shape, storage, data, strides=steps))
+
+    def table(self, name: str, rows: int, groups: int) -> _Operand | None:
+        """Give the table of scales or zero points, if there is one."""
+        if int(self._registers[f"{name}_type"]) == DType.UNSET:
+            return None
+        return self.operand(name, (rows, groups), self._registers[f"{name}_strides"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Weights with what makes numbers of stored integers."""
+
+    stored: _Operand
+    scales: _Operand | None
+    zeros: _Operand | None
+    group: int
+    k: int
+
+    def read(self, cols: slice) -> F32:
+        """Weights [batch, columns, k] in f32."""
+        values = self.centred(cols)
+        return values if self.scales is None else values * self._spread(self.scales, cols)
+
+    def centred(self, cols: slice) -> F32:
+        """Stored integers less their zero points."""
+        values = self.stored.read(slice(None), cols)[..., : self.k]
+        return values if self.zeros is None else values - self._spread(self.zeros, cols)
+
+    def column_scales(self, cols: slice) -> F32:
+        """The scale of each column; there is one group."""
+        return np.ones(1, np.float32) if self.scales is None else self.scales.read(cols)[:, 0]
+
+    def _spread(self, table: _Operand, cols: slice) -> F32:
+        """A table entry for each element of a column."""
+        return np.repeat(table.read(cols), self.group, -1)[:, : self.k]
 
 
 def prepare_dpu(registers: Any, variants: Sequence[Any], tile: int, bus: Bus) -> Run:
@@ -62,15 +133,38 @@ def prepare_dpu(registers: Any, variants: Sequence[Any], tile: int, bus: Bus) ->
     batch, m, n, k = (int(registers[dim]) for dim in ("batch", "m", "n", "k"))
     if not all(0 < dim <= DPU_MAX_DIM for dim in (batch, m, n, k)):
         raise DeviceFault(f"a workload of {batch} x {m} x {n} x {k}")
-    act = _operand(registers, "act", (batch, m, k), tile, bus)
-    weight = _operand(registers, "weight", (batch, n, k), tile, bus)
-    out = _operand(registers, "out", (batch, m, n), tile, bus)
+    reader = _Reader(registers, tile, bus)
+    act = reader.operand("act", (batch, m, k), registers["act_strides"])
+    weights = _weights(reader, registers, (batch, n, k))
+    out = reader.operand("out", (batch, m, n), registers["out_strides"])
     accumulate = bool(int(registers["flags"]) & DpuFlag.ACCUMULATE)
     if accumulate and out.kind is not DType.FP32:
         raise DeviceFault("accumulation into a type other than f32")
+    product = _floats(act, weights)
+    if act.kind in _BYTES:
+        product = _integers(act, weights, _row_scales(reader, registers, m))
     alpha = np.float32(registers["alpha"])
     parts = [_part(variant, m, n) for variant in variants]
-    return _matmul(act, weight, out, parts, alpha, accumulate)
+    return _run(product, out, parts, alpha, accumulate)
+
+
+def _weights(reader: _Reader, registers: Any, shape: tuple[int, int, int]) -> _Weights:
+    batch, n, k = shape
+    packed = int(registers["weight_type"]) in _NIBBLES
+    along = -(-k // 2) if packed else k
+    stored = reader.operand("weight", (batch, n, along), registers["weight_strides"])
+    group = int(registers["group"]) or k
+    groups = -(-k // group)
+    scales, zeros = (reader.table(name, n, groups) for name in ("scale", "zero"))
+    if stored.kind in _FLOATS and (scales is not None or zeros is not None):
+        raise DeviceFault("scales or zero points of weights that are no integers")
+    return _Weights(stored, scales, zeros, group, k)
+
+
+def _row_scales(reader: _Reader, registers: Any, m: int) -> _Operand | None:
+    if not int(registers["act_scale_address"]):
+        return None
+    return reader.typed("act_scale", DType.FP32, (m,), [registers["act_scale_stride"]])
 
 
 def _part(variant: Any, m: int, n: int) -> tuple[slice, slice]:
@@ -81,9 +175,35 @@ def _part(variant: Any, m: int, n: int) -> tuple[slice, slice]:
     return rows, cols
 
 
-def _matmul(
-    act: _Operand,
-    weight: _Operand,
+_Product = Callable[[slice, slice], F32]
+"""A part of the product, by its rows and columns."""
+
+
+def _floats(act: _Operand, weights: _Weights) -> _Product:
+    def product(rows: slice, cols: slice) -> F32:
+        left = act.read(slice(None), rows)
+        return np.matmul(left, weights.read(cols).transpose(0, 2, 1))
+
+    return product
+
+
+def _integers(act: _Operand, weights: _Weights, row_scales: _Operand | None) -> _Product:
+    """Sums of integers are exact: f64 holds more bits than i32."""
+    if weights.stored.kind in _FLOATS or weights.group < weights.k:
+        raise DeviceFault("integer activations want integer weights with one group")
+
+    def product(rows: slice, cols: slice) -> F32:
+        left = act.read(slice(None), rows).astype(np.float64)
+        right = weights.centred(cols).astype(np.float64)
+        sums = np.matmul(left, right.transpose(0, 2, 1)).astype(np.float32)
+        sums *= weights.column_scales(cols)
+        return sums if row_scales is None else sums * row_scales.read(rows)[:, None]
+
+    return product
+
+
+def _run(
+    product: _Product,
     out: _Operand,
     parts: list[tuple[slice, slice]],
     alpha: np.float32,
@@ -94,13 +214,11 @@ def _matmul(
     def run() -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             for rows, cols in parts:
-                left = act.read(every, rows)
-                right = weight.read(every, cols)
-                result = np.matmul(left, right.transpose(0, 2, 1))
+                result = product(rows, cols)
                 if alpha != 1:
-                    result *= alpha
+                    result = result * alpha
                 if accumulate:
-                    result += out.read(every, rows, cols)
+                    result = result + out.read(every, rows, cols)
                 out.write(result, every, rows, cols)
 
     return run

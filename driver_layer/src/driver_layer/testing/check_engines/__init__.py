@@ -21,6 +21,8 @@ CHECKS: Sequence[Callable[[Bench], None]] = (
     dma.check_transfers_out_of_memory_are_faults,
     dpu.check_products_of_all_operand_types,
     dpu.check_accumulation_adds_to_the_output,
+    dpu.check_integer_weights_are_scaled_per_group,
+    dpu.check_integer_activations_are_summed_exactly,
     dpu.check_workloads_that_leave_their_tile_are_faults,
     shave.check_every_instruction,
     shave.check_loads_and_stores_of_every_type,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driver_layer.abi.dtypes import ELEMENT_TYPES
+from driver_layer.abi.dtypes import ELEMENT_TYPES, DType, pack_4bit
 from driver_layer.abi.platforms import tile_base
 from driver_layer.abi.tasks import (
     DPU_REGISTERS,
@@ -75,6 +75,83 @@ def check_accumulation_adds_to_the_output(bench: Bench) -> None:
     assert np.all(bench.read(tile_base(1) + 0x3000, "<f4", 30) == 12)
 
 
+def _tables(bench: Bench, random: np.random.RandomState, zeros: bool) -> dict[str, Any]:
+    """Put scales and zero points [5, 2] of groups of 2 into CMX; give their registers."""
+    bench.cmx(0x4000, random.uniform(0.1, 1, (5, 2)).astype(np.float16), 1)
+    bench.cmx(0x5000, random.randint(0, 8, (5, 2)).astype(np.uint8), 1)
+    fields: dict[str, Any] = {
+        "group": 2,
+        "scale_type": DType.FP16,
+        "scale_address": tile_base(1) + 0x4000,
+        "scale_strides": (4, 2),
+    }
+    if zeros:
+        fields |= {
+            "zero_type": DType.U8,
+            "zero_address": tile_base(1) + 0x5000,
+            "zero_strides": (2, 1),
+        }
+    return fields
+
+
+def check_integer_weights_are_scaled_per_group(bench: Bench) -> None:
+    """(stored - zero) · scale, for 8 bits and for 4 packed ones, with and without zero points."""
+    random = np.random.RandomState(1)
+    act = random.standard_normal((2, 3, 4)).astype(np.float32)
+    bench.cmx(0x1000, act, 1)
+    for kind, low, high in (("i8", -128, 128), ("u8", 0, 256), ("i4", -8, 8), ("u4", 0, 16)):
+        weight = random.randint(low, high, (2, 5, 4))
+        packed = kind in ("i4", "u4")
+        raw = pack_4bit(weight) if packed else weight.astype(ELEMENT_TYPES[kind].storage)
+        bench.cmx(0x2000, raw, 1)
+        row = 2 if packed else 4
+        for zeros in (False, True):
+            fields = _tables(bench, random, zeros) | {"weight_strides": (5 * row, row, 1)}
+            registers = _matmul(bench, ("f32", kind, "f32"), **fields)
+            bench.engines.dpu(registers, [one(DPU_VARIANT, m_end=3, n_end=5)], 1, bench.bus)()
+            scale = bench.read(tile_base(1) + 0x4000, "<f2", 10).reshape(5, 2).astype(np.float32)
+            zero = bench.read(tile_base(1) + 0x5000, "u1", 10).reshape(5, 2).astype(np.float32)
+            centred = weight - np.repeat(zero, 2, -1) if zeros else weight
+            values = (centred * np.repeat(scale, 2, -1)).astype(np.float32)
+            found = bench.read(tile_base(1) + 0x3000, "<f4", 30).reshape(2, 3, 5)
+            expected = np.matmul(act, values.swapaxes(1, 2))
+            assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max(), (kind, zeros)
+
+
+def check_integer_activations_are_summed_exactly(bench: Bench) -> None:
+    """A sum beyond what f32 holds exactly; each row and each column has a scale."""
+    k = 2048
+    act = np.full((1, 3, k), 127, np.int8)
+    act[0, 1, 0] = 126
+    weight = np.full((1, 2, k), 127, np.int8)
+    bench.cmx(0x1000, act, 1)
+    bench.cmx(0x4000, weight, 1)
+    bench.cmx(0x8000, np.array([2, 3], np.float32), 1)
+    bench.cmx(0x8100, np.array([1, 0.5, 4], np.float32), 1)
+    registers = _matmul(
+        bench,
+        ("i8", "i8", "f32"),
+        batch=1,
+        n=2,
+        k=k,
+        act_strides=(3 * k, k, 1),
+        weight_address=tile_base(1) + 0x4000,
+        weight_strides=(2 * k, k, 1),
+        out_address=tile_base(1) + 0x9000,
+        out_strides=(24, 8, 4),
+        scale_type=DType.FP32,
+        scale_address=tile_base(1) + 0x8000,
+        scale_strides=(4, 4),
+        act_scale_address=tile_base(1) + 0x8100,
+        act_scale_stride=4,
+    )
+    bench.engines.dpu(registers, [one(DPU_VARIANT, m_end=3, n_end=2)], 1, bench.bus)()
+    sums = np.array([127 * 127 * k, 127 * 127 * k - 127, 127 * 127 * k], np.float32)
+    expected = sums[:, None] * np.array([2, 3], np.float32) * np.array([[1], [0.5], [4]], "<f4")
+    found = bench.read(tile_base(1) + 0x9000, "<f4", 6).reshape(3, 2)
+    assert np.array_equal(found, expected)
+
+
 def check_workloads_that_leave_their_tile_are_faults(bench: Bench) -> None:
     """Operands lie in the tile's own CMX, whole; sizes and types are known ones."""
     variant = [one(DPU_VARIANT, m_end=3, n_end=5)]
@@ -88,6 +165,9 @@ def check_workloads_that_leave_their_tile_are_faults(bench: Bench) -> None:
         {"act_type": 99},
         {"workload": 7},
         {"flags": DpuFlag.ACCUMULATE},
+        {"weight_type": DType.I64},
+        {"scale_type": DType.FP16, "scale_address": tile_base(1)},
+        {"act_type": DType.I8},
     ):
         registers = _matmul(bench, kinds, **bad)
         faults(lambda r=registers: bench.engines.dpu(r, variant, 1, bench.bus))

@@ -167,7 +167,7 @@ def _dpu_lines(
         what = (
             f"{kind} b{r['batch']} m{r['m']} n{r['n']} k{r['k']}: "
             f"{types['act']} {operands['act']} x {types['weight']} {operands['weight']}"
-            f" -> {types['out']} {operands['out']}"
+            f" -> {types['out']} {operands['out']}{_tables(r)}"
         )
         yield _line(program, index, *_masks(invariant["scheduling"]), what)
         count = int(invariant["variant_count"])
@@ -178,6 +178,20 @@ def _dpu_lines(
                     f"n {variant['n_begin']}:{variant['n_end']}"
                 )
         used += count
+
+
+def _tables(registers: Any) -> str:
+    """What stands beside quantised operands."""
+    found = [
+        f"{what} {BY_CODE[int(registers[f'{name}_type'])].name}"
+        for name, what in (("scale", "scales"), ("zero", "zero points"))
+        if int(registers[f"{name}_type"]) in BY_CODE
+    ]
+    if int(registers["group"]):
+        found.append(f"group {registers['group']}")
+    if int(registers["act_scale_address"]):
+        found.append("a scale per row")
+    return f" ({', '.join(found)})" if found else ""
 
 
 def _shave_lines(program: Program, section: Section, records: RecordArray) -> Iterator[str]:

@@ -1,0 +1,57 @@
+"""Rotary position embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov import elementwise
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.frontends.builder import GraphBuilder
+from compiler_layer.frontends.huggingface.decoder import Rotary
+
+
+@dataclass(frozen=True, slots=True)
+class Angles:
+    """Cosines and sines of the positions, f32 [B, 1, M, width]."""
+
+    cos: SSAValue
+    sin: SSAValue
+    width: int
+    """Channels of a head that are rotated."""
+
+
+def angles(g: GraphBuilder, rotary: Rotary, position_ids: SSAValue) -> Angles:
+    """Angles of each position: frequencies × positions, the same for both halves of a head."""
+    frequencies = np.array(rotary.frequencies, np.float32)
+    positions = g.convert(g.unsqueeze(position_ids, 1), "f32")
+    product = g.matmul(g.constant(frequencies.reshape(1, -1, 1)), positions, transpose_b=False)
+    half = g.transpose(product, 0, 2, 1)
+    both = g.concat([half, half], -1)
+    cos, sin = g.op(elementwise.Cos, both), g.op(elementwise.Sin, both)
+    if rotary.factor != 1:
+        cos, sin = g.times(cos, rotary.factor), g.times(sin, rotary.factor)
+    return Angles(g.unsqueeze(cos, 1), g.unsqueeze(sin, 1), rotary.width)
+
+
+def rotate(g: GraphBuilder, x: SSAValue, by: Angles, name: str) -> SSAValue:
+    """Turn pairs of the first channels of heads, [B, H, M, D], and keep the others."""
+    if by.width == shape_of(x)[-1]:
+        return _rotate_all(g, x, by, name)
+    turned = _rotate_all(g, g.slice(x, 3, 0, by.width), by, name)
+    return g.concat([turned, g.slice(x, 3, by.width)], -1)
+
+
+def _rotate_all(g: GraphBuilder, x: SSAValue, by: Angles, name: str) -> SSAValue:
+    """Give x · cos + [-x₂, x₁] · sin."""
+    half = by.width // 2
+    first, second = g.slice(x, 3, 0, half), g.slice(x, 3, half)
+    rotated = g.concat([g.times(second, -1), first], -1)
+    return g.op(
+        elementwise.Add,
+        g.op(elementwise.Multiply, x, by.cos),
+        g.op(elementwise.Multiply, rotated, by.sin),
+        name=name,
+    )

@@ -1,0 +1,58 @@
+"""The families of models that are understood: one short function each, from config to decoder.
+
+To add one, write what distinguishes it in the terms of ``decoder`` and give it a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.frontends.huggingface.config import Config
+from compiler_layer.frontends.huggingface.decoder import Decoder
+from compiler_layer.frontends.huggingface.families.gemma import gemma2, gemma3
+from compiler_layer.frontends.huggingface.families.gpt2 import gpt2
+from compiler_layer.frontends.huggingface.families.gpt_neox import gpt_neox
+from compiler_layer.frontends.huggingface.families.granite import granite
+from compiler_layer.frontends.huggingface.families.llama import llama, mistral, qwen2, qwen3
+from compiler_layer.frontends.huggingface.families.olmo2 import olmo2
+from compiler_layer.frontends.huggingface.families.phi3 import phi3
+from compiler_layer.frontends.huggingface.families.smollm3 import smollm3
+from compiler_layer.frontends.huggingface.families.starcoder2 import starcoder2
+
+FAMILIES: dict[str, Callable[[Config], Decoder]] = {
+    "gemma2": gemma2,
+    "gemma3_text": gemma3,
+    "gpt2": gpt2,
+    "gpt_neox": gpt_neox,
+    "granite": granite,
+    "llama": llama,
+    "mistral": mistral,
+    "olmo2": olmo2,
+    "phi3": phi3,
+    "qwen2": qwen2,
+    "qwen3": qwen3,
+    "smollm3": smollm3,
+    "starcoder2": starcoder2,
+}
+"""By the config's ``model_type``."""
+
+
+def read_decoder(path: Path) -> Decoder:
+    """Read what a ``config.json`` describes.
+
+    Raises:
+        BadModel: it is missing, no JSON, or a value is missing or of a wrong type.
+        UnsupportedModel: another family, or a variation that is not understood.
+    """
+    config = Config.read(path)
+    kind = config.values.get("model_type")
+    family = FAMILIES.get(kind) if isinstance(kind, str) else None
+    if family is None:
+        supported = ", ".join(FAMILIES)
+        raise UnsupportedModel(
+            f"{path}: model_type {kind!r} is not supported; supported: {supported}"
+        )
+    config.refuse_unless("quantization_config", None)
+    return family(config)

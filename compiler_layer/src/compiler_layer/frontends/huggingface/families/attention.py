@@ -1,0 +1,63 @@
+"""What the configs of most families say of attention in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from compiler_layer.errors import BadModel
+from compiler_layer.frontends.huggingface.config import Config
+from compiler_layer.frontends.huggingface.decoder import Attention, Decoder
+
+_FULL, _SLIDING = "full_attention", "sliding_attention"
+
+
+def read_attention(config: Config, head_dim: int | None = None) -> Attention:
+    """Read heads and their width; without a ``head_dim`` they share ``hidden_size``.
+
+    Raises:
+        BadModel: the numbers do not fit together.
+    """
+    heads = config.positive("num_attention_heads")
+    key_heads = config.positive("num_key_value_heads", heads)
+    width = config.positive("head_dim", head_dim or config.positive("hidden_size") // heads)
+    if heads % key_heads or width % 2:
+        raise BadModel(
+            config.path, "num_key_value_heads must divide num_attention_heads, head_dim be even"
+        )
+    return Attention(heads, key_heads, width, width**-0.5)
+
+
+def read_windows(
+    config: Config, window: int | None, slides: Callable[[int], bool]
+) -> list[int | None]:
+    """Read which layers see all tokens, and which a sliding window.
+
+    Args:
+        config: may list ``layer_types``.
+        window: the window of those that have one.
+        slides: tells for a layer's number, where the config does not list them.
+
+    Raises:
+        BadModel: the list is malformed, or there is no window for those that need one.
+        UnsupportedModel: a layer is of another type.
+    """
+    layers = range(config.positive("num_hidden_layers"))
+    types: Any = config.values.get("layer_types")
+    if types is None:
+        return [window if slides(layer) else None for layer in layers]
+    if not isinstance(types, list) or len(cast(list[Any], types)) != len(layers):
+        raise config.bad("layer_types", f"a list of {len(layers)} names")
+    listed = cast(list[Any], types)
+    if any(each not in (_FULL, _SLIDING) for each in listed):
+        raise config.unsupported("layer_types")
+    if _SLIDING in listed and window is None:
+        raise config.bad("sliding_window", f"positive for layers of {_SLIDING}")
+    return [window if each == _SLIDING else None for each in listed]
+
+
+def with_windows(decoder: Decoder, windows: Sequence[int | None]) -> Decoder:
+    """Give each layer its window."""
+    paired = zip(decoder.layers, windows, strict=True)
+    return replace(decoder, layers=tuple(replace(layer, window=window) for layer, window in paired))

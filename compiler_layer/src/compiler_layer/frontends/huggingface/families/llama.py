@@ -1,0 +1,101 @@
+"""Llama, and the families that differ from it in a detail: Mistral, Qwen2, Qwen3."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler_layer.frontends.huggingface.config import Config
+from compiler_layer.frontends.huggingface.decoder import (
+    Activation,
+    Decoder,
+    Layer,
+    Mlp,
+    Names,
+    Norm,
+    NormKind,
+)
+from compiler_layer.frontends.huggingface.families.attention import (
+    read_attention,
+    read_windows,
+    with_windows,
+)
+from compiler_layer.frontends.huggingface.rope import read_rotary
+
+NAMES = Names(
+    embedding="model.embed_tokens",
+    layer="model.layers.{}",
+    attention_norm="input_layernorm",
+    qkv=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    q_norm="self_attn.q_norm",
+    k_norm="self_attn.k_norm",
+    output="self_attn.o_proj",
+    mlp_norm="post_attention_layernorm",
+    up=("mlp.gate_proj", "mlp.up_proj"),
+    down="mlp.down_proj",
+    norm="model.norm",
+    head="lm_head",
+)
+
+
+def plain_llama(config: Config, head_dim: int | None = None, share: float = 1.0) -> Decoder:
+    """RMSNorm, rotary positions, gated SiLU, no biases: what these families share.
+
+    Args:
+        config: of the model.
+        head_dim: channels of a head, if the config does not say; None for a share of hidden_size.
+        share: of the channels that rotary embedding turns.
+    """
+    config.choice("hidden_act", "silu")
+    attention = read_attention(config, head_dim)
+    theta = config.number("rope_theta", 10000.0)
+    layer = Layer(None, read_rotary(config, attention.head_dim, theta, share))
+    return Decoder(
+        vocab_size=config.positive("vocab_size"),
+        hidden_size=config.positive("hidden_size"),
+        layers=(layer,) * config.positive("num_hidden_layers"),
+        norm=Norm(NormKind.RMS, config.number("rms_norm_eps", 1e-6)),
+        attention=attention,
+        mlp=Mlp(config.positive("intermediate_size"), Activation.SILU),
+        names=NAMES,
+        tied_head=config.flag("tie_word_embeddings", False),
+    )
+
+
+def llama(config: Config) -> Decoder:
+    """With biases if the config wants them."""
+    plain = plain_llama(config)
+    bias = config.flag("attention_bias", False)
+    return replace(
+        plain,
+        attention=replace(plain.attention, bias=bias, output_bias=bias),
+        mlp=replace(plain.mlp, bias=config.flag("mlp_bias", False)),
+    )
+
+
+def mistral(config: Config) -> Decoder:
+    """The same sliding window in every layer."""
+    config.refuse_unless("layer_types", None)
+    window = config.optional_positive("sliding_window")
+    return with_windows(plain_llama(config), read_windows(config, window, lambda _: True))
+
+
+def qwen2(config: Config) -> Decoder:
+    """Biased queries, keys and values; windows in the upper layers if the config wants them."""
+    plain = plain_llama(config)
+    biased = replace(plain, attention=replace(plain.attention, bias=True))
+    return with_windows(biased, _qwen_windows(config))
+
+
+def qwen3(config: Config) -> Decoder:
+    """Normalised query and key heads; windows as Qwen2."""
+    plain = plain_llama(config, head_dim=128)
+    bias = config.flag("attention_bias", False)
+    attention = replace(plain.attention, bias=bias, output_bias=bias, head_norm=plain.norm)
+    return with_windows(replace(plain, attention=attention), _qwen_windows(config))
+
+
+def _qwen_windows(config: Config) -> list[int | None]:
+    wanted = config.flag("use_sliding_window", False)
+    window = config.positive("sliding_window", 4096) if wanted else None
+    first = config.count("max_window_layers", 28)
+    return read_windows(config, window, lambda layer: layer >= first)

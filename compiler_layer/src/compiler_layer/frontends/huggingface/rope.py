@@ -1,0 +1,176 @@
+"""Frequencies of rotary position embeddings, by ``rope_type``.
+
+Source: transformers' ``modeling_rope_utils``; computed in f32 as there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler_layer.dialects.ov.convert import Array
+from compiler_layer.errors import BadModel, UnsupportedModel
+from compiler_layer.frontends.huggingface.config import Config
+from compiler_layer.frontends.huggingface.decoder import Rotary
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the frequencies depend on."""
+
+    config: Config
+    scaling: Config
+    """The object that says how to scale them."""
+    theta: float
+    width: int
+
+    def powers(self) -> Array:
+        """Positions per radian, unscaled: theta to the power of 0, 2/width and so on."""
+        exponents = np.arange(0, self.width, 2, dtype=np.float32) / np.float32(self.width)
+        return (np.float32(self.theta) ** exponents).astype(np.float32)
+
+    def factor(self) -> float:
+        """How much longer texts may become."""
+        if not self.scaling.has("factor"):
+            kind = _rope_type(self.scaling)
+            raise UnsupportedModel(
+                f"{self.config.path}: rope_type {kind!r} without a factor is not supported"
+            )
+        return self.scaling.number("factor")
+
+
+def read_rotary(config: Config, head_dim: int, theta: float, share: float = 1.0) -> Rotary:
+    """Read the rotary embedding that a config describes.
+
+    Args:
+        config: with ``rope_scaling``, or since transformers 5 ``rope_parameters``.
+        head_dim: channels of a head.
+        theta: the base, if ``rope_parameters`` do not say otherwise.
+        share: of the channels that is rotated.
+
+    Raises:
+        BadModel: a value is missing or malformed.
+        UnsupportedModel: a kind that is not understood, e.g. one that depends on the text's length.
+    """
+    scaling = config.section("rope_parameters") or config.section("rope_scaling")
+    return scaled_rotary(config, scaling, head_dim, theta, share)
+
+
+def scaled_rotary(
+    config: Config, scaling: Config | None, head_dim: int, theta: float, share: float = 1.0
+) -> Rotary:
+    """As ``read_rotary``, with the object that says how to scale, or None for not at all."""
+    scaling = scaling or Config(config.path, {})
+    theta = scaling.number("rope_theta", theta)
+    width = int(head_dim * scaling.number("partial_rotary_factor", share))
+    if width % 2 or not 0 < width <= head_dim:
+        raise BadModel(config.path, f"{width} of {head_dim} channels cannot be rotated in pairs")
+    if theta <= 1:
+        raise scaling.bad("rope_theta", "above 1")
+    kind = _rope_type(scaling)
+    compute = _KINDS.get(kind) if isinstance(kind, str) else None
+    if compute is None:
+        raise UnsupportedModel(f"{config.path}: rope_type {kind!r} is not supported")
+    frequencies, factor = compute(_Request(config, scaling, theta, width))
+    return Rotary(tuple(float(each) for each in frequencies.astype(np.float32)), factor)
+
+
+def _rope_type(scaling: Config) -> Any:
+    return scaling.values.get("rope_type", scaling.values.get("type", "default"))
+
+
+def _default(request: _Request) -> tuple[Array, float]:
+    return np.float32(1) / request.powers(), 1.0
+
+
+def _linear(request: _Request) -> tuple[Array, float]:
+    """All positions closer together."""
+    return _default(request)[0] / np.float32(request.factor()), 1.0
+
+
+def _llama3(request: _Request) -> tuple[Array, float]:
+    """Waves longer than the original context are stretched, short ones kept."""
+    factor, scaling = request.factor(), request.scaling
+    low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
+    context = scaling.positive("original_max_position_embeddings")
+    if low >= high:
+        raise scaling.bad("high_freq_factor", "above low_freq_factor")
+    plain = _default(request)[0]
+    waves = np.float32(2 * math.pi) / plain
+    stretched = plain / np.float32(factor)
+    smooth = (np.float32(context) / waves - np.float32(low)) / np.float32(high - low)
+    between = (1 - smooth) * stretched + smooth * plain
+    result = np.where(waves > context / low, stretched, plain)
+    medium = (waves >= context / high) & (waves <= context / low)
+    return np.where(medium, between, result), 1.0
+
+
+def _yarn(request: _Request) -> tuple[Array, float]:
+    """Channels that turn often keep their frequencies, the others are stretched."""
+    factor, scaling, width = request.factor(), request.scaling, request.width
+    context = scaling.optional_positive("original_max_position_embeddings")
+    if context is None:
+        context = request.config.positive("max_position_embeddings")
+
+    def channel(rotations: float) -> float:
+        """The channel that turns so often within the original context."""
+        turns = context / (rotations * 2 * math.pi)
+        return width * math.log(turns) / (2 * math.log(request.theta))
+
+    low = channel(scaling.number("beta_fast", 32))
+    high = channel(scaling.number("beta_slow", 1))
+    if scaling.flag("truncate", True):
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, width - 1)
+    if low == high:
+        high += 0.001
+    ramp = (np.arange(width // 2, dtype=np.float32) - np.float32(low)) / np.float32(high - low)
+    keep = 1 - np.clip(ramp, 0, 1)
+    powers = request.powers()
+    stretched = np.float32(1) / (np.float32(factor) * powers)
+    return stretched * (1 - keep) + np.float32(1) / powers * keep, _yarn_factor(scaling, factor)
+
+
+def _yarn_factor(scaling: Config, factor: float) -> float:
+    given = scaling.optional_number("attention_factor")
+    if given is not None:
+        return given
+
+    def mscale(weight: float) -> float:
+        return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0
+
+    if scaling.values.get("mscale") and scaling.values.get("mscale_all_dim"):
+        return mscale(scaling.number("mscale")) / mscale(scaling.number("mscale_all_dim"))
+    return mscale(1)
+
+
+def _longrope(request: _Request) -> tuple[Array, float]:
+    """Each channel has a factor of its own.
+
+    Those for short texts: a text longer than ``original_max_position_embeddings`` would need the
+    others, for all of its tokens.
+    """
+    config, scaling = request.config, request.scaling
+    short = np.array(scaling.numbers("short_factor", request.width // 2), np.float32)
+    longest = config.positive("max_position_embeddings")
+    original = config.optional_positive("original_max_position_embeddings")
+    factor = longest / original if original is not None else request.factor()
+    given = scaling.optional_number("attention_factor")
+    if given is None:
+        base = original or longest
+        given = math.sqrt(1 + math.log(factor) / math.log(base)) if factor > 1 < base else 1.0
+    return np.float32(1) / (short * request.powers()), given
+
+
+_KINDS: dict[str, Callable[[_Request], tuple[Array, float]]] = {
+    "default": _default,
+    "linear": _linear,
+    "llama3": _llama3,
+    "yarn": _yarn,
+    "longrope": _longrope,
+    "su": _longrope,
+}

@@ -1,0 +1,102 @@
+"""Recognises compressed weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.constant import constant_of
+from compiler_layer.dialects.ov.elementwise import Convert, Multiply, Subtract
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Reshape
+from compiler_layer.dialects.ov.types import INTEGERS, broadcast, element_of, shape_of
+from compiler_layer.model import Model
+from compiler_layer.passes.match import producer, stored_constant
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.passes.rewrite import replace
+
+
+def _integers(value: SSAValue) -> SSAValue | None:
+    """The constant of integers that a value is converted from."""
+    convert = producer(value, Convert)
+    constant = constant_of(convert.x) if convert is not None else None
+    return constant.output if constant and element_of(constant.output) in INTEGERS else None
+
+
+def _zero(value: SSAValue) -> SSAValue | None:
+    """A zero point: a constant of integers, or one of floats."""
+    integers = _integers(value)
+    if integers is not None:
+        return integers
+    constant = stored_constant(value)
+    return constant.output if constant is not None else None
+
+
+def _centred(value: SSAValue) -> tuple[SSAValue, SSAValue | None] | None:
+    """The integers, and their zero point if one is taken away."""
+    difference = producer(value, Subtract)
+    stored = _integers(value if difference is None else difference.a)
+    if stored is None:
+        return None
+    if difference is None:
+        return stored, None
+    zero = _zero(difference.b)
+    return (stored, zero) if zero is not None else None
+
+
+def _fuse(op: Multiply) -> None:
+    for integers, factor in ((op.a, op.b), (op.b, op.a)):
+        found, scale = _centred(integers), stored_constant(factor)
+        if found is None or scale is None:
+            continue
+        stored, zero = found
+        if broadcast(shape_of(stored), shape_of(scale.output)) != shape_of(stored):
+            continue
+        tables = [] if zero is None else [zero]
+        kind = StringAttr(element_of(op.output))
+        replace(op, Dequantize.make([stored, scale.output, tables], destination_type=kind))
+        return
+
+
+def _absorb(op: Convert) -> None:
+    """Let a conversion after the weights, or after their reshape, be part of them."""
+    reshape = producer(op.x, Reshape)
+    weights = producer(op.x if reshape is None else reshape.x, Dequantize)
+    single = weights is not None and weights.output.has_one_use()
+    if weights is None or not single or (reshape is not None and not reshape.output.has_one_use()):
+        return
+    weights.properties["destination_type"] = op.destination_type
+    weights.refresh_types()
+    if reshape is not None:
+        reshape.refresh_types()
+    op.output.replace_all_uses_with(op.x)
+
+
+@dataclass(frozen=True)
+class FuseDequantize(ModulePass):
+    """Recognises compressed weights.
+
+    Before:  %w = ov.Convert(%stored : …xu4) : …xf16 ; %z = ov.Convert(%zero : …xu4) : …xf16
+             %m = ov.Multiply(ov.Subtract(%w, %z), %scale) ; %y = ov.Convert(%m) : …xf32
+    After:   %y = ov.Dequantize(%stored, %scale, %zero) : …xf32
+
+    They are computed in f32 from end to end, as OpenVINO does for f32.
+    """
+
+    name = "fuse-dequantize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in list(model.body.ops):
+            if isinstance(each, Multiply):
+                _fuse(each)
+        for each in list(model.body.ops):
+            if isinstance(each, Convert):
+                _absorb(each)
+        remove_dead_code(model)

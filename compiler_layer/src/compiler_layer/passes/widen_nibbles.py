@@ -1,0 +1,53 @@
+"""Stores 4-bit weights that the DPU does not take in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.types import FOUR_BIT, element_of
+from compiler_layer.model import Model
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.passes.rewrite import insert_before
+
+
+def eight_bit(value: SSAValue) -> Constant:
+    """A constant of 4-bit integers as one of bytes."""
+    constant = constant_of(value)
+    assert constant is not None  # Dequantize has constant operands until a gather is lowered
+    kind = "i8" if element_of(value) == "i4" else "u8"
+    widened = Constant.inline(constant.load(), kind)
+    widened.attributes.update(constant.attributes)
+    return widened
+
+
+@dataclass(frozen=True)
+class WidenNibbles(ModulePass):
+    """Stores 4-bit weights that the DPU does not take in bytes.
+
+    Before:  %w = ov.Dequantize(%stored : …xi4, %scale)
+    After:   %w = ov.Dequantize(%wider : …xi8, %scale)
+
+    SHAVE and the gather of DMA have no elements smaller than a byte.
+
+    Requires: ``lower-matmul``.
+    """
+
+    name = "widen-nibbles"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in list(model.body.ops):
+            if isinstance(each, Dequantize):
+                for index, operand in enumerate(each.operands):
+                    if element_of(operand) in FOUR_BIT:
+                        each.operands[index] = insert_before(each, eight_bit(operand))
+        remove_dead_code(model)

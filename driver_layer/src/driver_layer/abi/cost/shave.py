@@ -1,0 +1,103 @@
+"""What SHAVE programs cost.
+
+    cycles = entry + rows * (max(loads and stores, arithmetic) / derates + 25 * reductions)
+
+It is the public model's heuristic for NPU 5, used for all generations with their own lanes and
+their own price for a call. There an operation has so many arithmetic and so many memory operations
+for each element; here they are counted in the program itself.
+
+Assumed: each computing instruction is one operation, whatever it computes (the table has 2 for
+swish, 4 for gelu); vectors are whole for each row, where the public model doubles the time of
+unaligned ones; the rows of a call are dealt to all SHAVEs of the tile; f32 takes twice as long as
+f16, and arithmetic is in f32 as soon as a window is wider than 16 bits.
+
+Source: fact sheets elf_driver §6.2 and simulators_npu §c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from driver_layer.abi.dtypes import ELEMENT_TYPES
+from driver_layer.abi.platforms import Platform
+from driver_layer.abi.shave import REDUCTIONS, Form, Instruction, Op
+
+BANDWIDTH_DERATE = 0.7
+"""The share of the lanes that memory lets a program use (V)."""
+
+CODE_DERATE = 0.8
+"""The share of the lanes that compiled code uses (V)."""
+
+CYCLES_PER_REDUCTION = 25
+"""Scalar cycles for each row (V says 50 for softmax, which has two reductions)."""
+
+_LANE_BITS = 16
+_WIDE_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ShaveWork:
+    """One call of a program, counted."""
+
+    rows: int
+    """Points of the grid; the program runs once for each."""
+    memory: tuple[tuple[int, int], ...]
+    """Columns and bits per column of each load and store."""
+    arithmetic: tuple[int, ...]
+    """Columns of each computing instruction."""
+    reductions: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are loaded and stored."""
+        return self.rows * sum(columns * bits for columns, bits in self.memory) // 8
+
+
+def kernel_work(
+    program: Sequence[Instruction], rows: int, windows: Sequence[tuple[int, str]]
+) -> ShaveWork:
+    """Count what a call of a program does.
+
+    Constants are no work: they are made once and not for each row.
+
+    Args:
+        program: verified.
+        rows: points of the grid.
+        windows: of each window the columns, 1 if one repeats in all of them, and the element type.
+    """
+    widest = max((columns for columns, _ in windows), default=1)
+    registers: dict[int, int] = {}
+    memory: list[tuple[int, int]] = []
+    arithmetic: list[int] = []
+    for i in program:
+        if i.form in (Form.DST_WINDOW, Form.WINDOW_A):
+            columns, element = windows[i.window]
+            memory.append((columns, ELEMENT_TYPES[element].bits))
+            if i.form is Form.DST_WINDOW:
+                registers[i.dst] = columns
+        elif i.op in (Op.IMM, Op.IOTA):
+            registers[i.dst] = 1 if i.op is Op.IMM else widest
+        elif i.op is not Op.END:
+            columns = max(registers[source] for source in i.sources)
+            arithmetic.append(columns)
+            registers[i.dst] = 1 if i.op in REDUCTIONS else columns
+    reductions = sum(i.op in REDUCTIONS for i in program)
+    return ShaveWork(rows, tuple(memory), tuple(arithmetic), reductions)
+
+
+def shave_ns(platform: Platform, work: ShaveWork) -> float:
+    """Give the time of one call on the SHAVEs of one tile, in ns."""
+    wide = any(bits > _LANE_BITS for _, bits in work.memory)
+    element = _WIDE_BITS if wide else _LANE_BITS
+    memory = sum(_vectors(platform, columns, bits) for columns, bits in work.memory)
+    arithmetic = sum(_vectors(platform, columns, element) for columns in work.arithmetic)
+    row = max(memory, arithmetic) / (BANDWIDTH_DERATE * CODE_DERATE)
+    row += CYCLES_PER_REDUCTION * work.reductions
+    rows = -(-work.rows // platform.shaves_per_tile)
+    return (platform.shave_entry_cycles + rows * row) * 1000 / platform.cmx_mhz
+
+
+def _vectors(platform: Platform, columns: int, bits: int) -> int:
+    """Whole vectors, of one cycle each, that a row takes."""
+    return -(-columns * bits // (_LANE_BITS * platform.shave_lanes))

@@ -1,0 +1,56 @@
+"""The NPU generations: a TOML file for each, and where CMX lies in all of them.
+
+To try another device, copy a file, change it, and give ``load_platform`` the copy. Clocks are what
+the public cost model plans with; real parts run from 1.16 to 1.95 GHz.
+
+    platform  what is known of a generation
+    load      reads it from a file
+    cmx_map   addresses in CMX
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from driver_layer.abi.platforms.cmx_map import (
+    CMX_BASE,
+    CMX_METADATA_ADDRESS,
+    CMX_METADATA_OFFSET,
+    CMX_WORKSPACE_ADDRESS,
+    CMX_WORKSPACE_OFFSET,
+    TILE_OFFSET_MASK,
+    TILE_SELECT_MASK,
+    TILE_SELECT_SHIFT,
+    tile_base,
+)
+from driver_layer.abi.platforms.load import load_platform, parse_platform
+from driver_layer.abi.platforms.platform import Platform
+
+__all__ = [
+    "CMX_BASE",
+    "CMX_METADATA_ADDRESS",
+    "CMX_METADATA_OFFSET",
+    "CMX_WORKSPACE_ADDRESS",
+    "CMX_WORKSPACE_OFFSET",
+    "DEFAULT_PLATFORM",
+    "PLATFORMS",
+    "TILE_OFFSET_MASK",
+    "TILE_SELECT_MASK",
+    "TILE_SELECT_SHIFT",
+    "Platform",
+    "load_platform",
+    "tile_base",
+]
+
+
+def _own_platforms() -> dict[str, Platform]:
+    """Read the files of this package."""
+    found = [entry for entry in files(__name__).iterdir() if entry.name.endswith(".toml")]
+    read = [parse_platform(entry.read_bytes(), entry.name) for entry in found]
+    return {platform.name: platform for platform in sorted(read, key=lambda one: one.name)}
+
+
+PLATFORMS: dict[str, Platform] = _own_platforms()
+"""The platforms by name."""
+
+DEFAULT_PLATFORM = "4000"

@@ -1,0 +1,91 @@
+"""Reads a platform from its TOML file: one key per field of ``Platform``, nothing else."""
+
+from __future__ import annotations
+
+import tomllib
+from os import PathLike
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from driver_layer.abi.metadata import ArchKind
+from driver_layer.abi.platforms.cmx_map import TILE_OFFSET_MASK
+from driver_layer.abi.platforms.platform import Platform
+from driver_layer.abi.tasks import MAX_PHYSICAL_BARRIERS, MAX_TILES
+from driver_layer.errors import PlatformError
+
+_KINDS: dict[str, type] = get_type_hints(Platform)
+
+_MAY_BE_ZERO = {"cmx_latency_cycles", "ddr_latency_ns", "ddr_post_cycles", "shave_entry_cycles"}
+
+
+def load_platform(path: str | PathLike[str]) -> Platform:
+    """Read a platform of your own, e.g. a changed copy of one of the files beside this module.
+
+    Raises:
+        PlatformError: the file cannot be read, is no TOML, lacks a key, has one that is unknown, or
+            a value of a wrong type or out of range; it names file and key.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise PlatformError(error.strerror or str(error), str(path)) from None
+    return parse_platform(content, str(path))
+
+
+def parse_platform(content: bytes, file: str) -> Platform:
+    """Read a platform from a file's content; see ``load_platform``.
+
+    Raises:
+        PlatformError: as ``load_platform``.
+    """
+    try:
+        table = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlatformError(f"not a TOML file: {error}", file) from None
+    for key in table:
+        if key not in _KINDS:
+            raise PlatformError(f"unknown; there are {', '.join(_KINDS)}", file, key)
+    values = {key: _value(key, table, file) for key in _KINDS}
+    platform = Platform(**values)
+    _check_limits(platform, file)
+    return platform
+
+
+def _value(key: str, table: dict[str, Any], file: str) -> Any:
+    """Check one value."""
+    if key not in table:
+        raise PlatformError("missing", file, key)
+    value, kind = table[key], _KINDS[key]
+    if kind is ArchKind:
+        known = list(ArchKind.__members__)
+        if value not in known:
+            raise PlatformError(f"{value!r} is none of {', '.join(known)}", file, key)
+        return ArchKind[value]
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:  # not isinstance: true is no number
+        raise PlatformError(f"{value!r} is no {kind.__name__}", file, key)
+    if kind is not str and not (value > 0 or (value == 0 and key in _MAY_BE_ZERO)):
+        raise PlatformError(f"{value} is not positive", file, key)
+    return value
+
+
+def _check_limits(platform: Platform, file: str) -> None:
+    """Check what the formats of task lists limit."""
+    if platform.tiles > MAX_TILES:
+        raise PlatformError(f"{platform.tiles}, a blob addresses {MAX_TILES}", file, "tiles")
+    if platform.dma_ports > MAX_TILES:
+        raise PlatformError(f"{platform.dma_ports}, a blob has {MAX_TILES}", file, "dma_ports")
+    if platform.cmx_bytes > TILE_OFFSET_MASK + 1:
+        raise PlatformError("more than the address of a tile has room for", file, "cmx_bytes")
+    if platform.workspace_bytes > platform.cmx_bytes:
+        raise PlatformError("more than cmx_bytes", file, "workspace_bytes")
+    if platform.barriers_per_tile * platform.tiles > MAX_PHYSICAL_BARRIERS:
+        raise PlatformError(
+            f"{platform.barriers_per_tile} for each of {platform.tiles} tiles, task lists address "
+            f"{MAX_PHYSICAL_BARRIERS} in all",
+            file,
+            "barriers_per_tile",
+        )
+    if platform.ddr_cmx_efficiency > 1:
+        raise PlatformError(f"{platform.ddr_cmx_efficiency} > 1", file, "ddr_cmx_efficiency")

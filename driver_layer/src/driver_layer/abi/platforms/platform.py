@@ -1,0 +1,65 @@
+"""One generation of the device, as numbers.
+
+Source tags, here and in the files: V = npu-nn-cost-model headers, C = npu_compiler sources,
+D = linux-npu-driver device tables, A = assumed by us; fact sheets elf_driver §6.1 and
+simulators_npu §c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from driver_layer.abi.metadata import ArchKind
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One generation of the device; ``load_platform`` reads one from a file."""
+
+    name: str
+    """As in NPU_PLATFORM and in Level Zero's device name."""
+    arch: ArchKind
+    device_id: int
+    """PCI id."""
+    tiles: int
+    """NCE tiles, each with one DPU and its CMX."""
+    shaves_per_tile: int
+    cmx_bytes: int
+    """CMX per tile as addressed."""
+    workspace_bytes: int
+    """The part of a tile's CMX that the compiler may plan with."""
+    macs_per_cycle: int
+    """Int8 multiply-accumulates per DPU and cycle; f16 runs at half."""
+    dpu_mhz: int
+    """DPU clock."""
+    cmx_mhz: int
+    """Clock of CMX, DMA and SHAVE."""
+    cmx_word_bytes: int
+    """What one read port of CMX gives the DPU per CMX cycle."""
+    cmx_read_ports: int
+    cmx_latency_cycles: int
+    """CMX cycles until a transfer's first byte."""
+    shave_lanes: int
+    """f16 elements per SHAVE and cycle."""
+    shave_entry_cycles: int
+    """CMX cycles that a call of a SHAVE program costs before any work."""
+    dma_ports: int
+    dma_bytes_per_cycle: int
+    """Per port and CMX cycle."""
+    ddr_mb_per_s: int
+    """All ports together, in millions of bytes."""
+    ddr_latency_ns: int
+    """Until a transfer's first byte."""
+    ddr_post_cycles: int
+    """CMX cycles to post a transfer to DDR, on top of its latency."""
+    ddr_cmx_efficiency: float
+    """The share of its width that the CMX side of a transfer from or to DDR gets."""
+    barriers_per_tile: int
+    """Physical barriers that a blob may use for each tile it uses."""
+    timer_khz: int
+    """The profiling clock."""
+
+    @property
+    def tile_mask(self) -> int:
+        """One bit per tile."""
+        return (1 << self.tiles) - 1

@@ -1,0 +1,68 @@
+"""From a blob to its timeline."""
+
+from __future__ import annotations
+
+from driver_layer.abi.elf import SectionType
+from driver_layer.abi.platforms import PLATFORMS, Platform
+from driver_layer.errors import CompatibilityError
+from driver_layer.loader.hpi import HostParsedInference
+from driver_layer.loader.metadata import read_arch
+from driver_layer.loader.read import Blob, Buffer, read_blob
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.memory import AddressSpace, MemoryKind
+from driver_layer.npu.program import Decoder
+from driver_layer.npu.timeline.price import Pricer
+from driver_layer.npu.timeline.simulate import TaskTime, simulate
+
+
+def predict(blob: Blob | Buffer, platform: Platform | None = None) -> list[TaskTime]:
+    """Predict when each task of a blob runs.
+
+    Args:
+        blob: the file, or what ``read_blob`` made of it. Its weights are not read.
+        platform: the device; the one that the blob is for if not given. One of your own
+            (``load_platform``) must be of the blob's architecture.
+
+    Returns:
+        The tasks, queue by queue, each in order.
+
+    Raises:
+        BlobError: it is malformed, or for another platform or version.
+        DeviceFault: its task lists are malformed, or deadlock.
+        OutOfMemory: it does not fit the device's memory.
+    """
+    parsed = blob if isinstance(blob, Blob) else read_blob(blob)
+    device = platform or _platform_of(parsed)
+    inference = HostParsedInference(parsed, device)
+    space = AddressSpace()
+    inference.load(space)
+    # Whoever runs it brings buffers; for their time it only counts that they are in DDR.
+    somewhere = MemoryKind.DMA.value.begin
+    inputs, outputs = inference.metadata.inputs, inference.metadata.outputs
+    inference.apply_input_output([somewhere] * len(inputs), [somewhere] * len(outputs))
+    return predict_loaded(space, inference.address, device)
+
+
+def predict_loaded(space: AddressSpace, hpi_address: int, platform: Platform) -> list[TaskTime]:
+    """Predict when each task of a loaded inference runs.
+
+    Args:
+        space: the memory of the context that loaded it.
+        hpi_address: where its HOST_PARSED_INFERENCE record lies.
+        platform: the device.
+
+    Raises:
+        DeviceFault: the task lists are malformed, or deadlock.
+    """
+    decoder = Decoder(Bus(Cmx(platform), space), Pricer(platform))
+    return simulate(decoder.decode(hpi_address), platform)
+
+
+def _platform_of(blob: Blob) -> Platform:
+    arch = read_arch(blob)
+    for platform in PLATFORMS.values():
+        if platform.arch == arch:
+            return platform
+    section = SectionType.VPU_SHT_PLATFORM_INFO.name
+    raise CompatibilityError(f"no platform is known for architecture {arch}", section, 0)

@@ -1,0 +1,195 @@
+"""What a task costs, from its descriptor: engines that price in place of preparing.
+
+Source: the formulas of ``abi.cost``; the layout of descriptors in ``abi.tasks``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from driver_layer.abi.cost import DpuWork, Space, dpu_ns, kernel_work, shave_ns
+from driver_layer.abi.cost.dma import dma_busy_ns, dma_latency_ns, padded_bytes
+from driver_layer.abi.dtypes import BY_CODE, ElementType
+from driver_layer.abi.platforms import Platform
+from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Instruction
+from driver_layer.abi.tasks import DmaCfg, DpuFlag, DpuWorkload
+from driver_layer.errors import DeviceFault
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.cmx import Cmx
+
+_STRIDED_DIMS = 5
+_ADDRESS = (1 << 48) - 1
+
+
+class Engine(Enum):
+    """What executes a task."""
+
+    DMA = "DMA"
+    DPU = "DPU"
+    SHAVE = "SHAVE"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a task costs if it has the device for itself.
+
+    It stands where a prepared task would (``engines.contract.Run``); to run it does nothing.
+    """
+
+    engine: Engine
+    tile: int | None
+    """Where the task runs; None for a transfer."""
+    nbytes: int
+    """What a transfer moves, and what DPU and SHAVE read and write in CMX."""
+    ddr_bytes: int
+    """What goes through DDR's bandwidth, with what runs shorter than a word waste."""
+    macs: int
+    """Multiply-accumulates."""
+    latency_ns: float
+    """Time before the task uses any bandwidth."""
+    busy_ns: float
+    """Time after that, with all the bandwidth it can use."""
+
+    def __call__(self) -> None:
+        """Do nothing."""
+
+    @property
+    def alone_ns(self) -> float:
+        """The whole time."""
+        return self.latency_ns + self.busy_ns
+
+
+class Pricer:
+    """Satisfies ``engines.contract.Engines``; what it prepares are prices.
+
+    Args:
+        platform: the device that tasks are to be priced for.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    def dma(self, descriptor: Any, bus: Bus) -> Price:
+        """Price a transfer; buffers that are not in CMX are in DDR.
+
+        Raises:
+            DeviceFault: the descriptor is malformed.
+        """
+        del bus
+        platform, cfg = self._platform, int(descriptor["cfg"])
+        nbytes, target_run = _side(descriptor, "dst")
+        target = _space(descriptor["dst"])
+        source, source_run = None, None
+        if not cfg & DmaCfg.MEMSET_EN:
+            source = _space(descriptor["src"])
+            source_run = int(descriptor["src_width"])  # of a gather, a row
+            if cfg & DmaCfg.SRC_LIST == 0:
+                _, source_run = _side(descriptor, "src")
+        in_ddr = [
+            padded_bytes(platform, nbytes, run)
+            for space, run in ((source, source_run), (target, target_run))
+            if space is Space.DDR
+        ]
+        return Price(
+            engine=Engine.DMA,
+            tile=None,
+            nbytes=nbytes,
+            ddr_bytes=sum(in_ddr),
+            macs=0,
+            latency_ns=dma_latency_ns(platform, source, target),
+            busy_ns=dma_busy_ns(platform, nbytes, source, target, source_run, target_run),
+        )
+
+    def dpu(self, registers: Any, variants: Sequence[Any], tile: int, bus: Bus) -> Price:
+        """Price the variants of an invariant, one after the other.
+
+        Raises:
+            DeviceFault: the workload or a type is unknown, or a variant leaves the output.
+        """
+        del bus
+        parts = [_part(registers, variant) for variant in variants]
+        out_bits = _type(registers["out_type"]).bits
+        written = sum(part.batch * part.m * part.n for part in parts) * out_bits // 8
+        return Price(
+            engine=Engine.DPU,
+            tile=tile,
+            nbytes=sum(part.read_bytes for part in parts) + written,
+            ddr_bytes=0,
+            macs=sum(part.macs for part in parts),
+            latency_ns=0.0,
+            busy_ns=math.fsum(dpu_ns(self._platform, part) for part in parts),
+        )
+
+    def shave(self, program: Sequence[Instruction], args: bytes, tile: int, bus: Bus) -> Price:
+        """Price a call of a verified program.
+
+        Raises:
+            DeviceFault: a window has an unknown type.
+        """
+        del bus
+        head = np.frombuffer(args, KERNEL_ARGS, 1)[0]
+        records = np.frombuffer(args, WINDOW, int(head["window_count"]), KERNEL_ARGS.itemsize)
+        windows = [
+            (int(one["cols"]) if one["col_stride"] else 1, _type(one["type"]).name)
+            for one in records
+        ]
+        work = kernel_work(program, math.prod(head["grid"].tolist()), windows)
+        return Price(
+            engine=Engine.SHAVE,
+            tile=tile,
+            nbytes=work.nbytes,
+            ddr_bytes=0,
+            macs=0,
+            latency_ns=0.0,
+            busy_ns=shave_ns(self._platform, work),
+        )
+
+
+def _space(address: Any) -> Space:
+    return Space.CMX if Cmx.contains(int(address) & _ADDRESS) else Space.DDR
+
+
+def _side(descriptor: Any, side: str) -> tuple[int, int]:
+    """Give the bytes of one side of a transfer, and how many of them lie together."""
+    used = int(descriptor["cfg"]) & DmaCfg.NUM_DIM
+    if used > _STRIDED_DIMS:
+        raise DeviceFault(f"a transfer of {used + 1} dimensions")
+    run = size = int(descriptor[f"{side}_width"])
+    for number in range(1, used + 1):
+        count = int(descriptor[f"{side}_dim{number}"]) + 1
+        if run == size and (count == 1 or int(descriptor[f"{side}_stride{number}"]) == size):
+            run *= count
+        size *= count
+    return size, run
+
+
+def _type(code: Any) -> ElementType:
+    found = BY_CODE.get(int(code))
+    if found is None:
+        raise DeviceFault(f"no element type has code {code}")
+    return found
+
+
+def _part(registers: Any, variant: Any) -> DpuWork:
+    """What one variant computes."""
+    if registers["workload"] != DpuWorkload.MATMUL:
+        raise DeviceFault(f"unknown DPU workload {registers['workload']}")
+    m = int(variant["m_end"]) - int(variant["m_begin"])
+    n = int(variant["n_end"]) - int(variant["n_begin"])
+    if not (0 < m <= int(registers["m"]) and 0 < n <= int(registers["n"])):
+        raise DeviceFault(f"a variant of {m} x {n} in {registers['m']} x {registers['n']}")
+    return DpuWork(
+        m=m,
+        n=n,
+        k=int(registers["k"]),
+        act=_type(registers["act_type"]).name,
+        weight=_type(registers["weight_type"]).name,
+        batch=int(registers["batch"]),
+        accumulate=bool(int(registers["flags"]) & DpuFlag.ACCUMULATE),
+    )

@@ -1,0 +1,207 @@
+"""An event simulation of queues, barriers and DDR.
+
+How it works. Time goes from event to event: a task ends, or its latency is over and it begins to
+move bytes. Each queue runs one task at a time and in order; its head begins when the engine is free
+and the barriers let it. Transfers that use DDR at the same time share its bandwidth: each gets what
+it can use, and if that is too much together, the greediest give way first. Nothing else is shared;
+in particular the two channels of a DMA port do not slow each other down (assumed).
+
+Since transfers share, a faster engine can make a program slower: it lets a transfer begin earlier,
+which takes bandwidth from one that others wait for. Without contention that cannot happen.
+
+Source: fact sheet elf_driver §3.4; the order of issue is that of ``npu.management``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from driver_layer.abi.cost.dma import ddr_bytes_per_ns
+from driver_layer.abi.platforms import Platform
+from driver_layer.errors import DeviceFault, DriverUsageError
+from driver_layer.npu.barriers import BarrierFile
+from driver_layer.npu.program import Program
+from driver_layer.npu.timeline.price import Engine, Price
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTime:
+    """When a task runs, and what it does."""
+
+    queue: str
+    """Name of its queue, e.g. "DPU tile 0"."""
+    index: int
+    """Its place in the queue's list."""
+    engine: Engine
+    tile: int | None
+    """As in ``Price``, as are bytes and multiply-accumulates."""
+    nbytes: int
+    ddr_bytes: int
+    macs: int
+    alone_ns: float
+    """How long it would take if it had the device for itself; end - begin is never less."""
+    begin_ns: float
+    """From the start of the inference."""
+    end_ns: float
+
+
+@dataclass(slots=True)
+class _Running:
+    """A task under way: from ``since`` on, ``left`` ns of work at full rate are to be done."""
+
+    price: Price
+    begin: float
+    since: float
+    left: float
+    rate: float = 1.0
+
+    @property
+    def end(self) -> float:
+        """When it will be done if its rate stays."""
+        return self.since + self.left / self.rate
+
+    def go_on(self, now: float, rate: float) -> None:
+        """Continue at another rate."""
+        if rate != self.rate:
+            self.left = max(0.0, self.left - (now - self.since) * self.rate)
+            self.since, self.rate = now, rate
+
+
+def simulate(program: Program, platform: Platform) -> list[TaskTime]:
+    """Find when each task of a program runs.
+
+    Args:
+        program: decoded with a ``Pricer`` for engines.
+        platform: its number of barriers and its DDR bandwidth count.
+
+    Returns:
+        The tasks, queue by queue, each in order.
+
+    Raises:
+        DeviceFault: a deadlock, or a barrier used wrongly or never completed.
+        DriverUsageError: the program was decoded for execution.
+    """
+    timeline = _Timeline(program, platform)
+    while timeline.issue():
+        timeline.advance()
+    timeline.check_complete()
+    return timeline.times()
+
+
+def fair_rates(demands: Sequence[float]) -> list[float]:
+    """Share one unit of bandwidth: small demands are met, the others get equal parts of the rest.
+
+    Args:
+        demands: what each would use, alone; positive.
+
+    Returns:
+        The share of its demand that each gets, up to 1.
+    """
+    rates = [1.0] * len(demands)
+    rest = 1.0
+    ascending = sorted(range(len(demands)), key=lambda one: demands[one])
+    for taken, one in enumerate(ascending):
+        granted = min(demands[one], rest / (len(demands) - taken))
+        rates[one] = granted / demands[one]
+        rest -= granted
+    return rates
+
+
+class _Timeline:
+    """The state of the simulation."""
+
+    def __init__(self, program: Program, platform: Platform) -> None:
+        self._queues = program.queues
+        physical = platform.barriers_per_tile * platform.tiles
+        self._barriers = BarrierFile(program.barriers, physical)
+        self._ddr = ddr_bytes_per_ns(platform)
+        self._now = 0.0
+        self._running: list[_Running | None] = [None] * len(program.queues)
+        self._done: list[list[TaskTime]] = [[] for _ in program.queues]
+
+    def issue(self) -> bool:
+        """Begin what may begin; tell whether anything is under way."""
+        for number, running in enumerate(self._running):
+            if running is None and self._ready(number):
+                price = self._head(number)
+                since = self._now + price.latency_ns
+                self._running[number] = _Running(price, self._now, since, price.busy_ns)
+        self._share_ddr()
+        return any(running is not None for running in self._running)
+
+    def advance(self) -> None:
+        """Go to the next event, and end what ends then."""
+        under_way = [running for running in self._running if running is not None]
+        ends = [running.end for running in under_way]
+        waits = [one.since for one in under_way if one.price.ddr_bytes and one.since > self._now]
+        self._now = max(self._now, min(ends + waits))
+        for number, running in enumerate(self._running):
+            if running is not None and running.end <= self._now:
+                self._finish(number, running)
+
+    def times(self) -> list[TaskTime]:
+        """What was found."""
+        return [time for queue in self._done for time in queue]
+
+    def check_complete(self) -> None:
+        """Raise DeviceFault if a task or a barrier is left over."""
+        for queue, done in zip(self._queues, self._done, strict=True):
+            if len(done) < len(queue.tasks):
+                wait = queue.tasks[len(done)].wait
+                message = f"deadlock: waits for barriers {self._barriers.describe(wait)}"
+                raise DeviceFault(message, queue.name, len(done))
+        unfinished = self._barriers.unfinished()
+        if unfinished:
+            raise DeviceFault(f"the inference ends with open barriers {unfinished[:8]}")
+
+    def _ready(self, number: int) -> bool:
+        tasks, index = self._queues[number].tasks, len(self._done[number])
+        return (
+            index < len(tasks)
+            and tasks[index].start_after <= self._barriers.programmed_below
+            and self._barriers.open(tasks[index].wait)
+        )
+
+    def _head(self, number: int) -> Price:
+        price = self._queues[number].tasks[len(self._done[number])].run
+        if not isinstance(price, Price):
+            raise DriverUsageError("only a program that was decoded with a Pricer has a timeline")
+        return price
+
+    def _share_ddr(self) -> None:
+        """Give the transfers that move bytes to or from DDR now their parts of it."""
+        sharing = [
+            running
+            for running in self._running
+            if running is not None and running.price.ddr_bytes and running.since <= self._now
+        ]
+        demands = [one.price.ddr_bytes / (one.price.busy_ns * self._ddr) for one in sharing]
+        for running, rate in zip(sharing, fair_rates(demands), strict=True):
+            running.go_on(self._now, rate)
+
+    def _finish(self, number: int, running: _Running) -> None:
+        queue, index = self._queues[number], len(self._done[number])
+        task = queue.tasks[index]
+        try:
+            self._barriers.finish(task.wait, task.post, task.slots)
+        except DeviceFault as fault:
+            raise fault.at(queue.name, index) from None
+        self._running[number] = None
+        self._done[number].append(_time(queue.name, index, running, self._now))
+
+
+def _time(queue: str, index: int, running: _Running, end: float) -> TaskTime:
+    price = running.price
+    return TaskTime(
+        queue=queue,
+        index=index,
+        engine=price.engine,
+        tile=price.tile,
+        nbytes=price.nbytes,
+        ddr_bytes=price.ddr_bytes,
+        macs=price.macs,
+        alone_ns=price.alone_ns,
+        begin_ns=running.begin,
+        end_ns=end,
+    )

@@ -1,0 +1,29 @@
+"""Folders of tiny models of every family; see tests/goldens/families.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
+
+
+@pytest.fixture(scope="session")
+def families(load_module: Callable[[Path], Any]) -> Any:
+    """The maker of the folders."""
+    return load_module(GOLDENS / "families.py")
+
+
+@pytest.fixture
+def folder_of(families: Any, tmp_path: Path) -> Callable[..., Path]:
+    """Writes the folder of a model, with other values in its config, in shards if wanted."""
+
+    def write(name: str, shards: int = 1, **values: object) -> Path:
+        description = families.descriptions()[name]
+        changed = description | {"config": description["config"] | values}
+        return families.write_folder(tmp_path / name, changed, shards)
+
+    return write

@@ -1,0 +1,163 @@
+"""Checkpoints as they are found: sharded, without their outermost name, incomplete, damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler_layer.errors import BadModel
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.reference.interpreter import Interpreter
+
+FolderOf = Callable[..., Path]
+
+
+def logits(folder: Path) -> np.ndarray:
+    ids = np.array([[3, 1, 4, 1, 5]])
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": np.ones_like(ids),
+        "position_ids": np.arange(5)[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    return Interpreter(read_folder(folder)).run(inputs)["logits"]
+
+
+def rewrite_tensors(families: Any, folder: Path, name: str, tensors: dict[str, list[int]]) -> None:
+    """Write the same drawn numbers under other names or in other shapes."""
+    description = families.descriptions()[name] | {"tensors": tensors}
+    families.write_folder(folder, description)
+
+
+def test_a_sharded_folder_is_the_same_model(folder_of: FolderOf) -> None:
+    whole = logits(folder_of("mistral"))
+    (sharded,) = {folder_of("mistral", shards=3)}
+    (sharded / "model.safetensors").unlink()
+    assert len(list(sharded.glob("model-*-of-00003.safetensors"))) == 3
+    assert np.array_equal(logits(sharded), whole)
+
+
+def test_a_missing_shard_is_named(folder_of: FolderOf) -> None:
+    folder = folder_of("mistral", shards=3)
+    (folder / "model-00002-of-00003.safetensors").unlink()
+    with pytest.raises(BadModel, match=r"model-00002-of-00003\.safetensors: No such file"):
+        read_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("index", "says"),
+    [
+        ({"weight_map": {"a": "../secret.safetensors"}}, "a shard lies outside the folder"),
+        ({"weight_map": ["a"]}, "no index of shards"),
+        ({}, "no index of shards"),
+    ],
+)
+def test_a_damaged_index_is_named(folder_of: FolderOf, index: object, says: str) -> None:
+    folder = folder_of("mistral", shards=2)
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(BadModel, match=says):
+        read_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "qwen3"])
+def test_names_may_lack_the_outermost_module(families: Any, folder_of: FolderOf, name: str) -> None:
+    folder = folder_of(name)
+    expected = logits(folder)
+    shapes = families.descriptions()[name]["tensors"]
+    bare = {key.removeprefix("transformer.").removeprefix("model."): shapes[key] for key in shapes}
+    assert bare.keys() != shapes.keys()
+    rewrite_tensors(families, folder, name, bare)
+    assert np.array_equal(logits(folder), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        ("qwen2", "model.layers.1.self_attn.k_proj.bias"),
+        ("qwen3", "model.layers.0.self_attn.q_norm.weight"),
+        ("gemma2", "model.layers.3.post_feedforward_layernorm.weight"),
+        ("gpt2", "transformer.wpe.weight"),
+        ("gpt_neox", "gpt_neox.final_layer_norm.bias"),
+    ],
+)
+def test_a_missing_tensor_is_named(
+    families: Any, folder_of: FolderOf, name: str, tensor: str
+) -> None:
+    folder = folder_of(name)
+    shapes = families.descriptions()[name]["tensors"]
+    rewrite_tensors(families, folder, name, {k: v for k, v in shapes.items() if k != tensor})
+    with pytest.raises(BadModel) as raised:
+        read_folder(folder)
+    assert f"{tensor}: the checkpoint has no such tensor" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "says"),
+    [
+        ("phi3", {"num_key_value_heads": 4}, "qkv_proj.weight: is [64, 32], the config says [96"),
+        ("phi3", {"intermediate_size": 50}, "gate_up_proj.weight: is [96, 32], the config says"),
+        ("gpt2", {"n_inner": 64}, "mlp.c_fc.weight: is [32, 128], the config says [32, 64]"),
+        ("gpt2", {"n_positions": 512}, "wpe.weight: is [256, 32], the config says [512, 32]"),
+        ("gpt_neox", {"vocab_size": 97}, "embed_in.weight: is [96, 32], the config says [97"),
+        ("gemma3", {"head_dim": 16}, "q_proj.weight: is [48, 32], the config says [64, 32]"),
+    ],
+)
+def test_a_tensor_of_another_shape_is_named(
+    folder_of: FolderOf, name: str, values: dict[str, object], says: str
+) -> None:
+    with pytest.raises(BadModel) as raised:
+        read_folder(folder_of(name, **values))
+    assert says in str(raised.value)
+
+
+def test_weights_that_are_no_floats_are_named(families: Any, tmp_path: Path) -> None:
+    shape = [96, 32]
+    description = families.descriptions()["mistral"]
+    families.write_folder(tmp_path, description)
+    content = {"model.embed_tokens.weight": (shape, bytes(96 * 32))}
+    families.write_safetensors(tmp_path / "model.safetensors", content, "I8")
+    with pytest.raises(BadModel, match="weights of i8 are not supported"):
+        read_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (
+            "llama_linear",
+            {"rope_theta": 5000.0, "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+            {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 5000.0}},
+        ),
+        (
+            "gemma3",
+            {"rope_theta": 5000.0, "rope_local_base_freq": 50.0, "rope_scaling": None},
+            {
+                "rope_parameters": {
+                    "full_attention": {"rope_type": "default", "rope_theta": 5000.0},
+                    "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+                },
+                "rope_scaling": None,
+            },
+        ),
+    ],
+)
+def test_rotary_positions_may_be_described_as_transformers_5_does(
+    folder_of: FolderOf, name: str, old: dict[str, object], new: dict[str, object]
+) -> None:
+    plain = read_folder(folder_of(name))
+    before = read_folder(folder_of(name, **old))
+    after = read_folder(folder_of(name, **new))
+    assert after.module.is_structurally_equivalent(before.module)
+    assert not after.module.is_structurally_equivalent(plain.module)
+
+
+def test_windows_follow_from_the_config_where_it_does_not_list_them(folder_of: FolderOf) -> None:
+    for name in ("qwen2", "gemma2", "gemma3"):
+        listed = read_folder(folder_of(name))
+        derived = read_folder(folder_of(name, layer_types=None, sliding_window_pattern=3))
+        assert derived.module.is_structurally_equivalent(listed.module)
