@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openvino as ov
@@ -34,6 +35,9 @@ from compiler_layer.writers.openvino_ir.write import weight_bytes
 CORE = ov.Core()
 EXACT = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
 
+GOLDENS = Path(__file__).resolve().parent.parent / "goldens" / "exported"
+EXPORTED = sorted(path.name.removesuffix(".xml.xz") for path in GOLDENS.glob("*.xml.xz"))
+
 PEER_MODELS = os.environ.get("PEER_MODELS", "")
 """A folder with ``ir/NAME-PRECISION/openvino_model.xml`` of the real exporter, if there is one."""
 
@@ -60,6 +64,14 @@ def test_an_exported_ir_is_written_as_it_was_read(
     request: pytest.FixtureRequest, source: str, tmp_path: Path
 ) -> None:
     check_round_trip(request.getfixturevalue(source), tmp_path)
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_each_architecture_and_precision_is_written_as_it_was_read(
+    load_module: Callable[[Path], Any], name: str, tmp_path: Path
+) -> None:
+    restore = load_module(GOLDENS / "restore.py").restore
+    check_round_trip(restore(GOLDENS, name, tmp_path), tmp_path)
 
 
 @pytest.mark.oracle
