@@ -7,7 +7,7 @@ arithmetic; ``rewrite`` puts the result into the graph; ``report`` says what it 
 
 from compiler_layer.quantize.floats import store_floats
 from compiler_layer.quantize.report import LayerReport, format_table
-from compiler_layer.quantize.rewrite import measure_weights, quantize_weights
+from compiler_layer.quantize.rewrite import measure_weights, parameters, quantize_weights
 from compiler_layer.quantize.schemes import Format
 from compiler_layer.quantize.tensor_file import TensorFile
 from compiler_layer.quantize.weights import Weight, find_weights
@@ -20,6 +20,7 @@ __all__ = [
     "find_weights",
     "format_table",
     "measure_weights",
+    "parameters",
     "quantize_weights",
     "store_floats",
 ]
