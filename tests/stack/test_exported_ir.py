@@ -20,17 +20,10 @@ Source = tuple[Path, dict[str, np.ndarray]]
 
 
 def test_all_architectures_and_precisions_are_there() -> None:
-    architectures = [
-        "llama",
-        "mistral",
-        "qwen2",
-        "qwen3",
-        "phi3",
-        "gemma2",
-        "gemma3",
-        "gpt2",
-        "gpt_neox",
-    ]
+    architectures = (
+        *("llama", "mistral", "qwen2", "qwen3", "phi3"),
+        *("gemma2", "gemma3", "gpt2", "gpt_neox"),
+    )
     matrix = {f"{a}_{p}" for a in architectures for p in ("fp16", "int8", "int4")}
     assert matrix <= set(NAMES)
 
@@ -73,3 +66,22 @@ def test_logits_in_f16_point_the_same_way(source: Source, converse: Any) -> None
         b = expected[f"logits_{length}"].astype(np.float64)
         cosine = a @ b / np.sqrt((a @ a) * (b @ b))
         assert cosine >= 0.999, f"{length} tokens: {cosine:.6f}"
+
+
+@pytest.mark.parametrize("name", ["llama_int8", "gpt2_int8", "gemma2_int8"])
+def test_integer_activations_cost_little(
+    name: str,
+    converse: Any,
+    load_module: Callable[[Path], Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """W8A8: 8-bit weights and a scale per token, summed in integers."""
+    restore = load_module(EXPORTED / "restore.py").restore
+    path = restore(EXPORTED, name, tmp_path_factory.mktemp(name))
+    expected = np.load(EXPORTED / f"{name}.npz")
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "INFERENCE_PRECISION_HINT": "f32"}
+    talk = converse(path, DYNAMIC_QUANTIZATION_GROUP_SIZE=1 << 20, **options)
+    logits = talk.tell(expected["prompt_100"])
+    reference = expected["logits_100"]
+    error = np.abs(logits - reference).max() / np.abs(reference).max()
+    assert 1e-4 < error < 0.1, f"{error:.1e}"

@@ -25,6 +25,7 @@ from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_matmul import LowerMatMul
+from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.separate_weights import SeparateWeights
 from compiler_layer.passes.simplify import Simplify
@@ -48,7 +49,7 @@ class Options:
     """What a compilation depends on besides the model.
 
     Names are OpenVINO's where it has one: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
-    ENABLE_WEIGHTLESS.
+    DYNAMIC_QUANTIZATION_GROUP_SIZE (any but 0), ENABLE_WEIGHTLESS.
     """
 
     precision: str = "f16"
@@ -57,6 +58,8 @@ class Options:
     """3720, 4000 or 5010."""
     tiles: int = 0
     """NCE tiles to use; 0 leaves it to the compiler."""
+    integer_activations: bool = False
+    """Whether products with 8-bit weights are computed in integers, with a scale per token."""
     weightless: bool = False
     """Whether weights are inputs, in one copy for all blobs, and not in the blob."""
     shapes: str = ""
@@ -84,6 +87,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that give each op to the hardware."""
     return (
         LowerMatMul(),
+        *((QuantizeActivations(),) if options.integer_activations else ()),
         WidenNibbles(),
         LowerAttention(),
         LowerGather(),
@@ -102,7 +106,8 @@ def passes(options: Options) -> Sequence[ModulePass]:
 
 def available_passes() -> dict[str, type[ModulePass]]:
     """All passes by name."""
-    everyone = (*(type(each) for each in passes(Options(weightless=True))), RemoveDeadCode)
+    everything = Options(integer_activations=True, weightless=True)
+    everyone = (*(type(each) for each in passes(everything)), RemoveDeadCode)
     return {each.name: each for each in everyone}
 
 

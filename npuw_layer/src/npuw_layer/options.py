@@ -41,6 +41,11 @@ class Options(BaseModel):
     """The compiler, by its name among the entry points."""
     precision: Literal["f16", "bf16", "f32"] = Field("f16", alias="INFERENCE_PRECISION_HINT")
     """The element type of activations and caches; f32 is for exact comparison."""
+    dynamic_quantization_group_size: int = Field(
+        0, alias="DYNAMIC_QUANTIZATION_GROUP_SIZE", ge=0, le=(1 << 64) - 1
+    )
+    """0 keeps activations floats. Any other number quantises them to 8 bits, a scale per token,
+    where weights have 8 bits and one scale per column (W8A8); tokens are not cut into groups."""
     platform: str = Field("4000", alias="NPU_PLATFORM")
     """The device's generation: 3720, 4000 or 5010."""
     tiles: int = Field(-1, alias="NPU_TILES", ge=-1)
@@ -94,6 +99,7 @@ class Options(BaseModel):
         """What the compiler is told."""
         return {
             "INFERENCE_PRECISION_HINT": self.precision,
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": str(self.dynamic_quantization_group_size),
             "NPU_PLATFORM": self.platform,
             "NPU_TILES": str(self.tiles),
             "ENABLE_WEIGHTLESS": "YES" if self.weightless else "NO",

@@ -19,6 +19,7 @@ from compiler_layer.emit.elf import (
     Symbol,
     relocation_table,
 )
+from compiler_layer.emit.layer_map import layer_map
 from compiler_layer.emit.lists import CMX, SCRATCH, BufferKey, Fixup, Key, ListBuilder, TaskList
 from compiler_layer.emit.metadata import network_metadata, platform_info
 from compiler_layer.model import Model
@@ -27,6 +28,7 @@ from compiler_layer.schedule.layout import Layout
 from compiler_layer.schedule.views import Buffer, Space
 from driver_layer.abi import notes, tasks
 from driver_layer.abi.elf import Relocation, SectionFlag, SectionType, SymbolType
+from driver_layer.abi.layer_map import SECTION_NAME
 from driver_layer.abi.layout import field_offset
 from driver_layer.abi.platforms import CMX_WORKSPACE_ADDRESS, Platform
 
@@ -139,6 +141,9 @@ class _Emitter:
         info = platform_info(p.platform)
         kind = SectionType.VPU_SHT_PLATFORM_INFO
         self._elf.add(Section("meta.PlatformInfo", kind, content=info))
+        layers = layer_map(p.layout, p.schedule)
+        kind = SectionType.SHT_PROGBITS
+        self._elf.add(Section(SECTION_NAME, kind, content=layers, align=8))
         described = network_metadata(p.name, p.model.inputs, p.model.outputs, p.platform, p.tiles)
         kind = SectionType.VPU_SHT_NETDESC
         self._elf.add(Section("MetadataSection", kind, content=described))
