@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tracemalloc
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,10 @@ from compiler_layer.quantize import (
     quantize_weights,
     store_floats,
 )
+from compiler_layer.quantize.linear import quantize
+from compiler_layer.quantize.schemes import Scheme
+from compiler_layer.quantize.tensors import store
+from compiler_layer.quantize.weights import Weight
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.writers.openvino_ir import write_ir
 
@@ -145,6 +150,38 @@ def value_of(model: Model, value: SSAValue) -> np.ndarray:
     run_passes(copy, [FuseDequantize()], Options())
     ids = np.zeros((1, 1), np.int64)
     return Interpreter(copy).run({"ids": ids})["w"]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("element", ["u4", "i4", "u8"])
+def test_blocks_of_a_large_weight_are_what_the_whole_is_and_need_little_memory(
+    tmp_path: Path, element: str, transposed: bool
+) -> None:
+    """Odd in both dimensions, so that 4-bit elements end in the middle of a byte."""
+    shape = (2501, 1001)
+    weights = normal(*shape)
+    path = tmp_path / "w"
+    path.write_bytes(weights.tobytes())
+    constant = Constant.of_file(FileView(str(path), 0, weights.nbytes, "f32"), "f32", shape)
+    summed = 1 if transposed else 0
+    weight = Weight(constant, summed, "linear", [constant.output])
+    scheme = Scheme(element, None if transposed else 41)
+    tracemalloc.start()
+    stored, _ = store(weight, scheme, TensorFile(tmp_path / "q"), ignore)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < weights.nbytes / 2
+    cut = (2501, 1001, 1) if transposed else (61, 41, 1001)
+    whole = quantize(weights.reshape(cut), element)
+    found = [
+        Constant.of_file(view, view.element, dims).load()
+        for view, dims in (
+            (stored.values, stored.blocking.shape),
+            (stored.scale, stored.blocking.scale_shape),
+        )
+    ]
+    np.testing.assert_array_equal(found[0].reshape(cut), whole.values)
+    np.testing.assert_array_equal(found[1].reshape(whole.scale.shape), whole.scale)
 
 
 def test_measuring_says_the_same_and_leaves_the_model_alone(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def dequantize(block: Quantized) -> Floats:
     """Give the numbers that a block stands for, f32."""
     values = block.values.astype(np.float32)
     if block.zero_point is not None:
-        values -= block.zero_point
-    values *= block.scale
+        values -= block.zero_point.astype(np.float32)
+    values *= block.scale.astype(np.float32)
     return values
 
 

@@ -19,8 +19,8 @@ from compiler_layer.quantize.tensor_file import TensorFile
 from compiler_layer.quantize.weights import Weight
 from compiler_layer.writers.stored_values import read_blocks
 
-_BLOCK_ELEMENTS = 1 << 18
-"""A block and what is computed of it fit a core's cache."""
+_BLOCK_ELEMENTS = 1 << 16
+"""A block and what is computed of it fit a core's cache; larger ones cost page faults as well."""
 
 
 @dataclass(frozen=True, slots=True)
