@@ -20,8 +20,9 @@ from compiler_layer.emit.elf import (
     relocation_table,
 )
 from compiler_layer.emit.layer_map import layer_map
-from compiler_layer.emit.lists import CMX, SCRATCH, BufferKey, Fixup, Key, ListBuilder, TaskList
+from compiler_layer.emit.lists import CMX, SCRATCH, BufferKey, Key, ListBuilder
 from compiler_layer.emit.metadata import network_metadata, platform_info
+from compiler_layer.emit.records import Fixup, TaskList
 from compiler_layer.model import Model
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.layout import Layout
@@ -200,7 +201,7 @@ class _Emitter:
         if not lists.text:
             return
         self._symbol("text", self._section("shave.text", _FW, bytes(lists.text), SHAVE_ALIGN))
-        params = self._section("shave.params", _SHAVE, bytes(lists.params), SHAVE_ALIGN)
+        params = self._section("shave.params", _SHAVE, lists.params, SHAVE_ALIGN)
         self._symbol("params", params)
         self._pending.append(_Pending(params, lists.param_fixups))
 
