@@ -1,4 +1,4 @@
-"""Which layers of an IR are understood, and how each becomes an op.
+"""Which layers of an IR are understood, how each becomes an op, and an op such a layer again.
 
 A row of the table says which opsets of a layer mean the same to us, how many of its inputs are
 fixed (the rest form one variadic or optional operand), and which attributes become properties.
@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i1,
+)
 from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.dialects.ov import OPS
@@ -178,3 +186,39 @@ def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> O
         return made.make(list(operands), **properties)
     grouped = [*operands[: rule.fixed], list(operands[rule.fixed :])]
     return made.make(grouped, **properties)
+
+
+_SPELLED_IN_FILES = {name: kind for kind, name in _SPELLED_OTHERWISE.items()}
+
+
+def kind_of(op: OvOp) -> str:
+    """Give the type that files have for an op; there need be no rule for it."""
+    name = op.name.removeprefix("ov.")
+    return _SPELLED_IN_FILES.get(name, name)
+
+
+def newest_opset(kind: str) -> str:
+    """Give the newest opset in which a layer means what we take it to mean."""
+    return max(RULES[kind].opsets, key=lambda opset: int(opset.removeprefix("opset")))
+
+
+def attributes_of(op: OvOp) -> dict[str, str]:
+    """Give the attributes of an op's layer: what ``build`` makes the op's properties of."""
+    return {name: _text(op.properties[name]) for name in RULES[kind_of(op)].properties}
+
+
+def _text(attribute: Attribute) -> str:
+    match attribute:
+        case StringAttr():
+            return attribute.data
+        case FloatAttr():
+            return repr(attribute.value.data)
+        case IntegerAttr():
+            number = attribute.value.data
+            # True of one bit is -1 or 1, as one sees it.
+            return str(number) if attribute.type != i1 else ("true" if number else "false")
+        case DenseArrayBase():
+            numbers = cast(DenseArrayBase[IntegerType], attribute)
+            return ", ".join(str(number) for number in numbers.get_values())
+        case _:
+            raise TypeError(f"no layer has an attribute like {attribute}")
