@@ -291,3 +291,25 @@ def test_progress_is_shown_on_a_terminal_once_it_takes_long_and_nowhere_else(
 def test_a_folder_without_permission_is_named(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     check_refused(npuc("export", demo, tmp_path / "out"), "out: Permission denied")
+
+
+def test_explain_says_what_each_operation_became(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blob = tmp_path / "demo.blob"
+    shapes = ["input_ids=1x8", "attention_mask=1x8", "position_ids=1x8", "beam_idx=1"]
+    options = [f"--shape={shape}" for shape in (*shapes, "past_key_values.*=1x4x0x32")]
+    assert main(["compile", str(demo), "-o", str(blob), "--weightless", *options]) == 0
+    assert main(["explain", str(blob), "--sort", "time"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("model.layers.*.mlp.down_proj ") for line in lines)
+    assert lines[-2].startswith("predicted time of one inference: ")
+    assert main(["explain", str(blob), "--each"]) == 0
+    assert "model.layers.3.mlp.down_proj" in capsys.readouterr().out
+
+
+def test_explain_refuses_what_is_no_blob(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(demo / "config.json")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("npuc: ")
+    assert error.count("\n") == 1

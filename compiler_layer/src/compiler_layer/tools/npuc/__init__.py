@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from compiler_layer.errors import CompilerError
 from compiler_layer.tools.npuc import (
     compile,
+    explain,
     export,
     list_passes,
     print_model,
@@ -17,7 +18,7 @@ from compiler_layer.tools.npuc import (
     run_pass,
 )
 
-_COMMANDS = (compile, export, quantize, print_model, run_pass, list_passes)
+_COMMANDS = (compile, explain, export, quantize, print_model, run_pass, list_passes)
 
 _EPILOG = """\
 A model is an openvino_model.xml or a folder with one, a Hugging Face folder, or IR as text (.mlir).
@@ -27,6 +28,7 @@ A model is an openvino_model.xml or a folder with one, a Hugging Face folder, or
   npuc print models/demo | less                   the graph
   npuc run-pass fuse-rms models/demo | less       ... after a pass
   npuc compile models/demo --shape ...            a blob; npuc compile --help says which shapes
+  npuc explain demo.blob                          what the blob does, and how long it takes
 
 npuc COMMAND --help has more examples.
 """

@@ -30,6 +30,7 @@ An NPU needs static shapes. Names may be patterns; variables go by their id:
   npuc compile models/demo --stop-after lift-state ...     the graph as a pure function
   npuc compile models/demo --print-ir-after tile ...       what each op is cut into
   npuc passes                                              the passes in order
+  npuc explain prefill.blob                                what each op became, and its time
 """
 
 
@@ -44,6 +45,14 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--precision", choices=PRECISIONS, default="f16", help="of activations")
     parser.add_argument("--platform", choices=list(PLATFORMS), default=DEFAULT_PLATFORM)
     parser.add_argument("--tiles", type=int, default=0, help="NCE tiles to use; 0: up to four")
+    parser.add_argument(
+        "--weightless", action="store_true", help="leave the weights in the model's files"
+    )
+    parser.add_argument(
+        "--integer-activations",
+        action="store_true",
+        help="8 bits and a scale per token where weights have 8 bits (W8A8)",
+    )
     parser.add_argument("--print-ir-after", action="append", default=[], metavar="PASS")
     parser.add_argument("--print-ir-after-all", action="store_true")
     parser.add_argument("--stop-after", metavar="PASS", help="print the IR and compile no further")
@@ -58,6 +67,8 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.precision,
         arguments.platform,
         arguments.tiles,
+        integer_activations=arguments.integer_activations,
+        weightless=arguments.weightless,
         shapes=matching_shapes(model, arguments.shape),
         verify_each=True,
     )
