@@ -33,7 +33,7 @@ embeddings and head keep 8 bits, and so does a weight whose width is no multiple
 _FLOATS = {"fp16": {"f32": "f16", "bf16": "f16"}, "fp32": {"f16": "f32", "bf16": "f32"}}
 """Types of constants and what they become, for each format of floats."""
 
-_RUNTIME_OPTIONS = dict.fromkeys(_FLOATS, {"KV_CACHE_PRECISION": "f16"})
+_RUNTIME_OPTIONS = {name: {"KV_CACHE_PRECISION": "f16"} for name in _FLOATS}
 """What the exporter tells OpenVINO for a format; without it the CPU keeps the cache in 8 bits."""
 
 _BESIDE = (
