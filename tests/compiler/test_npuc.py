@@ -96,6 +96,42 @@ def test_export_takes_an_ir_and_an_empty_folder(npuc: Npuc, demo_ir: Path, tmp_p
     assert "u8" in elements(out / "openvino_model.xml")
 
 
+@pytest.mark.parametrize(
+    ("weights", "kept"), [("fp16", True), ("fp32", True), ("int8", False), ("int4", False)]
+)
+def test_formats_of_floats_keep_the_cache_in_16_bits_as_the_exporters_do(
+    npuc: Npuc, demo: Path, tmp_path: Path, weights: str, kept: bool
+) -> None:
+    npuc("export", demo, tmp_path / "out", "--weight-format", weights)
+    compiled = ov.Core().compile_model(tmp_path / "out" / "openvino_model.xml", "CPU")
+    assert (compiled.get_property("KV_CACHE_PRECISION") == ov.Type.f16) == kept
+
+
+def test_an_fp16_export_decodes_as_the_exporters_does_with_openvinos_own_settings(
+    npuc: Npuc, demo_ir: Path, tmp_path: Path
+) -> None:
+    """The cache's precision shows only when it is read: in the second turn."""
+    assert npuc("export", demo_ir, tmp_path / "out")[0] == 0
+    theirs, ours = (two_turns(xml) for xml in (demo_ir, tmp_path / "out" / "openvino_model.xml"))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def two_turns(xml: Path) -> np.ndarray:
+    compiled = ov.Core().compile_model(xml, "CPU")
+    assert compiled.get_property("KV_CACHE_PRECISION") == ov.Type.f16
+    request = compiled.create_infer_request()
+    draw, past = np.random.default_rng(0), 0
+    for count in (13, 1):
+        ports = {
+            "input_ids": draw.integers(0, 2048, (1, count)),
+            "attention_mask": np.ones((1, past + count), np.int64),
+            "position_ids": np.arange(past, past + count)[None],
+        }
+        request.infer({**ports, "beam_idx": np.zeros(1, np.int32)})
+        past += count
+    return np.array(request.get_tensor("logits").data)
+
+
 def test_export_says_which_weights_fall_back(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     options = ["--weight-format", "int4", "--group-size", "60"]
     code, _, said = npuc("export", demo, tmp_path / "out", *options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from compiler_layer.dialects.ov.constant import Constant, FileAttr
@@ -13,7 +14,12 @@ from compiler_layer.writers.openvino_ir.weights import Advance, WeightsWriter
 from compiler_layer.writers.openvino_ir.xml import write_xml
 
 
-def write_ir(model: Model, path: str | Path, advance: Advance | None = None) -> None:
+def write_ir(
+    model: Model,
+    path: str | Path,
+    advance: Advance | None = None,
+    runtime_options: Mapping[str, str] | None = None,
+) -> None:
     """Write a model as an OpenVINO IR.
 
     Neither file is ever to be seen half written, nor one beside an older other: the XML goes
@@ -23,6 +29,8 @@ def write_ir(model: Model, path: str | Path, advance: Advance | None = None) -> 
         model: of OpenVINO's ops; it is not changed.
         path: the ``.xml``; the weights come beside it, with the suffix ``.bin``.
         advance: is told bytes of constants as they are done; ``weight_bytes`` in all.
+        runtime_options: OpenVINO's properties that it is to take from the IR where its user sets
+            none, by their names.
 
     Raises:
         UnsupportedOps: it has ops that are not OpenVINO's.
@@ -39,7 +47,7 @@ def write_ir(model: Model, path: str | Path, advance: Advance | None = None) -> 
             with new_weights.open("wb") as data:
                 graph = LayerList(model, WeightsWriter(data, advance or (lambda done: None)))
             with new_xml.open("w", encoding="utf-8") as text:
-                write_xml(text, graph)
+                write_xml(text, graph, runtime_options or {})
             xml.unlink(missing_ok=True)
             new_weights.replace(weights)
             new_xml.replace(xml)

@@ -22,17 +22,17 @@ _DECOMPRESSION = (
 )
 
 
-def write_xml(file: TextIO, graph: LayerList) -> None:
-    """Write a whole document.
+def write_xml(file: TextIO, graph: LayerList, runtime_options: Mapping[str, str]) -> None:
+    """Write a whole document, with the options that OpenVINO is to take from it.
 
     Raises:
         CompilerUsageError: a name has characters that XML has none for.
         OSError: it cannot be written.
     """
-    file.writelines(f"{line}\n" for line in _document(graph))
+    file.writelines(f"{line}\n" for line in _document(graph, runtime_options))
 
 
-def _document(graph: LayerList) -> Iterator[str]:
+def _document(graph: LayerList, runtime_options: Mapping[str, str]) -> Iterator[str]:
     yield '<?xml version="1.0"?>'
     yield '<net name="Model0" version="11">'
     yield "\t<layers>"
@@ -49,7 +49,12 @@ def _document(graph: LayerList) -> Iterator[str]:
         }
         yield f"\t\t<edge{_attributes(ends)} />"
     yield "\t</edges>"
-    yield "\t<rt_info />"
+    yield "\t<rt_info>"
+    yield "\t\t<runtime_options>"
+    for name, value in runtime_options.items():
+        yield f"\t\t\t<{name}{_attributes({'value': value})} />"
+    yield "\t\t</runtime_options>"
+    yield "\t</rt_info>"
     yield "</net>"
 
 
