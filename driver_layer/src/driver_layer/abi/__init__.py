@@ -8,6 +8,9 @@ these tables and the loader, the simulated device and the tools read by them.
     metadata   serialised containers: network metadata, platform, performance tables
     tasks      DMA descriptors, DPU invariants and variants, SHAVE ranges and invocations, barriers
     shave      the SHAVE instruction set: encode, decode, assemble, disassemble
-    platforms  the table of NPU generations
+    platforms  the NPU generations, a TOML file each
+    cost       what tasks are expected to take
+    layer_map  which operation of the model each task belongs to
+    special    functions that numpy lacks
     dtypes     element types and their codes
 """
