@@ -214,12 +214,17 @@ def static_llama(llama_8m: Path) -> Model:
     return model
 
 
-@pytest.mark.parametrize("tiles", [1, 2, 4, 6])
+@pytest.mark.parametrize(
+    ("name", "tiles"),
+    [("4000", 1), ("4000", 2), ("4000", 4), ("4000", 6), ("3720", 2), ("5010", 3)],
+)
 @pytest.mark.parametrize("precision", ["f16", "f32"])
-def test_a_real_model_is_scheduled_soundly(static_llama: Model, tiles: int, precision: str) -> None:
+def test_a_real_model_is_scheduled_soundly(
+    static_llama: Model, name: str, tiles: int, precision: str
+) -> None:
     model = static_llama.clone()
-    lower(model, Options(precision, tiles=tiles))
-    platform = PLATFORMS["4000"]
+    lower(model, Options(precision, name, tiles=tiles))
+    platform = PLATFORMS[name]
     done = schedule(model, platform, tiles)
     after = dependencies(done.schedule.tasks)
     check_schedule(done.schedule, after, platform.workspace_bytes)
