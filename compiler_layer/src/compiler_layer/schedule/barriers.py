@@ -23,16 +23,30 @@ QueueKey = tuple[str, int]
 """``("dma_ddr", port)``, ``("dma_cmx", port)``, ``("dpu", tile)`` or ``("shave", tile)``."""
 
 
-def queue_of(task: Task, ports: int) -> QueueKey:
-    """The queue that a task goes to: transfers by port and by what they read."""
-    match task.work:
-        case Transfer(source=source, tiles=tiles):
-            channel = "dma_cmx" if isinstance(source, Region) else "dma_ddr"
-            return channel, (tiles[0] if tiles else 0) % ports
-        case Product(tile=tile):
-            return "dpu", tile
-        case Invocation(tile=tile):
-            return "shave", tile
+_START_BYTES = 1 << 14
+"""What a port could have moved while a transfer starts: its latency, as bytes (A)."""
+
+
+def queues_of(tasks: Sequence[Task], ports: int) -> list[QueueKey]:
+    """The queue that each task goes to: transfers by what they read, to the port with least to do.
+
+    Ports are balanced for each op by itself, so that equal ops are shared out equally.
+    """
+    loads: dict[tuple[int, str], list[int]] = {}
+    queues: list[QueueKey] = []
+    for task in tasks:
+        match task.work:
+            case Transfer(source=source):
+                channel = "dma_cmx" if isinstance(source, Region) else "dma_ddr"
+                load = loads.setdefault((task.op, channel), [0] * ports)
+                port = load.index(min(load))
+                load[port] += _START_BYTES + task.work.target.nbytes
+                queues.append((channel, port))
+            case Product(tile=tile):
+                queues.append(("dpu", tile))
+            case Invocation(tile=tile):
+                queues.append(("shave", tile))
+    return queues
 
 
 @dataclass(slots=True)
@@ -80,7 +94,7 @@ class _Assigner:
         self, tasks: Sequence[Task], after: Sequence[set[int]], physical: int, ports: int
     ) -> None:
         self._after = after
-        self._s = Schedule(tasks, [queue_of(task, ports) for task in tasks], physical)
+        self._s = Schedule(tasks, queues_of(tasks, ports), physical)
         self._s.waits = [[] for _ in tasks]
         self._s.posts = [[] for _ in tasks]
         self._known: list[dict[QueueKey, int]] = []

@@ -25,11 +25,59 @@ def unroll_kernel(index: int, op: HardwareOp, kernel: npu.Kernel) -> Iterator[St
     results = [_ranked(view, len(domain)) for view in op.results]
     pending = list(blocks(domain, [int(d) for d in kernel.tile.get_values()]))
     tiles = int_value(kernel.tiles)
+    kept: _Loaded = {}
     for first in range(0, len(pending), tiles):
         step = Step(index)
-        for tile, (begin, shape) in enumerate(pending[first : first + tiles]):
-            _add_block(step, program, (operands, results), (begin, shape), tile)
+        taken = pending[first : first + tiles]
+        kept = _load(step, operands, taken, kept)
+        for tile, (begin, shape) in enumerate(taken):
+            windows = [
+                Window(kept[number, _offset(view, begin), tile], Access.READ)
+                for number, view in enumerate(operands)
+            ]
+            for view in results:
+                part = view.block(begin, shape)
+                region = Region.dense(part.buffer.name, part.element, part.shape, (tile,))
+                step.stores.append(Transfer(region, part, (tile,)))
+                windows.append(Window(region, Access.WRITE))
+            step.work.append(invocation(tile, program, shape, windows))
         yield step
+
+
+_Loaded = dict[tuple[int, int, int], Region]
+"""Parts of operands in CMX, by operand, where they begin in memory, and tile."""
+
+
+def _offset(view: View, begin: Shape) -> int:
+    """Where the part that a block reads begins: the same for blocks in which it repeats."""
+    return view.block(begin, view.shape).offset
+
+
+def _load(
+    step: Step, operands: Sequence[View], taken: Sequence[tuple[Shape, Shape]], kept: _Loaded
+) -> _Loaded:
+    """Load what the blocks of a step read, to all tiles that read it at once.
+
+    What the step before had on the same tile is not loaded again.
+    """
+    loaded: _Loaded = {}
+    for number, view in enumerate(operands):
+        wanted: dict[tuple[int, Shape], list[int]] = {}
+        parts: dict[tuple[int, Shape], View] = {}
+        for tile, (begin, shape) in enumerate(taken):
+            part = view.block(begin, shape)
+            before = kept.get((number, part.offset, tile))
+            if before is not None and before.shape == part.shape:
+                loaded[number, part.offset, tile] = before
+            else:
+                wanted.setdefault((part.offset, part.shape), []).append(tile)
+                parts[part.offset, part.shape] = part
+        for key, readers in wanted.items():
+            part, used = parts[key], tuple(readers)
+            region = Region.dense(part.buffer.name, part.element, part.shape, used)
+            step.loads.append(Transfer(part, region, used))
+            loaded |= {(number, part.offset, tile): region for tile in readers}
+    return loaded
 
 
 def _ranked(view: View, rank: int) -> View:
@@ -37,27 +85,6 @@ def _ranked(view: View, rank: int) -> View:
     wide = view.reshaped((1,) * (rank - len(view.shape)) + view.shape)
     assert wide is not None  # dimensions of 1 never move elements
     return wide
-
-
-def _add_block(
-    step: Step,
-    program: tuple[Instruction, ...],
-    views: tuple[Sequence[View], Sequence[View]],
-    block: tuple[Shape, Shape],
-    tile: int,
-) -> None:
-    windows: list[Window] = []
-    for view in views[0]:
-        part = view.block(*block)
-        region = Region.dense(part.buffer.name, part.element, part.shape, (tile,))
-        step.loads.append(Transfer(part, region, (tile,)))
-        windows.append(Window(region, Access.READ))
-    for view in views[1]:
-        part = view.block(*block)
-        region = Region.dense(part.buffer.name, part.element, part.shape, (tile,))
-        step.stores.append(Transfer(region, part, (tile,)))
-        windows.append(Window(region, Access.WRITE))
-    step.work.append(invocation(tile, program, block[1], windows))
 
 
 def invocation(

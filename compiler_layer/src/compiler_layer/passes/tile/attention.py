@@ -1,0 +1,230 @@
+"""Blocks of attention: of query rows, of keys, and whether all scores are kept at once.
+
+A unit is what a tile does at a time: rows of the query heads that share a key head. With one block
+of rows for each key head, tiles split over heads; with more, they share a head's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from compiler_layer.errors import DoesNotFit
+from compiler_layer.passes.tile.machine import TASK_NS, Machine, Moved, Pipeline, cuts, width
+from compiler_layer.schedule.unroll.attention import programs
+from driver_layer.abi.cost import DpuWork, dpu_ns, kernel_work, shave_ns
+from driver_layer.abi.shave import MAX_ELEMENTS, Instruction
+from driver_layer.abi.tasks import DPU_MAX_DIM
+
+_GRAIN = 16
+"""Blocks of keys are multiples of this."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionProblem:
+    """q [heads, m, depth] over ``length`` positions of keys and values in ``parts`` tensors."""
+
+    heads: int
+    key_heads: int
+    m: int
+    length: int
+    depth: int
+    value_depth: int
+    parts: int
+    q: str
+    kv: str
+    out: str
+    mask: str | None = None
+    mask_per_head: bool = False
+
+    @property
+    def group(self) -> int:
+        """Query heads that share a key head."""
+        return self.heads // self.key_heads
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionChoice:
+    """Query rows of a unit, keys of a block, and positions whose scores are kept at once."""
+
+    rows: int
+    keys: int
+    positions: int
+    tiles: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Bytes of CMX on a tile."""
+
+    least: int
+    doubled: int
+    """With what the next step loads."""
+
+
+@cache
+def choose_attention(x: AttentionProblem, machine: Machine) -> AttentionChoice:
+    """Choose the blocks of an attention.
+
+    Raises:
+        DoesNotFit: one row with the smallest block of keys does not fit CMX.
+    """
+    best: tuple[float, AttentionChoice] | None = None
+    for choice in _candidates(x, machine):
+        ns = attention_ns(x, choice, machine)
+        if best is None or ns < best[0]:
+            best = (ns, choice)
+    if best is None:
+        smallest = AttentionChoice(1, min(_GRAIN, x.length), min(_GRAIN, x.length), 1)
+        need = _sizes(x, smallest).least
+        raise DoesNotFit(f"attention over {x.length} positions", need, machine.cmx_bytes)
+    return best[1]
+
+
+def _candidates(x: AttentionProblem, machine: Machine) -> Iterator[AttentionChoice]:
+    for rows in cuts(x.m, most=DPU_MAX_DIM // x.group):
+        for keys in cuts(x.length, _GRAIN, DPU_MAX_DIM):
+            for positions in dict.fromkeys((x.length, keys)):
+                fits = _sizes(x, AttentionChoice(rows, keys, positions, 1)).least
+                elements = x.group * rows * positions
+                if fits <= machine.cmx_bytes and elements <= MAX_ELEMENTS:
+                    for tiles in machine.tile_counts():
+                        yield AttentionChoice(rows, keys, positions, tiles)
+
+
+def _is_online(x: AttentionProblem, choice: AttentionChoice) -> bool:
+    return choice.positions < x.length
+
+
+def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
+    stacked = x.group * choice.rows
+    narrow = x.q != "f32"
+    scores = stacked * choice.positions * (4 + (width(x.q) if narrow else 0))
+    queries = stacked * x.depth * width(x.q)
+    keys = choice.keys * x.depth * width(x.kv)
+    values = choice.keys * x.value_depth * width(x.kv)
+    mask = _mask_bytes(x, choice)
+    sums = stacked * x.value_depth * (4 + (width(x.out) if x.out != "f32" else 0))
+    if _is_online(x, choice):
+        kept = queries + scores + sums + 2 * 4 * stacked
+        passing = keys + values + mask
+        return _Sizes(int(kept + passing), int(kept + 2 * passing))
+    # Scores are dead where the context comes to be, weights where the next scores do.
+    first, second = queries + scores + mask, stacked * choice.positions * width(x.q) + sums
+    return _Sizes(
+        int(max(first + keys, second + values)),
+        int(max(first + keys + max(keys, values), second + 2 * values, second + values + queries)),
+    )
+
+
+def _mask_bytes(x: AttentionProblem, choice: AttentionChoice) -> int:
+    if x.mask is None:
+        return 0
+    heads = x.group if x.mask_per_head else 1
+    return int(heads * choice.rows * choice.positions * width(x.mask))
+
+
+def attention_ns(x: AttentionProblem, choice: AttentionChoice, machine: Machine) -> float:
+    """Price a choice."""
+    blocks = -(-x.m // choice.rows)
+    units = x.key_heads * blocks
+    groups, used = -(-units // choice.tiles), min(choice.tiles, units)
+    heads = -(-used // blocks)  # key heads that a group of units needs
+    price = _online if _is_online(x, choice) else _single_pass
+    ns, tasks = price(x, choice, machine, used, heads)
+    return groups * (ns + tasks * TASK_NS)
+
+
+def _online(
+    x: AttentionProblem, choice: AttentionChoice, machine: Machine, used: int, heads: int
+) -> tuple[float, float]:
+    stacked, keys = x.group * choice.rows, choice.keys
+    steps = x.length / keys
+    cut = x.parts - 1  # parts that begin in the middle of a block
+    masks = _mask_moved(x, choice, used, heads)
+    pipeline = Pipeline(
+        first_ns=machine.move_ns(*_queries(x, choice, used), *_keys_and_values(x, keys, heads)),
+        steps=steps,
+        load_ns=machine.move_ns(*masks, *_keys_and_values(x, keys, heads)),
+        work_ns=_products_ns(x, stacked, keys, machine)
+        + _program_ns(
+            machine,
+            programs.online(x.mask is not None, first=False),
+            stacked,
+            programs.online_windows(keys, x.value_depth, x.q, x.mask, first=False),
+        ),
+        store_ns=machine.move_ns(*_results(x, choice, used))
+        + _program_ns(
+            machine,
+            programs.finish(),
+            stacked,
+            ((x.value_depth, "f32"), (1, "f32"), (x.value_depth, x.out)),
+        ),
+        overlaps=_sizes(x, choice).doubled <= machine.cmx_bytes,
+    )
+    moved = sum(one.count for one in masks) + 2 * heads
+    tasks = -(-x.length // keys) * (moved + 3 * used) + 2 * heads * cut + 3 * used
+    return pipeline.ns, tasks
+
+
+def _single_pass(
+    x: AttentionProblem, choice: AttentionChoice, machine: Machine, used: int, heads: int
+) -> tuple[float, float]:
+    stacked = x.group * choice.rows
+    masks = _mask_moved(x, choice, used, heads)
+    loads = machine.move_ns(
+        *_queries(x, choice, used), *masks, *_keys_and_values(x, x.length, heads)
+    )
+    work = _products_ns(x, stacked, x.length, machine) + _program_ns(
+        machine,
+        programs.softmax(x.mask is not None),
+        stacked,
+        programs.softmax_windows(x.length, x.q, x.mask),
+    )
+    overlaps = _sizes(x, choice).doubled <= machine.cmx_bytes
+    blocks = -(-x.length // choice.keys)
+    moved = sum(one.count for one in masks) + used + 2 * heads * (blocks + x.parts - 1)
+    # The next units' loads hide behind this one's work as far as they fit.
+    ns = max(loads, work) if overlaps else loads + work
+    return ns, moved + used * (2 + 2 * blocks)
+
+
+def _products_ns(x: AttentionProblem, stacked: int, keys: int, machine: Machine) -> float:
+    scores = DpuWork(stacked, keys, x.depth, x.q, x.kv)
+    context = DpuWork(stacked, x.value_depth, keys, x.q, x.kv)
+    return dpu_ns(machine.platform, scores) + dpu_ns(machine.platform, context)
+
+
+def _program_ns(
+    machine: Machine,
+    program: tuple[Instruction, ...],
+    rows: int,
+    windows: tuple[tuple[int, str], ...],
+) -> float:
+    return shave_ns(machine.platform, kernel_work(program, rows, windows))
+
+
+def _queries(x: AttentionProblem, choice: AttentionChoice, used: int) -> tuple[Moved, ...]:
+    run = int(x.depth * width(x.q))
+    return (Moved(used, x.group * choice.rows * run, run),)
+
+
+def _results(x: AttentionProblem, choice: AttentionChoice, used: int) -> tuple[Moved, ...]:
+    run = int(x.value_depth * width(x.out))
+    return (Moved(used, x.group * choice.rows * run, run),)
+
+
+def _keys_and_values(x: AttentionProblem, keys: int, heads: int) -> tuple[Moved, ...]:
+    runs = [int(depth * width(x.kv)) for depth in (x.depth, x.value_depth)]
+    return tuple(Moved(heads, keys * run, run) for run in runs)
+
+
+def _mask_moved(
+    x: AttentionProblem, choice: AttentionChoice, used: int, heads: int
+) -> tuple[Moved, ...]:
+    if x.mask is None:
+        return ()
+    shared = used if x.mask_per_head else max(1, used // heads)
+    run = int(choice.positions * width(x.mask))
+    return (Moved(shared, _mask_bytes(x, choice), run),)

@@ -1,0 +1,126 @@
+"""Blocks of SHAVE kernels: whole rows, cut along the outer dimensions of the domain."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.errors import DoesNotFit
+from compiler_layer.passes.tile.machine import TASK_NS, Machine, Moved, Pipeline, cuts, width
+from driver_layer.abi.cost import kernel_work, shave_ns
+from driver_layer.abi.shave import MAX_ELEMENTS, Instruction
+
+_MANY = 400
+"""Candidates beyond which only the outermost cut dimension is cut unevenly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An operand over the domain: dimensions of 1 where it repeats."""
+
+    shape: Shape
+    element: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProblem:
+    """A program over a domain; operands have the domain's rank."""
+
+    domain: Shape
+    program: tuple[Instruction, ...]
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelChoice:
+    """The block of the domain that a tile computes at a time."""
+
+    block: Shape
+    tiles: int
+
+
+@cache
+def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
+    """Choose the block of a kernel.
+
+    Raises:
+        DoesNotFit: one row does not fit CMX.
+    """
+    best: tuple[float, KernelChoice] | None = None
+    for block in _blocks(x):
+        need, elements = _bytes((*x.inputs, *x.outputs), block), math.prod(block)
+        if need > machine.cmx_bytes or elements > MAX_ELEMENTS:
+            continue
+        for tiles in machine.tile_counts():
+            choice = KernelChoice(block, tiles)
+            ns = kernel_ns(x, choice, machine)
+            if best is None or ns < best[0]:
+                best = (ns, choice)
+    if best is None:
+        row = (*(1 for _ in x.domain[:-1]), x.domain[-1])
+        need = _bytes((*x.inputs, *x.outputs), row)
+        raise DoesNotFit(f"a kernel with rows of {x.domain[-1]}", need, machine.cmx_bytes)
+    return best[1]
+
+
+def _blocks(x: KernelProblem) -> Iterator[Shape]:
+    """Blocks in which the outer dimensions are cut, each by itself or together."""
+    *outer, row = x.domain
+    sizes = [list(cuts(d)) for d in outer]
+    while math.prod(map(len, sizes)) > _MANY:
+        longest = max(range(len(sizes)), key=lambda axis: len(sizes[axis]))
+        sizes[longest] = [*sizes[longest][:-1:2], sizes[longest][-1]]
+    for corner in itertools.product(*sizes):
+        yield (*corner, row)
+
+
+def _part(operand: Operand, block: Shape) -> Shape:
+    return tuple(1 if d == 1 else size for d, size in zip(operand.shape, block, strict=True))
+
+
+def _bytes(operands: tuple[Operand, ...], block: Shape) -> int:
+    return sum(int(math.prod(_part(one, block)) * width(one.element)) for one in operands)
+
+
+def kernel_ns(x: KernelProblem, choice: KernelChoice, machine: Machine) -> float:
+    """Price a choice."""
+    block, tiles = choice.block, choice.tiles
+    counts = [-(-d // size) for d, size in zip(x.domain, block, strict=True)]
+    total = math.prod(counts)
+    used, steps = min(tiles, total), -(-total // tiles)
+    loads = [_moved(one, block, _reloads(one, counts) / steps) for one in x.inputs]
+    stores = [_moved(one, block, used) for one in x.outputs]
+    work = kernel_work(x.program, 1, [_window(one) for one in (*x.inputs, *x.outputs)])
+    work_ns = shave_ns(machine.platform, replace(work, rows=math.prod(block[:-1])))
+    load_ns = machine.move_ns(*loads)
+    pipeline = Pipeline(
+        first_ns=load_ns,
+        steps=steps,
+        load_ns=load_ns,
+        work_ns=work_ns,
+        store_ns=machine.move_ns(*stores),
+        overlaps=2 * _bytes((*x.inputs, *x.outputs), block) <= machine.cmx_bytes,
+    )
+    transfers = sum(_reloads(one, counts) for one in x.inputs) + total * len(x.outputs)
+    return pipeline.ns + (transfers + total) * TASK_NS
+
+
+def _reloads(operand: Operand, counts: list[int]) -> int:
+    """How often a part is loaded: not again for blocks that differ only where it repeats."""
+    varying = [axis for axis, d in enumerate(operand.shape) if d > 1 and counts[axis] > 1]
+    return math.prod(counts[: varying[-1] + 1]) if varying else 1
+
+
+def _moved(operand: Operand, block: Shape, count: float) -> Moved:
+    part = _part(operand, block)
+    nbytes = int(math.prod(part) * width(operand.element))
+    return Moved(max(1, math.ceil(count)), nbytes, int(part[-1] * width(operand.element)))
+
+
+def _window(operand: Operand) -> tuple[int, str]:
+    return operand.shape[-1], operand.element

@@ -1,0 +1,200 @@
+"""Blocks of matrix products.
+
+Rows are the outer loop, columns the inner one: a block of activations stays in CMX while weights
+pass by it. Channels are cut only where a block would not fit otherwise; then activations pass by
+again for every block of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from compiler_layer.errors import DoesNotFit
+from compiler_layer.passes.tile.machine import (
+    TASK_NS,
+    Machine,
+    Moved,
+    Pipeline,
+    cuts,
+    round_up,
+    width,
+)
+from driver_layer.abi.cost import DpuWork, ShaveWork, dpu_ns, shave_ns
+from driver_layer.abi.tasks import DPU_MAX_DIM
+
+_GRAIN = 16
+"""Columns and channels are cut at multiples of this (channel alignment of the DPU)."""
+
+
+class Strategy(Enum):
+    """How tiles share a product; the value is what the op's ``split`` says.
+
+    On one tile both come to the same, what the field calls Clustering.
+    """
+
+    SPLIT_OVER_HEIGHT = "m"
+    """Each tile takes other rows; weights go to all of them at once."""
+    SPLIT_OVER_KERNEL = "n"
+    """Each tile takes other output channels; rows go to all of them at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatMulProblem:
+    """``batch`` products [m, k] x [k, n]; ``tables`` has groups and bytes of an entry for each."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a: str
+    b: str
+    out: str
+    group: int = 0
+    tables: tuple[tuple[int, int], ...] = ()
+    row_scales: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MatMulChoice:
+    """Who does what: the block (m, n, k) that a tile computes at a time."""
+
+    strategy: Strategy
+    block: tuple[int, int, int]
+    tiles: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Bytes of CMX that a block fills on a tile."""
+
+    act: int
+    weight: int
+    out: int
+    total: int
+    """The sum in f32, where it is not the result."""
+    parts: int
+    """Blocks of channels."""
+
+    @property
+    def least(self) -> int:
+        """One step by itself."""
+        return self.act + self.weight + self.out + self.total
+
+    @property
+    def doubled(self) -> int:
+        """With the operands of the next step, and the result of the last."""
+        acts = self.act * (2 if self.parts > 1 else 1)
+        return acts + 2 * (self.weight + self.out) + self.total
+
+
+def _sizes(x: MatMulProblem, m: int, n: int, k: int) -> _Sizes:
+    parts = -(-x.k // k)
+    groups = -(-k // x.group) if x.group else 0
+    tables = sum(n * min(groups, count) * size for count, size in x.tables)
+    return _Sizes(
+        act=int(m * k * width(x.a)) + (4 * m if x.row_scales else 0),
+        weight=int(n * k * width(x.b)) + tables,
+        out=int(m * n * width(x.out)),
+        total=4 * m * n if parts > 1 and x.out != "f32" else 0,
+        parts=parts,
+    )
+
+
+@cache
+def choose_matmul(x: MatMulProblem, machine: Machine) -> MatMulChoice:
+    """Choose strategy and block of a product.
+
+    Raises:
+        DoesNotFit: the smallest block does not fit CMX.
+    """
+    best: tuple[float, MatMulChoice] | None = None
+    for choice in _candidates(x, machine):
+        ns = matmul_ns(x, choice, machine)
+        if best is None or ns < best[0]:
+            best = (ns, choice)
+    if best is None:
+        need = _sizes(x, 1, min(x.n, _GRAIN), min(x.k, _k_grain(x))).least
+        raise DoesNotFit(f"a product of {x.k} channels", need, machine.cmx_bytes)
+    return best[1]
+
+
+def _k_grain(x: MatMulProblem) -> int:
+    """Blocks of channels hold whole groups."""
+    return max(_GRAIN, x.group) if x.tables else _GRAIN
+
+
+def _candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
+    for tiles in machine.tile_counts():
+        for strategy in Strategy:
+            by_rows = strategy is Strategy.SPLIT_OVER_HEIGHT
+            if by_rows and tiles == 1 < machine.tiles:
+                continue  # Clustering, which the other covers
+            rows = -(-x.m // tiles) if by_rows else x.m
+            columns = x.n if by_rows else min(x.n, round_up(-(-x.n // tiles), _GRAIN))
+            for m in cuts(rows, most=DPU_MAX_DIM):
+                for n in cuts(columns, _GRAIN, DPU_MAX_DIM):
+                    k = _channels(x, m, n, machine)
+                    if k:
+                        yield MatMulChoice(strategy, (m, n, k), tiles)
+
+
+def _channels(x: MatMulProblem, m: int, n: int, machine: Machine) -> int:
+    """The most channels that fit together with the next step's, or by themselves; or 0."""
+    single = 0
+    for k in cuts(x.k, _k_grain(x), DPU_MAX_DIM):
+        sizes = _sizes(x, m, n, k)
+        if sizes.doubled <= machine.cmx_bytes:
+            return k
+        if not single and sizes.least <= machine.cmx_bytes:
+            single = k
+    return single
+
+
+def matmul_ns(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> float:
+    """Price a choice."""
+    (m, n, k), tiles, platform = choice.block, choice.tiles, machine.platform
+    sizes = _sizes(x, m, n, k)
+    row_blocks, column_blocks, parts = -(-x.m // m), -(-x.n // n), sizes.parts
+    by_rows = choice.strategy is Strategy.SPLIT_OVER_HEIGHT
+    used = min(tiles, row_blocks if by_rows else column_blocks)
+    groups = -(-row_blocks // tiles) if by_rows else row_blocks
+    # Of rows that are shared the last group takes as long as any; of columns the last is shorter.
+    passes = x.n / n if by_rows else x.n / (n * tiles)
+    turns = max(1.0, passes) * parts
+    tables = len(x.tables)
+    acts = Moved(used if by_rows else 1, sizes.act, int(k * width(x.a)))
+    weights = Moved(1 if by_rows else used, sizes.weight, _weight_run(x, sizes.weight, k))
+    small = Moved(tables * weights.count, 0, 0)
+    work = DpuWork(m, n, k, x.a, x.b, accumulate=parts > 1)
+    work_ns = dpu_ns(platform, work) + _rounding_ns(m, n, sizes, machine) / parts
+    again = (acts,) if parts > 1 else ()
+    first_ns = machine.move_ns(acts, weights, small)
+    pipeline = Pipeline(
+        first_ns=first_ns,
+        steps=turns,
+        load_ns=machine.move_ns(weights, small, *again),
+        work_ns=work_ns,
+        store_ns=machine.move_ns(Moved(used, sizes.out, int(n * width(x.out)))) / parts,
+        overlaps=sizes.doubled <= machine.cmx_bytes,
+    )
+    hidden = 0.0 if sizes.doubled + sizes.act > machine.cmx_bytes else first_ns * (groups - 1)
+    steps = groups * -(-column_blocks // (1 if by_rows else tiles)) * parts
+    calls = 2 if sizes.total else 1  # of a store, and of rounding before it
+    per_step = weights.count * (1 + tables) + used * (1 + calls / parts)
+    tasks = steps * per_step + acts.count * (steps if parts > 1 else groups)
+    return x.batch * (groups * pipeline.ns - hidden + tasks * TASK_NS)
+
+
+def _weight_run(x: MatMulProblem, nbytes: int, k: int) -> int:
+    """Bytes of weights that lie together in DDR."""
+    return nbytes if k == x.k else int(k * width(x.b))
+
+
+def _rounding_ns(m: int, n: int, sizes: _Sizes, machine: Machine) -> float:
+    """What it takes to round a sum to the result's type."""
+    if not sizes.total:
+        return 0.0
+    return shave_ns(machine.platform, ShaveWork(m, ((n, 32), (n, 16)), (), 0))

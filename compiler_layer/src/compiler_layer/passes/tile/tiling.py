@@ -1,0 +1,142 @@
+"""Cuts the work of every hardware op into blocks that fit CMX, and shares them among tiles."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.codegen import kernel_program
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.npu.dpu import part_rows
+from compiler_layer.dialects.ov.op import int_attr, int_value, ints_attr
+from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.model import Model
+from compiler_layer.passes.tile.attention import AttentionProblem, choose_attention
+from compiler_layer.passes.tile.kernel import KernelProblem, Operand, choose_kernel
+from compiler_layer.passes.tile.machine import Machine
+from compiler_layer.passes.tile.matmul import MatMulProblem, choose_matmul
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
+
+
+@dataclass(frozen=True)
+class Tile(ModulePass):
+    """Cuts the work of every hardware op into blocks that fit CMX, and shares them among tiles.
+
+    Before:  %y = npu.matmul(%x, %w)                              [1, 1024, 256] x [704, 256]
+    After:   %y = npu.matmul(%x, %w) {tile = [256, 704, 256], tiles = 4, split = "m"}
+
+    Of the ways to cut an op the cheapest is taken, by the cost model. A product is split over its
+    height ("m": rows are shared, weights go to all tiles at once) or over its kernel ("n": output
+    channels are shared, rows go to all). Attention has ``tile = [rows, keys, positions]``: with
+    fewer positions than there are, its softmax is online, block of keys by block of keys.
+
+    Args:
+        platform: the device's generation.
+        tiles: how many NCE tiles to use at most; 0 means four, or all if there are fewer.
+    Source: LATENCY hint uses 4 of 5 or 6 tiles (fact sheet simulators_npu §c).
+
+    Raises:
+        CompilerUsageError: the platform is unknown, or has no so many tiles.
+        DoesNotFit: one row of an op is too wide for CMX.
+    """
+
+    name = "tile"
+    platform: str = DEFAULT_PLATFORM
+    tiles: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Annotate the module in place."""
+        del ctx
+        tiles = self.used_tiles()
+        machine = Machine(PLATFORMS[self.platform], tiles)
+        for each in Model(op).body.ops:
+            match each:
+                case npu.MatMul():
+                    _tile_matmul(each, machine)
+                case npu.Attention():
+                    _tile_attention(each, machine)
+                case npu.Kernel():
+                    _tile_kernel(each, machine)
+                case _:
+                    pass
+
+    def used_tiles(self) -> int:
+        """How many tiles the program uses."""
+        if self.platform not in PLATFORMS:
+            raise CompilerUsageError(
+                f"platform {self.platform!r}; there are {', '.join(PLATFORMS)}"
+            )
+        available = PLATFORMS[self.platform].tiles
+        if not 0 <= self.tiles <= available:
+            raise CompilerUsageError(
+                f"{self.tiles} tiles; platform {self.platform} has {available}"
+            )
+        return self.tiles or min(4, available)
+
+
+def _tile_matmul(op: npu.MatMul, machine: Machine) -> None:
+    a, out = shape_of(op.a), shape_of(op.output)
+    shared = len(shape_of(op.b)) == 2
+    tables = [table for table in (op.scales, op.zeros) if table is not None]
+    problem = MatMulProblem(
+        batch=1 if shared else math.prod(out[:-2]),
+        m=math.prod(out[:-1]) if shared else out[-2],
+        n=out[-1],
+        k=a[-2] if int_value(op.transpose_a) else a[-1],
+        a=element_of(op.a),
+        b=element_of(op.b),
+        out=element_of(op.output),
+        group=op.group,
+        tables=tuple((shape_of(one)[-1], NUMPY[element_of(one)].itemsize) for one in tables),
+        row_scales=op.row_scales is not None,
+    )
+    choice = choose_matmul(problem, machine)
+    op.properties["tile"] = ints_attr(choice.block)
+    op.properties["tiles"] = int_attr(choice.tiles)
+    op.properties["split"] = StringAttr(choice.strategy.value)
+
+
+def _tile_attention(op: npu.Attention, machine: Machine) -> None:
+    _, heads, m, depth = shape_of(op.q)
+    _, key_heads, _, value_depth = shape_of(op.v[0])
+    problem = AttentionProblem(
+        heads=heads,
+        key_heads=key_heads,
+        m=m,
+        length=sum(part_rows(op.k)),
+        depth=depth,
+        value_depth=value_depth,
+        parts=len(op.k),
+        q=element_of(op.q),
+        kv=element_of(op.k[0]),
+        out=element_of(op.output),
+        mask=None if op.mask is None else element_of(op.mask),
+        mask_per_head=op.mask is not None and shape_of(op.mask)[1] > 1,
+    )
+    choice = choose_attention(problem, machine)
+    op.properties["tile"] = ints_attr((choice.rows, choice.keys, choice.positions))
+    op.properties["tiles"] = int_attr(choice.tiles)
+
+
+def _tile_kernel(op: npu.Kernel, machine: Machine) -> None:
+    rank = len(op.domain)
+    problem = KernelProblem(
+        op.domain,
+        kernel_program(op),
+        tuple(_operand(value, rank) for value in op.inputs),
+        tuple(_operand(value, rank) for value in op.outputs),
+    )
+    choice = choose_kernel(problem, machine)
+    op.properties["tile"] = ints_attr(choice.block)
+    op.properties["tiles"] = int_attr(choice.tiles)
+
+
+def _operand(value: SSAValue, rank: int) -> Operand:
+    shape = shape_of(value)
+    return Operand((1,) * (rank - len(shape)) + shape, element_of(value))

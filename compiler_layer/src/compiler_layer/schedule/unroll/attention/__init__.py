@@ -1,0 +1,40 @@
+"""Attention: rows of the query heads that share a key head, from scores to context in CMX.
+
+operands     the tensors, units of work, and loads that several tiles share
+programs     what SHAVE does between the two products
+single_pass  all scores of a unit at once
+online       block of keys by block of keys, with a running maximum and a running sum
+
+Keys, values and masks pass through in blocks, keys and values joined from their parts on the way.
+So nothing but queries, keys, values, masks and the context crosses DDR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.schedule.layout import HardwareOp
+from compiler_layer.schedule.tasks import Step
+from compiler_layer.schedule.unroll.attention.online import online_steps
+from compiler_layer.schedule.unroll.attention.operands import Group, Unit, read_operands
+from compiler_layer.schedule.unroll.attention.single_pass import single_pass_steps
+from compiler_layer.schedule.unroll.blocks import ranges
+
+
+def unroll_attention(index: int, op: HardwareOp, attention: npu.Attention) -> Iterator[Step]:
+    """Compute each block of query rows of each key head, one on each tile at a time."""
+    assert attention.tile is not None and attention.tiles is not None  # noqa: PT018  # tiled
+    rows, keys, positions = (int(d) for d in attention.tile.get_values())
+    x = read_operands(op, attention)
+    units = [(head, block) for head in range(x.key_heads) for block in ranges(x.q.shape[2], rows)]
+    tiles = int_value(attention.tiles)
+    blocks = ranges(x.length, keys)
+    for first in range(0, len(units), tiles):
+        taken = enumerate(units[first : first + tiles])
+        group = Group(x, [Unit(head, block, tile) for tile, (head, block) in taken])
+        if positions < x.length:
+            yield from online_steps(index, group, blocks)
+        else:
+            yield from single_pass_steps(index, group, blocks)

@@ -1,0 +1,191 @@
+"""Blocks are chosen by a price that agrees with the predicted timeline, and what is chosen fits."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compiler_layer.emit.blob import Program, emit_blob
+from compiler_layer.errors import DoesNotFit
+from compiler_layer.model import Model
+from compiler_layer.passes.tile import Tile
+from compiler_layer.passes.tile.attention import (
+    AttentionChoice,
+    AttentionProblem,
+    attention_ns,
+    choose_attention,
+)
+from compiler_layer.passes.tile.machine import TASK_NS, Machine, cuts
+from compiler_layer.passes.tile.matmul import MatMulProblem, Strategy, choose_matmul, matmul_ns
+from compiler_layer.pipeline import Scheduled, schedule
+from compiler_layer.schedule.check import check_schedule
+from compiler_layer.schedule.dependencies import dependencies
+from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.npu.timeline import predict
+
+LUNAR = Machine(PLATFORMS["4000"], 4)
+
+
+def matmul(m: int, n: int, k: int, element: str = "f16") -> str:
+    a, b, y = (f"tensor<{r}x{c}x{element}>" for r, c in ((m, k), (n, k), (m, n)))
+    return (
+        f'func.func @main(%a: {a} {{ov.names = "a"}}, %b: {b} {{ov.names = "b"}}) -> '
+        f'({y} {{ov.names = "y"}}) {{\n%y = npu.matmul(%a, %b) {{transpose_a = false, '
+        f"transpose_b = true}} : ({a}, {b}) -> {y}\nfunc.return %y : {y}\n}}"
+    )
+
+
+def attention(heads: int, key_heads: int, m: int, length: int, depth: int, element: str) -> str:
+    q, k = (
+        f"tensor<1x{h}x{rows}x{depth}x{element}>" for h, rows in ((heads, m), (key_heads, length))
+    )
+    return (
+        f'func.func @main(%q: {q} {{ov.names = "q"}}, %k: {k} {{ov.names = "k"}}, '
+        f'%v: {k} {{ov.names = "v"}}) -> ({q} {{ov.names = "y"}}) {{\n'
+        f"%y = npu.attention %q keys %k values %v {{scale = 0.1 : f64}} : "
+        f"{q} keys {k} values {k} -> {q}\nfunc.return %y : {q}\n}}"
+    )
+
+
+def kernel(domain: tuple[int, ...], repeated: tuple[int, ...]) -> str:
+    x, c = (f"tensor<{'x'.join(map(str, shape))}xf16>" for shape in (domain, repeated))
+    return (
+        f'func.func @main(%x: {x} {{ov.names = "x"}}, %c: {c} {{ov.names = "c"}}) -> '
+        f'({x} {{ov.names = "y"}}) {{\n%y = npu.kernel(%x, %c) {{\n^bb0(%a: {x}, %b: {c}):\n'
+        f"%r = ov.Multiply(%a, %b) : ({x}, {c}) -> {x}\nnpu.yield %r : {x}\n}} : "
+        f"({x}, {c}) -> {x}\nfunc.return %y : {x}\n}}"
+    )
+
+
+def scheduled(text: str, platform: str) -> tuple[Model, Scheduled]:
+    """Tile and schedule a model, and check that the schedule is sound."""
+    model, tile = Model.parse(text), Tile(platform)
+    tile.apply(None, model.module)  # pyright: ignore[reportArgumentType]
+    done = schedule(model, PLATFORMS[platform], tile.used_tiles())
+    workspace = PLATFORMS[platform].workspace_bytes
+    check_schedule(done.schedule, dependencies(done.schedule.tasks), workspace)
+    return model, done
+
+
+def predicted_ns(text: str) -> tuple[float, int]:
+    """The time that the timeline predicts on 4000, and the number of tasks."""
+    model, done = scheduled(text, "4000")
+    platform = PLATFORMS["4000"]
+    blob = emit_blob(
+        Program("op", model, done.layout, done.schedule, platform, 4, done.scratch_bytes)
+    )
+    return max(task.end_ns for task in predict(blob)), len(done.schedule.tasks)
+
+
+_SIZE = st.integers(1, 3000)
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), platform=st.sampled_from(list(PLATFORMS)))
+def test_what_is_chosen_for_any_shape_is_scheduled_soundly(
+    data: st.DataObject, platform: str
+) -> None:
+    element = data.draw(st.sampled_from(["f16", "f32"]))
+    match data.draw(st.sampled_from(["matmul", "attention", "kernel"])):
+        case "matmul":
+            text = matmul(*(data.draw(_SIZE) for _ in "mnk"), element)
+        case "attention":
+            key_heads = data.draw(st.integers(1, 3))
+            heads = key_heads * data.draw(st.integers(1, 8))
+            m, length = data.draw(st.integers(1, 500)), data.draw(_SIZE)
+            text = attention(heads, key_heads, m, length, 64, element)
+        case _:
+            domain = (
+                data.draw(st.integers(1, 32)),
+                data.draw(st.integers(1, 200)),
+                data.draw(_SIZE),
+            )
+            kept = data.draw(st.tuples(*[st.booleans()] * 3))
+            text = kernel(
+                domain, tuple(d if one else 1 for d, one in zip(domain, kept, strict=True))
+            )
+    scheduled(text, platform)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(1024, 2048, 2048), (1024, 2048, 5632), (1, 8192, 2048), (256, 704, 256)]
+)
+def test_the_price_of_a_product_is_near_what_the_timeline_predicts(m: int, n: int, k: int) -> None:
+    problem = MatMulProblem(1, m, n, k, "f16", "f16", "f16")
+    priced = matmul_ns(problem, choose_matmul(problem, LUNAR), LUNAR)
+    predicted, tasks = predicted_ns(matmul(m, n, k))
+    assert 0.6 * predicted <= priced <= 1.4 * (predicted + tasks * TASK_NS)
+
+
+@pytest.mark.parametrize("shape", [(8, 1, 1024, 1024, 64), (4, 4, 2048, 4096, 128)])
+def test_the_price_of_attention_is_near_what_the_timeline_predicts(
+    shape: tuple[int, int, int, int, int],
+) -> None:
+    heads, key_heads, m, length, depth = shape
+    problem = AttentionProblem(heads, key_heads, m, length, depth, depth, 1, "f16", "f16", "f16")
+    priced = attention_ns(problem, choose_attention(problem, LUNAR), LUNAR)
+    predicted, tasks = predicted_ns(attention(*shape, "f16"))
+    assert 0.6 * predicted <= priced <= 1.4 * (predicted + tasks * TASK_NS)
+
+
+def test_many_rows_are_split_over_height_and_one_row_over_the_kernel() -> None:
+    many = MatMulProblem(1, 1024, 4096, 2048, "f16", "u4", "f16")
+    assert choose_matmul(many, LUNAR).strategy is Strategy.SPLIT_OVER_HEIGHT
+    assert choose_matmul(replace(many, m=1), LUNAR).strategy is Strategy.SPLIT_OVER_KERNEL
+
+
+def test_a_small_product_stays_on_one_tile() -> None:
+    assert choose_matmul(MatMulProblem(1, 1, 64, 256, "f16", "f16", "f16"), LUNAR).tiles == 1
+
+
+def test_equal_layers_are_chosen_once() -> None:
+    problem = MatMulProblem(1, 77, 768, 256, "f16", "f16", "f16")
+    choose_matmul(problem, LUNAR)
+    before = choose_matmul.cache_info()
+    assert choose_matmul(replace(problem), Machine(PLATFORMS["4000"], 4)) is not None
+    after = choose_matmul.cache_info()
+    assert (after.hits, after.misses) == (before.hits + 1, before.misses)
+
+
+def test_few_positions_take_one_pass_and_many_an_online_softmax() -> None:
+    few = AttentionProblem(8, 4, 256, 256, 32, 32, 1, "f16", "f16", "f16", "f16")
+    many = replace(few, m=4096, length=32768)
+    assert choose_attention(few, LUNAR).positions == 256
+    choice = choose_attention(many, LUNAR)
+    assert choice.positions == choice.keys < 32768
+
+
+def test_what_online_attention_needs_does_not_grow_with_positions() -> None:
+    small = Machine(PLATFORMS["4000"], 4)
+    for length in (4096, 65536, 1 << 20):
+        problem = AttentionProblem(1, 1, 4096, length, 128, 128, 1, "f32", "f32", "f32", "f32")
+        assert choose_attention(problem, small).keys <= 4096
+
+
+def test_what_fits_in_no_block_is_refused_with_what_it_needs() -> None:
+    wide = AttentionProblem(64, 1, 1, 64, 1 << 15, 1 << 15, 1, "f32", "f32", "f32")
+    with pytest.raises(DoesNotFit, match="attention over 64 positions needs"):
+        choose_attention(wide, LUNAR)
+    with pytest.raises(DoesNotFit, match="a kernel with rows of 2000000 needs"):
+        scheduled(kernel((2, 2_000_000), (2, 2_000_000)), "4000")
+
+
+@given(length=st.integers(1, 40000), grain=st.sampled_from([1, 16, 128]))
+def test_cuts_begin_with_the_whole_end_with_a_grain_and_fall(length: int, grain: int) -> None:
+    sizes = list(cuts(length, grain))
+    assert sizes[0] == length
+    assert sizes[-1] <= grain
+    assert all(a > b for a, b in itertools.pairwise(sizes))
+    assert all(size % grain == 0 for size in sizes[1:])
+
+
+def test_a_single_pass_is_cheaper_where_both_forms_fit() -> None:
+    choice = AttentionChoice(rows=4, keys=64, positions=64, tiles=2)
+    problem = AttentionProblem(8, 4, 16, 256, 32, 32, 1, "f16", "f16", "f16", "f16")
+    online = attention_ns(problem, choice, LUNAR)
+    single = attention_ns(problem, replace(choice, positions=256), LUNAR)
+    assert online > single, "an online softmax calls SHAVE for every block"

@@ -1,0 +1,274 @@
+"""Hardware ops cut into tasks compute on the simulated device what they mean, however they are cut.
+
+Ops are annotated by hand with blocks that the ``tile`` pass might not choose; each schedule is
+checked by the independent checker on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.op import int_attr, ints_attr
+from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.emit.blob import Program, emit_blob
+from compiler_layer.model import Model
+from compiler_layer.pipeline import schedule
+from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.schedule.check import check_ddr, check_schedule
+from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.place_ddr import lifetimes
+from compiler_layer.testing.pass_test import parse_passes
+from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.loader.hpi import HostParsedInference
+from driver_layer.npu.device import Device
+from driver_layer.npu.memory import AddressSpace, MemoryKind
+
+PLATFORM = PLATFORMS["4000"]
+LOWEST = np.finfo(np.float32).min
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def model_of(inputs: Arrays, body: str, element: str, shape: Sequence[int]) -> Model:
+    """A model of one op ``%y``; inputs of type ``u4`` have names that begin with 'nibbles'."""
+    arguments = ", ".join(
+        f'%{name}: {_type(_element(name, array), array.shape)} {{ov.names = "{name}"}}'
+        for name, array in inputs.items()
+    )
+    result = _type(element, shape)
+    return Model.parse(
+        f'func.func @main({arguments}) -> ({result} {{ov.names = "y"}}) {{\n'
+        f"{body} -> {result}\nfunc.return %y : {result}\n}}"
+    )
+
+
+def _type(element: str, shape: Sequence[int]) -> str:
+    return f"tensor<{'x'.join(map(str, shape))}x{element.replace('u', 'ui')}>"
+
+
+def _element(name: str, array: np.ndarray) -> str:
+    return (
+        "u4"
+        if name.startswith("nibbles")
+        else {"f": "f", "u": "u"}[array.dtype.kind] + str(8 * array.dtype.itemsize)
+    )
+
+
+def run(model: Model, inputs: Arrays, tiles: int) -> np.ndarray:
+    """Schedule a tiled model, check the schedule, run the blob, and give its only output."""
+    done = schedule(model, PLATFORM, tiles)
+    tasks = done.schedule.tasks
+    check_schedule(done.schedule, dependencies(tasks), PLATFORM.workspace_bytes)
+    spans = lifetimes(tasks)
+    check_ddr(list(spans), spans)
+    blob = emit_blob(
+        Program("op", model, done.layout, done.schedule, PLATFORM, tiles, done.scratch_bytes)
+    )
+    space = AddressSpace()
+    inference = HostParsedInference(blob, PLATFORM)
+    inference.load(space)
+    given_inputs = [space.allocate(_packed(k, v).nbytes, MemoryKind.DMA) for k, v in inputs.items()]
+    for allocation, (name, array) in zip(given_inputs, inputs.items(), strict=True):
+        allocation.write(0, _packed(name, array).tobytes())
+    (port,) = model.outputs
+    expected = np.zeros(port.type.get_shape(), NUMPY[_result_element(port.type)])
+    output = space.allocate(expected.nbytes, MemoryKind.DMA)
+    inference.apply_input_output([one.address for one in given_inputs], [output.address])
+    Device(PLATFORM).run_inference(space, inference.address)
+    return output.data.view(expected.dtype).reshape(expected.shape)
+
+
+def _packed(name: str, array: np.ndarray) -> np.ndarray:
+    return array[..., ::2] | array[..., 1::2] << 4 if name.startswith("nibbles") else array
+
+
+def _result_element(kind: object) -> str:
+    return "f16" if "f16" in str(kind) else "f32"
+
+
+def attention_model(inputs: Arrays, parts: int, element: str) -> Model:
+    keys = [f"%k{i}" for i in range(parts)]
+    values = [f"%v{i}" for i in range(parts)]
+    types = {
+        f"%{name}": _type(_element(name, array), array.shape) for name, array in inputs.items()
+    }
+    masked = "mask" in inputs
+    names = f"%q keys {', '.join(keys)} values {', '.join(values)}" + " mask %mask" * masked
+    kinds = (
+        f"{types['%q']} keys {', '.join(types[k] for k in keys)} "
+        f"values {', '.join(types[v] for v in values)}" + f" mask {types.get('%mask')}" * masked
+    )
+    body = f"%y = npu.attention {names} {{scale = 0.25 : f64}} : {kinds}"
+    return model_of(inputs, body, element, inputs["q"].shape)
+
+
+def tiled(model: Model, block: Sequence[int], tiles: int) -> Model:
+    (op,) = [op for op in model.body.ops if isinstance(op, npu.Attention | npu.MatMul | npu.Kernel)]
+    op.properties["tile"] = ints_attr(block)
+    op.properties["tiles"] = int_attr(tiles)
+    return model
+
+
+def attention_inputs(
+    draw: np.random.Generator, heads: tuple[int, int], m: int, lengths: Sequence[int], element: str
+) -> dict[str, np.ndarray]:
+    """Queries, and keys and values in parts; about as wide as those of models."""
+
+    def tensor(count: int, rows: int) -> np.ndarray:
+        return draw.standard_normal((1, count, rows, 16)).astype(NUMPY[element])
+
+    inputs = {"q": 3 * tensor(heads[0], m)}
+    inputs |= {f"k{i}": tensor(heads[1], rows) for i, rows in enumerate(lengths)}
+    return inputs | {f"v{i}": tensor(heads[1], rows) for i, rows in enumerate(lengths)}
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None:
+    element = data.draw(st.sampled_from(["f32", "f16"]))
+    key_heads = data.draw(st.integers(1, 3))
+    heads = (key_heads * data.draw(st.integers(1, 3)), key_heads)
+    m = data.draw(st.integers(1, 9))
+    lengths = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=2))
+    draw = np.random.default_rng(data.draw(st.integers(0, 99)))
+    inputs = attention_inputs(draw, heads, m, lengths, element)
+    length = sum(lengths)
+    if data.draw(st.booleans()):
+        shape = (1, data.draw(st.sampled_from([1, heads[0]])), data.draw(st.sampled_from([1, m])))
+        allowed = draw.random((*shape, length)) < 0.5
+        inputs["mask"] = np.where(allowed, np.float32(0), LOWEST)
+    model = attention_model(inputs, len(lengths), element)
+    expected = Interpreter(model).run(inputs)["y"]
+    keys = data.draw(st.integers(1, length))
+    rows, tiles = data.draw(st.integers(1, m)), data.draw(st.integers(1, 4))
+    for positions in (length, keys):
+        actual = run(tiled(model, (rows, keys, positions), tiles), inputs, tiles)
+        limit = {"f32": 1e-5, "f16": 4e-3}[element] * np.abs(expected).max()
+        assert np.abs(actual.astype("f8") - expected).max() <= limit
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("lowest", [LOWEST, -np.inf], ids=["lowest", "-inf"])
+def test_what_is_masked_contributes_exactly_nothing(element: str, lowest: float) -> None:
+    """Whole blocks that are masked, before and behind a row's first position, too."""
+    draw = np.random.default_rng(7)
+    inputs = attention_inputs(draw, (2, 1), 8, [64], element)
+    allowed = np.zeros((1, 1, 8, 64), bool)
+    for row in range(8):
+        allowed[..., row, 24 : 33 + row] = True
+    inputs["mask"] = np.where(allowed, np.float32(0), np.float32(lowest))
+    changed = dict(inputs)
+    for name, factor in (("k0", 5), ("v0", 1000)):
+        outside = np.broadcast_to(~allowed.any((0, 1, 2))[:, None], inputs[name].shape)
+        changed[name] = np.where(outside, inputs[name] * factor, inputs[name]).astype(
+            NUMPY[element]
+        )
+    results = []
+    for each in (inputs, changed):
+        model = attention_model(each, 1, element)
+        results.append(run(tiled(model, (4, 8, 8), 2), each, 2).copy())
+    assert np.array_equal(results[0], results[1])
+
+
+@pytest.mark.parametrize("lowest", [LOWEST, -np.inf], ids=["lowest", "-inf"])
+def test_a_row_that_is_masked_everywhere_gives_what_a_single_pass_gives(lowest: float) -> None:
+    inputs = attention_inputs(np.random.default_rng(3), (2, 2), 4, [48], "f32")
+    mask = np.zeros((1, 1, 4, 48), np.float32)
+    mask[..., 1:3, :] = lowest
+    inputs["mask"] = mask
+    model = attention_model(inputs, 1, "f32")
+    single = run(tiled(model, (4, 48, 48), 2), inputs, 2).copy()
+    online = run(tiled(model, (4, 16, 16), 2), inputs, 2)
+    np.testing.assert_allclose(online, single, rtol=1e-5, atol=1e-6)
+    zeros = np.isneginf(lowest)
+    assert (online[:, :, 1:3] == 0).all() == zeros, "the mean of all values, or nothing"
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("element", ["f32", "f16"])
+def test_attention_of_4096_by_4096_fits_every_platform(platform: str, element: str) -> None:
+    kind = _type(element, (1, 2, 4096, 128))
+    model = Model.parse(
+        f'func.func @main(%q: {kind} {{ov.names = "q"}}, %k: {kind} {{ov.names = "k"}}, '
+        f'%v: {kind} {{ov.names = "v"}}) -> ({kind} {{ov.names = "y"}}) {{\n'
+        f"%y = npu.attention %q keys %k values %v {{scale = 0.1 : f64}} : "
+        f"{kind} keys {kind} values {kind} -> {kind}\nfunc.return %y : {kind}\n}}"
+    )
+    (tile,) = parse_passes(f'tile{{platform="{platform}"}}')
+    tile.apply(None, model.module)  # pyright: ignore[reportArgumentType]
+    tiles = tile.used_tiles()
+    done = schedule(model, PLATFORMS[platform], tiles)
+    check_schedule(
+        done.schedule, dependencies(done.schedule.tasks), PLATFORMS[platform].workspace_bytes
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_product_in_any_blocks_computes_the_product(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(["f32", "f16", "u8", "nibbles"]))
+    m, n = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 70))
+    groups, group = data.draw(st.integers(1, 4)), data.draw(st.sampled_from([16, 32]))
+    k = groups * group
+    draw = np.random.default_rng(data.draw(st.integers(0, 99)))
+    element = "f16" if kind == "f16" else "f32"
+    inputs = {"a": draw.standard_normal((m, k)).astype(NUMPY[element])}
+    quantised = kind in ("u8", "nibbles")
+    name = "nibbles" if kind == "nibbles" else "b"
+    if quantised:
+        top = 16 if kind == "nibbles" else 256
+        inputs[name] = draw.integers(0, top, (n, k)).astype(np.uint8)
+        inputs["scales"] = draw.random((n, groups)).astype(np.float32)
+        inputs["zeros"] = draw.integers(0, top, (n, groups)).astype(np.uint8)
+    else:
+        inputs[name] = draw.standard_normal((n, k)).astype(NUMPY[element])
+    types = {key: _type(_element(key, array), array.shape) for key, array in inputs.items()}
+    tables = " scales %scales zeros %zeros" * quantised
+    kinds = f" scales {types.get('scales')} zeros {types.get('zeros')}" * quantised
+    split = data.draw(st.sampled_from("mn"))
+    model = model_of(
+        inputs,
+        f"%y = npu.matmul(%a, %{name}){tables} {{transpose_a = false, transpose_b = true, "
+        f'split = "{split}"}} : ({types["a"]}, {types[name]}){kinds}',
+        element,
+        (m, n),
+    )
+    expected = Interpreter(model).run(inputs)["y"]
+    block = (
+        data.draw(st.integers(1, m)),
+        min(n, 16 * data.draw(st.integers(1, 5))),
+        group * data.draw(st.integers(1, groups)),
+    )
+    tiles = data.draw(st.integers(1, 4))
+    actual = run(tiled(model, block, tiles), inputs, tiles)
+    limit = {"f32": 1e-5, "f16": 2e-3}[element] * np.abs(expected).max()
+    assert np.abs(actual.astype("f8") - expected).max() <= limit
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_kernel_in_any_blocks_computes_the_kernel(data: st.DataObject) -> None:
+    """Operands that repeat in any dimensions are loaded once for all blocks that share them."""
+    domain = tuple(data.draw(st.integers(1, 6)) for _ in range(3))
+    draw = np.random.default_rng(data.draw(st.integers(0, 99)))
+    repeats = data.draw(st.tuples(*[st.booleans()] * 3))
+    shape = tuple(1 if one else d for d, one in zip(domain, repeats, strict=True))
+    inputs = {"x": draw.random(domain).astype("f4"), "c": draw.random(shape).astype("f4")}
+    x, c = (_type("f32", array.shape) for array in inputs.values())
+    model = model_of(
+        inputs,
+        f"%y = npu.kernel(%x, %c) {{\n^bb0(%a: {x}, %b: {c}):\n"
+        f"%r = ov.Multiply(%a, %b) : ({x}, {c}) -> {x}\nnpu.yield %r : {x}\n}} : ({x}, {c})",
+        "f32",
+        domain,
+    )
+    block = (*(data.draw(st.integers(1, d)) for d in domain[:-1]), domain[-1])
+    tiles = data.draw(st.integers(1, 4))
+    expected = inputs["x"] * inputs["c"]
+    assert np.array_equal(run(tiled(model, block, tiles), inputs, tiles), expected)
