@@ -48,9 +48,16 @@ class ScaledDotProductAttention(OvOp):
         q, k, v = shape_of(self.q), shape_of(self.k), shape_of(self.v)
         if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
             raise ValueError(f"q, k and v of ranks {len(q)}, {len(k)} and {len(v)}")
+        if not _agree(q[-1], k[-1]) or not _agree(k[-2], v[-2]):
+            raise ValueError(f"q, k and v of {list(q)}, {list(k)} and {list(v)}")
         if len(q) > 2 and min(q[-3], k[-3]) > 0 and q[-3] % k[-3]:
             raise ValueError(f"{q[-3]} query heads over {k[-3]} key heads")
         return [tensor(element_of(self.q), (*q[:-1], v[-1]))]
+
+
+def _agree(a: int, b: int) -> bool:
+    """Whether two dimensions may be the same."""
+    return a == b or -1 in (a, b)
 
 
 @irdl_op_definition
