@@ -14,6 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_LONGEST = 2000
+"""Characters of a message: names and values of a bad file may be of any length."""
+
+_LISTED_NAMES = 5
+"""How many ops of a kind a message names; the error's ``ops`` has all."""
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
 
 class CompilerError(Exception):
     """Anything that goes wrong in the compiler."""
@@ -44,15 +54,15 @@ class BadModel(CompilerInputError):
         self.path = str(path)
         self.place = place
         where = f"{path}: " if place is None else f"{path}: {place}: "
-        super().__init__(where + message)
+        super().__init__(_clipped(where + message))
 
 
 class UnsupportedOps(CompilerInputError):
-    """Operations that this compiler does not know.
+    """Operations that this compiler does not know, or that the device cannot run.
 
     Args:
-        path: the model file.
-        ops: for each, its type with opset, its element type problem or "", and its friendly name.
+        path: the model file, or what else has them.
+        ops: for each, its type with opset and what of it is not supported, and its friendly name.
     """
 
     def __init__(self, path: object, ops: Sequence[tuple[str, str]]) -> None:
@@ -60,10 +70,14 @@ class UnsupportedOps(CompilerInputError):
         kinds: dict[str, list[str]] = {}
         for kind, name in ops:
             kinds.setdefault(kind, []).append(name)
-        listed = "; ".join(
-            f"{kind} ({len(names)}, first {names[0]!r})" for kind, names in sorted(kinds.items())
-        )
-        super().__init__(f"{path}: operations not supported: {listed}")
+        listed = "; ".join(f"{kind} ({_listed(names)})" for kind, names in sorted(kinds.items()))
+        super().__init__(_clipped(f"{path}: operations not supported: {listed}"))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:200]) for name in names[:_LISTED_NAMES])
+    more = len(names) - _LISTED_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 class UnsupportedModel(CompilerInputError):
