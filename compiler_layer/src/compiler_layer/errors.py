@@ -26,7 +26,14 @@ def _clipped(text: str) -> str:
 
 
 class CompilerError(Exception):
-    """Anything that goes wrong in the compiler."""
+    """Anything that goes wrong in the compiler.
+
+    Args:
+        message: cut where it is too long to be read.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_clipped(message))
 
 
 class CompilerUsageError(CompilerError):
@@ -54,7 +61,7 @@ class BadModel(CompilerInputError):
         self.path = str(path)
         self.place = place
         where = f"{path}: " if place is None else f"{path}: {place}: "
-        super().__init__(_clipped(where + message))
+        super().__init__(where + message)
 
 
 class UnsupportedOps(CompilerInputError):
@@ -71,7 +78,7 @@ class UnsupportedOps(CompilerInputError):
         for kind, name in ops:
             kinds.setdefault(kind, []).append(name)
         listed = "; ".join(f"{kind} ({_listed(names)})" for kind, names in sorted(kinds.items()))
-        super().__init__(_clipped(f"{path}: operations not supported: {listed}"))
+        super().__init__(f"{path}: operations not supported: {listed}")
 
 
 def _listed(names: Sequence[str]) -> str:
