@@ -39,8 +39,9 @@ format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 	$(RUN)/python -m pytest -n $(JOBS) -q -m oracle
 
-fuzz: $(VENV)/dev.stamp  ## damage blobs for five minutes
+fuzz: $(VENV)/dev.stamp  ## damage blobs and models, five minutes each
 	$(RUN)/python tests/driver/loader/fuzz_loader.py --minutes 5
+	$(RUN)/python tests/compiler/fuzz_frontends.py --minutes 5
 
 setup: $(VENV)/dev.stamp  ## set up what developing needs
 

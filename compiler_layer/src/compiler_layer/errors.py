@@ -22,14 +22,15 @@ _LISTED_NAMES = 5
 
 
 def _clipped(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
 
 
 class CompilerError(Exception):
     """Anything that goes wrong in the compiler.
 
     Args:
-        message: cut where it is too long to be read.
+        message: its middle is cut out where it is too long to be read.
     """
 
     def __init__(self, message: str) -> None:

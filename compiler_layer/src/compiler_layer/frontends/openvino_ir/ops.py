@@ -193,7 +193,7 @@ _SPELLED_OTHERWISE = {"SoftMax": "Softmax", "SoftPlus": "Softplus", "ReLU": "Rel
 _LAYER_NAMES = {OPS[op].name: layer for layer, op in _SPELLED_OTHERWISE.items()}
 
 
-_ANYWHERE = {"auto_broadcast": Words("numpy"), "m_pythondiv": Words("true", "1")}
+_ANYWHERE = {"auto_broadcast": Words("numpy")}
 """What attributes of layers of any type have to be."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.dialects.ov.types import FLOATS, NUMPY
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import RULES, unsupported_value
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network
@@ -61,4 +61,7 @@ def _unsupported_detail(network: Network, types: Mapping[str, str], layer: Layer
     for index in RULES[layer.type].constants:
         if index < len(layer.inputs) and types[network.feeder(layer, index)[0]] != "Const":
             return f"whose input {index} is no constant"
+    floats = all(PRECISIONS.get(port.precision) in FLOATS for port in layer.outputs)
+    if layer.data.get("m_pythondiv", "true") not in ("true", "1") and not floats:
+        return f"of integers with m_pythondiv {layer.data['m_pythondiv']!r}"
     return unsupported_value(layer.type, layer.data)
