@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import lzma
 import random
 import re
 import resource
@@ -139,12 +140,14 @@ def outcome_of_folder(files: dict[str, bytes], folder: Path) -> str:
 
 def packed(files: dict[str, bytes]) -> str:
     """Files as a text that stays in the corpus."""
-    return json.dumps({name: base64.b64encode(files[name]).decode() for name in files}, indent=1)
+    small = {name: base64.b64encode(lzma.compress(files[name])).decode() for name in files}
+    return json.dumps(small, indent=1) + "\n"
 
 
 def unpacked(text: str) -> dict[str, bytes]:
     """The files of a text of the corpus."""
-    return {name: base64.b64decode(content) for name, content in json.loads(text).items()}
+    small = json.loads(text).items()
+    return {name: lzma.decompress(base64.b64decode(content)) for name, content in small}
 
 
 def seed_ir() -> dict[str, bytes]:
