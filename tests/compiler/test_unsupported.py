@@ -107,6 +107,8 @@ CANNOT = {
     f"({ROWS}, tensor<i64>) -> {ROWS}",
     "BitwiseAnd-13 of i64": f'%y = ov.BitwiseAnd(%i, %i) {{ov.name = "op"}} : '
     f"({WHOLE}, {WHOLE}) -> {WHOLE}",
+    "Convert-1 of i4": '%y = ov.Convert(%x) {ov.name = "op", destination_type = "i4"} : '
+    f"({ROWS}) -> tensor<2x4xi4>",
     "BitwiseLeftShift-15 without a SHAVE form": f"%y = ov.BitwiseLeftShift(%i, %i) "
     f'{{ov.name = "op"}} : ({WHOLE}, {WHOLE}) -> {WHOLE}',
     "TopK-11": "%c = ov.Constant #ov.inline<i64 [1]> : tensor<i64>\n"
@@ -167,6 +169,17 @@ def test_all_ops_that_the_device_cannot_run_are_named_before_any_is_lowered() ->
         compile_model(model, Options(), observer=lambda name, _: seen.append(name))
     assert sorted(kind for kind, _ in raised.value.ops) == sorted(CANNOT)
     assert seen[-1] == "lift-state"
+
+
+@pytest.mark.parametrize("dims", ["0x4", "4x0"])
+def test_an_op_without_elements_is_named(dims: str) -> None:
+    kind = f"tensor<{dims}xf32>"
+    text = (
+        _UNARY.format(name="Exp").replace("KIND", kind).replace("(%x) :", '(%x) {ov.name = "e"} :')
+    )
+    with pytest.raises(UnsupportedOps) as raised:
+        compile_model(Model.parse(text), Options())
+    assert raised.value.ops == (("Exp-1 of an empty tensor", "e"),)
 
 
 def test_nothing_is_refused_that_was_to_be_lowered() -> None:

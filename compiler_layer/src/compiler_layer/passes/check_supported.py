@@ -17,6 +17,7 @@ from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import layer_kind
 from compiler_layer.model import Model
@@ -48,6 +49,8 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
 
 def refusal(op: OvOp) -> str | None:
     """Tell what of an op the device cannot do, "" if nothing at all; None if it can do it."""
+    if any(0 in shape_of(value) for value in (*op.operands, *op.results)):
+        return None if isinstance(op, Constant) else "of an empty tensor"
     ask = _LOWERINGS.get(type(op), kernel_refusal if is_row_wise(op) else None)
     why = ask(op) if ask is not None else ""
     if why is not None and op.operands and all(isinstance(x.owner, Constant) for x in op.operands):
@@ -78,4 +81,5 @@ class CheckSupported(ModulePass):
             if isinstance(each, OvOp) and why is not None:
                 found.append((f"{layer_kind(each)} {why}".strip(), each.friendly_name))
         if found:
-            raise UnsupportedOps("the NPU", found)
+            # Ops without a name were made on the way, for the sake of one that has one.
+            raise UnsupportedOps("the NPU", [item for item in found if item[1]] or found)
