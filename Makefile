@@ -9,7 +9,7 @@ QUESTION ?= What is an NPU?
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test check format test-oracle fuzz clean
+.PHONY: help setup demo chat test check format test-oracle bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -23,8 +23,8 @@ demo: $(VENV)/runtime.stamp  ## the demo model answers a question on the simulat
 chat: $(VENV)/runtime.stamp  ## talk to the demo model
 	@$(RUN)/npu-chat models/demo -c MAX_PROMPT_LEN=512 -c CACHE_DIR=$(VENV)/npu-cache
 
-test: $(VENV)/dev.stamp  ## run every test
-	$(RUN)/python -m pytest -n $(JOBS) -q
+test: $(VENV)/dev.stamp  ## run every test that needs no oracle live
+	$(RUN)/python -m pytest -n $(JOBS) -q -m "not oracle"
 
 check: $(VENV)/dev.stamp  ## format, lint, types, and the direction of imports
 	$(RUN)/ruff format --check .
@@ -38,6 +38,9 @@ format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 	$(RUN)/python -m pytest -n $(JOBS) -q -m oracle
+
+bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
+	$(RUN)/python benchmarks/bench_compile.py
 
 fuzz: $(VENV)/dev.stamp  ## damage blobs and models, five minutes each
 	$(RUN)/python tests/driver/loader/fuzz_loader.py --minutes 5

@@ -94,7 +94,7 @@ def test_an_axis_must_be_a_constant(xml: Path) -> None:
 
 def test_a_message_names_five_of_a_kind_and_the_error_all() -> None:
     error = UnsupportedOps("model.xml", [("Sin-1", f"sin_{i}") for i in range(30)])
-    assert "Sin-1 ('sin_0', 'sin_1', 'sin_2', 'sin_3', 'sin_4' and 25 more)" in str(error)
+    assert "Sin-1 (30: 'sin_0', 'sin_1', 'sin_2', 'sin_3', 'sin_4' and 25 more)" in str(error)
     assert len(error.ops) == 30
 
 

@@ -6,6 +6,7 @@ and a reset between them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +18,30 @@ from npuw_layer import Core
 
 pytestmark = pytest.mark.oracle
 
-EXACT = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
+EXACT = {
+    "INFERENCE_PRECISION_HINT": "f32",
+    "KV_CACHE_PRECISION": "f32",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
+}
+EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
+EXPORTED_NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xml.xz"))
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
 def ask(request: Any, ids: np.ndarray, past: int) -> np.ndarray:
     count = ids.shape[1]
-    request.infer(
-        {
-            "input_ids": ids,
-            "attention_mask": np.ones((1, past + count), np.int64),
-            "position_ids": np.arange(past, past + count)[None],
-            "beam_idx": np.zeros(1, np.int32),
-        }
-    )
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": np.ones((1, past + count), np.int64),
+        "position_ids": np.arange(past, past + count)[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    request.infer(inputs)
     return np.array(request.get_tensor("logits").data[0, -1])
 
 
-@pytest.mark.parametrize("model", ["llama_8m_ir", "demo_ir"])
-@pytest.mark.parametrize("seed", range(4))
-def test_conversations_agree(request: pytest.FixtureRequest, model: str, seed: int) -> None:
-    path: Path = request.getfixturevalue(model)
+def check_conversations(path: Path, seed: int) -> None:
+    """Two conversations of several turns, with a reset between them."""
     real = ov.Core().compile_model(path, "CPU", EXACT)
     vocabulary = real.output("logits").partial_shape[2].get_length()
     theirs = real.create_infer_request()
@@ -54,3 +58,18 @@ def test_conversations_agree(request: pytest.FixtureRequest, model: str, seed: i
             error = np.abs(found - expected).max() / np.abs(expected).max()
             assert error <= 1e-4, f"{count} tokens after {past}: {error:.1e}"
             past += count
+
+
+@pytest.mark.parametrize("model", ["llama_8m_ir", "demo_ir"])
+@pytest.mark.parametrize("seed", range(4))
+def test_conversations_agree(request: pytest.FixtureRequest, model: str, seed: int) -> None:
+    check_conversations(request.getfixturevalue(model), seed)
+
+
+@pytest.mark.parametrize("name", EXPORTED_NAMES)
+def test_conversations_with_exported_models_agree(
+    name: str, load_module: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    """Architecture by precision; windows slide out of sight of the first tokens."""
+    path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
+    check_conversations(path, len(name))

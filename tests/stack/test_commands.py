@@ -24,7 +24,7 @@ def changed(folder: Path, source: Path, **config: Any) -> Path:
 def bad(demo: Path, demo_ir: Path, tmp_path_factory: pytest.TempPathFactory) -> Bad:
     """Models with something wrong."""
     base = tmp_path_factory.mktemp("bad")
-    gemma = changed(base / "gemma", demo, model_type="gemma2", architectures=["Gemma2ForCausalLM"])
+    mamba = changed(base / "mamba", demo, model_type="mamba", architectures=["MambaForCausalLM"])
     cut = changed(base / "cut", demo)
     weights = cut / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100_000])
@@ -38,7 +38,7 @@ def bad(demo: Path, demo_ir: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     broken = changed(base / "broken", demo)
     (broken / "openvino_model.xml").write_text("<net><layers>")
     return {
-        "gemma": gemma,
+        "mamba": mamba,
         "cut": cut,
         "junk": junk,
         "shape": shape,
@@ -59,7 +59,7 @@ def check_one_line(result: Any, *words: str) -> None:
 
 MODELS = [
     ("missing", ["missing"]),
-    ("gemma", ["gemma2", "not supported"]),
+    ("mamba", ["mamba", "not supported"]),
     ("cut", ["model.safetensors"]),
     ("junk", ["model.safetensors"]),
     ("shape", ["shape"]),
@@ -95,6 +95,15 @@ def test_npuc_refuses_a_bad_model(command, bad: Bad, model, words) -> None:
     check_one_line(result, "npuc: ", *words)
 
 
+@pytest.mark.parametrize(("model", "words"), MODELS, ids=[model for model, _ in MODELS])
+def test_an_export_of_a_bad_model_is_refused_and_leaves_nothing(
+    command, bad: Bad, tmp_path: Path, model, words
+) -> None:
+    result = command("npuc", "export", bad[model], "out", "--weight-format", "int8")
+    check_one_line(result, "npuc: ", *words)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
@@ -117,6 +126,8 @@ def test_npu_chat_refuses_bad_options(command, demo, argv, words) -> None:
         ["npu-chat", "--nonsense"],
         ["npuc", "compile", "model", "--nonsense"],
         ["npuc", "compile", "model", "--precision", "i2"],
+        ["npuc", "export", "model", "out", "--weight-format", "i2"],
+        ["npuc", "run-pass"],
         ["npu-objdump", "--nonsense"],
         ["npu-smi", "--nonsense"],
     ],
@@ -142,5 +153,9 @@ def test_the_commands_work_together(command, demo: Path, tmp_path: Path) -> None
     assert first.stdout.splitlines()[0] == second.stdout.splitlines()[0]
     assert "2 compiled in" in first.stdout
     assert "2 loaded from cache in" in second.stdout
+    assert command("npuc", "export", demo, "small", "--weight-format", "int8").returncode == 0
+    third = command("npu-chat", "small", "--prompt", "What is an NPU?", *settings)
+    assert (third.returncode, third.stderr) == (0, "")
+    assert third.stdout.splitlines()[0] == first.stdout.splitlines()[0]
     for row in ("KV variant", "prompt", "generated", "TTFT", "tokens/s"):
         assert row in first.stdout

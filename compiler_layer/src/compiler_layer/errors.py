@@ -78,7 +78,9 @@ class UnsupportedOps(CompilerInputError):
         kinds: dict[str, list[str]] = {}
         for kind, name in ops:
             kinds.setdefault(kind, []).append(name)
-        listed = "; ".join(f"{kind} ({_listed(names)})" for kind, names in sorted(kinds.items()))
+        listed = "; ".join(
+            f"{kind} ({len(names)}: {_listed(names)})" for kind, names in sorted(kinds.items())
+        )
         super().__init__(f"{path}: operations not supported: {listed}")
 
 

@@ -26,12 +26,14 @@ from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_matmul import LowerMatMul
+from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
+from compiler_layer.passes.separate_weights import SeparateWeights
 from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.widen_nibbles import WidenNibbles
-from compiler_layer.schedule.barriers import Schedule, assign_barriers
+from compiler_layer.schedule.barriers import Schedule, assign_barriers, queue_of
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.layout import Layout, layout
 from compiler_layer.schedule.order import order_steps
@@ -47,7 +49,8 @@ Observer = Callable[[str, Model], None]
 class Options:
     """What a compilation depends on besides the model.
 
-    Names are OpenVINO's where it has one: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES.
+    Names are OpenVINO's where it has one: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
+    DYNAMIC_QUANTIZATION_GROUP_SIZE (any but 0), ENABLE_WEIGHTLESS.
     """
 
     precision: str = "f16"
@@ -56,6 +59,10 @@ class Options:
     """3720, 4000 or 5010."""
     tiles: int = 0
     """NCE tiles to use; 0 leaves it to the compiler."""
+    integer_activations: bool = False
+    """Whether products with 8-bit weights are computed in integers, with a scale per token."""
+    weightless: bool = False
+    """Whether weights are inputs, in one copy for all blobs, and not in the blob."""
     shapes: str = ""
     """Shapes of inputs and variables to set first, as ``name=1x128,…``."""
     verify_each: bool = False
@@ -82,6 +89,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
     return (
         CheckSupported(),
         LowerMatMul(),
+        *((QuantizeActivations(),) if options.integer_activations else ()),
         WidenNibbles(),
         LowerAttention(),
         LowerGather(),
@@ -94,12 +102,14 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
 
 def passes(options: Options) -> Sequence[ModulePass]:
     """All passes in order."""
-    return (*graph_passes(options), *hardware_passes(options))
+    last = (SeparateWeights(),) if options.weightless else ()
+    return (*graph_passes(options), *hardware_passes(options), *last)
 
 
 def available_passes() -> dict[str, type[ModulePass]]:
     """All passes by name."""
-    everyone = (*(type(each) for each in passes(Options())), RemoveDeadCode)
+    everything = Options(integer_activations=True, weightless=True)
+    everyone = (*(type(each) for each in passes(everything)), RemoveDeadCode)
     return {each.name: each for each in everyone}
 
 
@@ -154,7 +164,8 @@ def schedule(model: Model, platform: Platform, tiles: int) -> Scheduled:
     tasks = order_steps(steps, platform.workspace_bytes)
     scratch_bytes = place_ddr(tasks)
     barriers = platform.barriers_per_tile * tiles
-    ordered = assign_barriers(tasks, dependencies(tasks), barriers, platform.dma_ports)
+    queues = [queue_of(task, platform.dma_ports) for task in tasks]
+    ordered = assign_barriers(tasks, dependencies(tasks, queues), barriers, platform.dma_ports)
     return Scheduled(laid_out, ordered, scratch_bytes)
 
 

@@ -41,6 +41,11 @@ class Options(BaseModel):
     """The compiler, by its name among the entry points."""
     precision: Literal["f16", "bf16", "f32"] = Field("f16", alias="INFERENCE_PRECISION_HINT")
     """The element type of activations and caches; f32 is for exact comparison."""
+    dynamic_quantization_group_size: int = Field(
+        0, alias="DYNAMIC_QUANTIZATION_GROUP_SIZE", ge=0, le=(1 << 64) - 1
+    )
+    """0 keeps activations floats. Any other number quantises them to 8 bits, a scale per token,
+    where weights have 8 bits and one scale per column (W8A8); tokens are not cut into groups."""
     platform: str = Field("4000", alias="NPU_PLATFORM")
     """The device's generation: 3720, 4000 or 5010."""
     tiles: int = Field(-1, alias="NPU_TILES", ge=-1)
@@ -48,7 +53,15 @@ class Options(BaseModel):
     cache_dir: str = Field("", alias="CACHE_DIR")
     """Folder that keeps compiled programs; empty keeps none."""
 
-    @field_validator("use_npuw", "llm", "generate_pyramid", mode="before")
+    cache_mode: Literal["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"] = Field(
+        "OPTIMIZE_SIZE", alias="CACHE_MODE"
+    )
+    """OPTIMIZE_SIZE makes blobs without weights, which all share one copy of the model's file;
+    OPTIMIZE_SPEED puts the weights into each blob."""
+    enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
+    """Blobs without weights, or with them, whatever CACHE_MODE says."""
+
+    @field_validator("use_npuw", "llm", "generate_pyramid", "enable_weightless", mode="before")
     @classmethod
     def _read_flag(cls, value: object) -> object:
         """OpenVINO writes flags as YES and NO."""
@@ -75,12 +88,21 @@ class Options(BaseModel):
         """Take "256,512" as well as a list."""
         return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
 
+    @property
+    def weightless(self) -> bool:
+        """Whether blobs are without weights."""
+        if self.enable_weightless is not None:
+            return self.enable_weightless
+        return self.cache_mode == "OPTIMIZE_SIZE"
+
     def compiler_config(self) -> dict[str, str]:
         """What the compiler is told."""
         return {
             "INFERENCE_PRECISION_HINT": self.precision,
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": str(self.dynamic_quantization_group_size),
             "NPU_PLATFORM": self.platform,
             "NPU_TILES": str(self.tiles),
+            "ENABLE_WEIGHTLESS": "YES" if self.weightless else "NO",
         }
 
 

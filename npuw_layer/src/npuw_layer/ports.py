@@ -49,7 +49,9 @@ class Compiler(Protocol):
 
         Args:
             model: consumed: the compiler may rewrite it.
-            config: INFERENCE_PRECISION_HINT, NPU_PLATFORM and NPU_TILES.
+            config: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
+                DYNAMIC_QUANTIZATION_GROUP_SIZE, and ENABLE_WEIGHTLESS: with YES, weights may be
+                inputs, named as ``compiler_layer.weights`` says.
 
         Raises:
             RuntimeError: the graph is not supported or does not fit; the message says what to do.

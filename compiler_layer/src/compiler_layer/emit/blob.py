@@ -19,14 +19,17 @@ from compiler_layer.emit.elf import (
     Symbol,
     relocation_table,
 )
-from compiler_layer.emit.lists import CMX, SCRATCH, BufferKey, Fixup, Key, ListBuilder, TaskList
+from compiler_layer.emit.layer_map import layer_map
+from compiler_layer.emit.lists import CMX, SCRATCH, BufferKey, Key, ListBuilder
 from compiler_layer.emit.metadata import network_metadata, platform_info
+from compiler_layer.emit.records import Fixup, TaskList
 from compiler_layer.model import Model
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.layout import Layout
 from compiler_layer.schedule.views import Buffer, Space
 from driver_layer.abi import notes, tasks
 from driver_layer.abi.elf import Relocation, SectionFlag, SectionType, SymbolType
+from driver_layer.abi.layer_map import SECTION_NAME
 from driver_layer.abi.layout import field_offset
 from driver_layer.abi.platforms import CMX_WORKSPACE_ADDRESS, Platform
 
@@ -139,6 +142,9 @@ class _Emitter:
         info = platform_info(p.platform)
         kind = SectionType.VPU_SHT_PLATFORM_INFO
         self._elf.add(Section("meta.PlatformInfo", kind, content=info))
+        layers = layer_map(p.layout, p.schedule)
+        kind = SectionType.SHT_PROGBITS
+        self._elf.add(Section(SECTION_NAME, kind, content=layers, align=8))
         described = network_metadata(p.name, p.model.inputs, p.model.outputs, p.platform, p.tiles)
         kind = SectionType.VPU_SHT_NETDESC
         self._elf.add(Section("MetadataSection", kind, content=described))
@@ -195,7 +201,7 @@ class _Emitter:
         if not lists.text:
             return
         self._symbol("text", self._section("shave.text", _FW, bytes(lists.text), SHAVE_ALIGN))
-        params = self._section("shave.params", _SHAVE, bytes(lists.params), SHAVE_ALIGN)
+        params = self._section("shave.params", _SHAVE, lists.params, SHAVE_ALIGN)
         self._symbol("params", params)
         self._pending.append(_Pending(params, lists.param_fixups))
 

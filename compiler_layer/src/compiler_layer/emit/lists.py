@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from compiler_layer.emit import dpu
 from compiler_layer.emit.dma import descriptor
+from compiler_layer.emit.records import Fixup, TaskList, records_of
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.tasks import (
     Invocation,
     Place,
     Product,
     Region,
-    Tables,
     Transfer,
     Window,
 )
@@ -23,7 +22,7 @@ from compiler_layer.schedule.views import Space
 from driver_layer.abi import shave, tasks
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.elf import Relocation
-from driver_layer.abi.layout import Record, RecordArray, field_offset
+from driver_layer.abi.layout import Record, field_offset
 from driver_layer.abi.platforms import CMX_BASE, TILE_SELECT_SHIFT, tile_base
 
 CMX = "cmx"
@@ -42,53 +41,6 @@ class BufferKey:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fixup:
-    """A field to be relocated: where in its section, how, to what, and with which addend."""
-
-    offset: int
-    type: Relocation
-    target: Hashable
-    addend: int
-
-
-@dataclass(slots=True)
-class TaskList:
-    """The content of a section of records."""
-
-    kind: Record
-    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    fixups: list[Fixup] = field(default_factory=list[Fixup])
-
-    def add(self, row: dict[str, Any]) -> int:
-        """Append a record; give its offset."""
-        self.rows.append(row)
-        return (len(self.rows) - 1) * self.kind.itemsize
-
-    def records(self) -> RecordArray:
-        """The records; fields that a row does not name are zero."""
-        return _records(self.kind, self.rows)
-
-
-def _records(kind: Record, rows: Sequence[dict[str, Any]]) -> RecordArray:
-    """Make records; bytes that no field covers are zero, which np.array does not promise."""
-    made = np.zeros(len(rows), kind)
-    made[:] = [_row(kind, row) for row in rows]
-    return made
-
-
-def _row(kind: Record, values: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(_cell(kind[name], values.get(name)) for name in kind.names or ())
-
-
-def _cell(kind: Record, value: Any) -> Any:
-    if kind.fields:
-        return _row(kind, value or {})
-    if value is None:
-        return np.zeros(kind.shape, kind.base) if kind.shape else (b"" if kind.kind == "V" else 0)
-    return value
-
-
 Key = tuple[str, int]
 """A list: what it holds, and its tile or port."""
 
@@ -100,9 +52,11 @@ class ListBuilder:
         self._schedule = schedule
         self.lists: dict[Key, TaskList] = {}
         self.text = bytearray()
-        self.params = bytearray()
         self.param_fixups: list[Fixup] = []
-        self._programs: dict[bytes, int] = {}
+        self._params_bytes = 0
+        self._heads: list[dict[str, Any]] = []
+        self._windows: list[dict[str, Any]] = []
+        self._programs: dict[tuple[shave.Instruction, ...], tuple[int, int]] = {}
         self._ranges: dict[tuple[int, int], int] = {}
 
     def build(self) -> None:
@@ -169,7 +123,7 @@ class ListBuilder:
     def _product(self, number: int, product: Product) -> None:
         invariants = self._list("invariant", product.tile, tasks.DPU_INVARIANT)
         variants = self._list("variant", product.tile, tasks.DPU_VARIANT)
-        registers = _registers(product)
+        registers = dpu.registers(product)
         row = {
             "registers": registers,
             "scheduling": self._scheduling(number),
@@ -177,7 +131,7 @@ class ListBuilder:
             "cluster": product.tile,
         }
         offset = invariants.add(row)
-        for name, region in _operands(product).items():
+        for name, region in dpu.operands(product).items():
             at = offset + field_offset(tasks.DPU_REGISTERS, f"{name}_address")
             registers[f"{name}_address"] = _cmx_word(invariants.fixups, at, region, product.tile)
         variants.add(
@@ -215,34 +169,55 @@ class ListBuilder:
 
     def _range(self, call: Invocation) -> int:
         """The program's entry in its tile's list of ranges."""
-        code = shave.encode(list(call.program))
-        begin = self._programs.setdefault(code, len(self.text))
-        if begin == len(self.text):
-            self.text += code
+        begin, size = self._text_of(call.program)
         key = (call.tile, begin)
         if key not in self._ranges:
             ranges = self._list("range", call.tile, tasks.KERNEL_RANGE)
-            offset = ranges.add({"type": 1, "code_size": len(code), "invocation_count": 0})
+            offset = ranges.add({"type": 1, "code_size": size, "invocation_count": 0})
             for name in ("kernel_entry", "text_window_base"):
                 at = offset + field_offset(tasks.KERNEL_RANGE, name)
                 ranges.fixups.append(Fixup(at, Relocation.R_VPU_64, "text", begin))
             self._ranges[key] = len(ranges.rows) - 1
         return self._ranges[key]
 
+    def _text_of(self, program: tuple[shave.Instruction, ...]) -> tuple[int, int]:
+        """Where a program's code begins and how long it is; equal programs are there once."""
+        found = self._programs.get(program)
+        if found is None:
+            code = shave.encode(list(program))
+            found = self._programs[program] = (len(self.text), len(code))
+            self.text += code
+        return found
+
+    @property
+    def params(self) -> bytes:
+        """The argument blocks of all invocations, one after the other."""
+        heads = records_of(shave.KERNEL_ARGS, self._heads).tobytes()
+        windows = records_of(shave.WINDOW, self._windows).tobytes()
+        parts: list[bytes] = []
+        taken = 0
+        for number, head in enumerate(self._heads):
+            size = shave.KERNEL_ARGS.itemsize
+            parts.append(heads[number * size : (number + 1) * size])
+            size = head["window_count"] * shave.WINDOW.itemsize
+            parts.append(windows[taken : taken + size])
+            taken += size
+        return b"".join(parts)
+
     def _arguments(self, call: Invocation) -> tuple[int, int]:
         """Append an argument block; give its offset and size."""
-        begin = len(self.params)
-        head = {"window_count": len(call.windows), "grid": list(call.grid)}
-        block = _records(shave.KERNEL_ARGS, [head]).tobytes()
-        at = begin + len(block) + field_offset(shave.WINDOW, "address")
-        windows = [self._window(window, call.tile) for window in call.windows]
+        begin = self._params_bytes
+        self._heads.append({"window_count": len(call.windows), "grid": list(call.grid)})
+        self._windows += [self._window(window, call.tile) for window in call.windows]
+        head = shave.KERNEL_ARGS.itemsize
+        at = begin + head + field_offset(shave.WINDOW, "address")
         for number, window in enumerate(call.windows):
             place = at + number * shave.WINDOW.itemsize
             addend = _cmx_offset(window.region)
             self.param_fixups.append(Fixup(place, Relocation.R_VPU_LO_21, CMX, addend))
-        block += _records(shave.WINDOW, windows).tobytes()
-        self.params += block
-        return begin, len(block)
+        size = head + len(call.windows) * shave.WINDOW.itemsize
+        self._params_bytes += size
+        return begin, size
 
     def _window(self, window: Window, tile: int) -> dict[str, Any]:
         region = window.region
@@ -257,56 +232,6 @@ class ListBuilder:
             "type": ELEMENT_TYPES[region.element].code,
             "access": window.access,
         }
-
-
-def _operands(product: Product) -> dict[str, Region]:
-    """The operands of a workload in CMX, by their names in the registers."""
-    tables = product.tables
-    optional = {
-        "scale": tables.scales,
-        "zero": tables.zeros,
-        "act_scale": tables.row_scales,
-    }
-    found = {name: region for name, region in optional.items() if region is not None}
-    return {"act": product.act, "weight": product.weight, "out": product.out, **found}
-
-
-def _table_registers(tables: Tables) -> dict[str, Any]:
-    """Types and strides of what makes numbers of quantised operands."""
-    fields: dict[str, Any] = {"group": tables.group}
-    for name, region in (("scale", tables.scales), ("zero", tables.zeros)):
-        if region is not None:
-            fields[f"{name}_type"] = ELEMENT_TYPES[region.element].code
-            fields[f"{name}_strides"] = _repeating(region)
-    if tables.row_scales is not None:
-        fields["act_scale_stride"] = tables.row_scales.strides[0]
-    return fields
-
-
-def _repeating(region: Region) -> list[int]:
-    """Strides, 0 along dimensions of 1: all share the entry."""
-    return [s if d > 1 else 0 for d, s in zip(region.shape, region.strides, strict=True)]
-
-
-def _registers(product: Product) -> dict[str, Any]:
-    flags = tasks.DpuFlag.ACCUMULATE if product.accumulate else 0
-    batch, m, k = product.act.shape
-    return {
-        "workload": tasks.DpuWorkload.MATMUL,
-        "flags": flags,
-        "act_type": ELEMENT_TYPES[product.act.element].code,
-        "weight_type": ELEMENT_TYPES[product.weight.element].code,
-        "out_type": ELEMENT_TYPES[product.out.element].code,
-        "alpha": product.alpha,
-        "batch": batch,
-        "m": m,
-        "n": product.weight.shape[1],
-        "k": k,
-        "act_strides": list(product.act.strides),
-        "weight_strides": list(product.weight.strides),
-        "out_strides": list(product.out.strides),
-        **_table_registers(product.tables),
-    }
 
 
 def _cmx_offset(region: Region) -> int:

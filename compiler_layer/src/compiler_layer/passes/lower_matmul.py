@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import FOUR_BIT, element_of, shape_of
@@ -121,6 +121,8 @@ def _lower(op: MatMul) -> None:
         properties={"transpose_a": op.transpose_a, "transpose_b": op.transpose_b},
         result_types=[last.results[0].type],
     )
+    if last is not op and NAME_ATTRIBUTE in op.attributes:
+        last.attributes[NAME_ATTRIBUTE] = op.attributes[NAME_ATTRIBUTE]
     replace(last, lowered)
 
 

@@ -25,8 +25,14 @@ class Access:
     owner: int
 
 
+_READ_ONLY = (Space.CONSTANT, Space.INPUT)
+
+
 def accesses(index: int, task: Task) -> Iterator[Access]:
-    """Give what a task reads and writes, in CMX and DDR; constants are left out."""
+    """Give what a task reads and writes, in CMX and DDR.
+
+    Constants and inputs are left out: no task writes them.
+    """
     for region, tiles, write in regions_of(task.work):
         begin, end = region.span
         base = region.buffer.offset
@@ -35,7 +41,7 @@ def accesses(index: int, task: Task) -> Iterator[Access]:
             yield Access(("cmx", tile), base + begin, base + end, write, ~index)
     if isinstance(task.work, Transfer):
         for place, write in ((task.work.source, False), (task.work.target, True)):
-            if not isinstance(place, Region) and place.buffer.space is not Space.CONSTANT:
+            if not isinstance(place, Region) and place.buffer.space not in _READ_ONLY:
                 yield _ddr_access(place, write, task.op)
 
 
@@ -47,6 +53,10 @@ def _ddr_access(view: View, write: bool, op: int) -> Access:
     return Access((view.buffer.space, view.buffer.index), begin, end, write, op)
 
 
+Latest = dict[Hashable, int]
+"""The latest task of each kind that did something; with exact history each task is a kind."""
+
+
 @dataclass(slots=True)
 class _Segment:
     """Bytes whose last writers and readers since are the same."""
@@ -54,8 +64,8 @@ class _Segment:
     begin: int
     end: int
     owner: int
-    writers: list[int] = field(default_factory=list[int])
-    readers: list[int] = field(default_factory=list[int])
+    writers: Latest = field(default_factory=Latest)
+    readers: Latest = field(default_factory=Latest)
 
 
 class _Memory:
@@ -65,21 +75,38 @@ class _Memory:
         self._begins: list[int] = []
         self._segments: list[_Segment] = []
 
-    def touch(self, task: int, access: Access) -> Iterator[int]:
+    def touch(self, task: int, kind: Hashable, access: Access) -> Latest:
         """Record an access; give the tasks that it must follow."""
-        for segment in self._covering(access.begin, access.end):
+        after = Latest()
+        covering = self._covering(access.begin, access.end)
+        for segment in covering:
             if segment.owner != access.owner or not segment.writers:
-                yield from segment.writers
+                _merge(after, segment.writers)
                 if access.write:
-                    yield from segment.readers
+                    _merge(after, segment.readers)
             if not access.write:
-                segment.readers.append(task)
+                segment.readers[kind] = task
             elif segment.owner == access.owner:
-                segment.writers.append(task)
+                segment.writers[kind] = task
             else:
                 segment.owner = access.owner
-                segment.writers = [task]
-                segment.readers = []
+                segment.writers = {kind: task}
+                segment.readers = Latest()
+        return after
+
+    def join(self, access: Access) -> None:
+        """Make one segment of those that an access covers, if one owner wrote them all."""
+        low = bisect.bisect_left(self._begins, access.begin)
+        high = bisect.bisect_left(self._begins, access.end)
+        parts = self._segments[low:high]
+        if len(parts) < 2 or any(part.owner != parts[0].owner for part in parts):
+            return
+        whole = _Segment(parts[0].begin, parts[-1].end, parts[0].owner)
+        for part in parts:
+            _merge(whole.writers, part.writers)
+            _merge(whole.readers, part.readers)
+        self._segments[low:high] = [whole]
+        self._begins[low:high] = [whole.begin]
 
     def _covering(self, begin: int, end: int) -> list[_Segment]:
         """Give segments that cover a span exactly, cutting and adding as needed."""
@@ -107,22 +134,37 @@ class _Memory:
         segment = self._segments[index]
         if segment.begin < at < segment.end:
             right = _Segment(
-                at, segment.end, segment.owner, list(segment.writers), list(segment.readers)
+                at, segment.end, segment.owner, dict(segment.writers), dict(segment.readers)
             )
             segment.end = at
             self._segments.insert(index + 1, right)
             self._begins.insert(index + 1, at)
 
 
-def dependencies(tasks: Sequence[Task]) -> list[set[int]]:
-    """For each task the earlier ones that must be done before it starts."""
+def _merge(into: Latest, more: Latest) -> None:
+    for kind, task in more.items():
+        if into.get(kind, -1) < task:
+            into[kind] = task
+
+
+def dependencies(tasks: Sequence[Task], queues: Sequence[Hashable] | None = None) -> list[set[int]]:
+    """For each task the earlier ones that must be done before it starts.
+
+    Args:
+        tasks: in the order in which they are issued.
+        queues: for each its queue. If given, only the latest task of each queue is told, since a
+            queue's tasks end in order, and what is read as a whole is remembered as a whole: far
+            quicker, and never less than needed.
+    """
     memories: dict[Hashable, _Memory] = {}
     found: list[set[int]] = []
     for index, task in enumerate(tasks):
-        after: set[int] = set()
+        kind = index if queues is None else queues[index]
+        after = Latest()
         for access in accesses(index, task):
             memory = memories.setdefault(access.memory, _Memory())
-            after.update(memory.touch(index, access))
-        after.discard(index)
-        found.append(after)
+            _merge(after, memory.touch(index, kind, access))
+            if queues is not None and not access.write:
+                memory.join(access)
+        found.append(set(after.values()) - {index})
     return found

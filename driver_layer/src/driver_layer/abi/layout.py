@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def record(size: int, *fields: tuple[str, int, Any]) -> Record:
     )
 
 
+@cache
 def field_offset(kind: Record, field: str) -> int:
     """Give the byte offset of a field, for relocations that patch it."""
     offsets = {str(name): int(entry[1]) for name, entry in (kind.fields or {}).items()}

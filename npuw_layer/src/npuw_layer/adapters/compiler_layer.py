@@ -32,6 +32,8 @@ class StaticCompiler:
             precision=config["INFERENCE_PRECISION_HINT"],
             platform=config["NPU_PLATFORM"],
             tiles=max(0, int(config["NPU_TILES"])),
+            integer_activations=config.get("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0") != "0",
+            weightless=config.get("ENABLE_WEIGHTLESS") == "YES",
         )
         try:
             return compile_model(model, options)

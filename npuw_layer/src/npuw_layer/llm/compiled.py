@@ -17,6 +17,7 @@ from npuw_layer.llm.variants import given_ladder, ladder
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.read_model import read_model
+from npuw_layer.weights_bank import WeightsBank
 
 _log = logging.getLogger(__name__)
 
@@ -52,13 +53,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class CompiledLLM:
-    """The loaded programs of an LLM; nothing here changes while conversations run."""
+    """The loaded programs of an LLM and its weights; conversations change nothing here."""
 
     device: Device
     lengths: Lengths
     capacities: tuple[int, ...]
     prefill: LoadedModel
     generate: tuple[LoadedModel, ...]
+    bank: WeightsBank
     origin: Origin
 
 
@@ -111,7 +113,8 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     origin = Origin(compiled, len(stages) - compiled, seconds)
     _log.info("%s", origin)
     prefill, *generate = loaded
-    return CompiledLLM(device, lengths, tuple(capacities), prefill, tuple(generate), origin)
+    bank = WeightsBank(device, path if path.is_dir() else path.parent)
+    return CompiledLLM(device, lengths, tuple(capacities), prefill, tuple(generate), bank, origin)
 
 
 def plan(options: Options) -> tuple[Lengths, list[int]]:

@@ -51,8 +51,11 @@ class InferRequest:
             info for info in compiled.generate[-1].inputs if info.name.startswith(READ_PREFIX)
         ]
         self._cache = KVCache(device, states, lengths.total)
-        self._prefill = Submodel(device, compiled.prefill, self._cache)
-        self._variants = [Submodel(device, loaded, self._cache) for loaded in compiled.generate]
+        bank = compiled.bank
+        self._prefill = Submodel(device, compiled.prefill, self._cache, bank)
+        self._variants = [
+            Submodel(device, loaded, self._cache, bank) for loaded in compiled.generate
+        ]
         self._variant = 0
         self._first_position = 0
         self._inputs: dict[str, Array] = {}

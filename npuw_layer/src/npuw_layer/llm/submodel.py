@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena, DeviceTensor
 from npuw_layer.llm.cache_positions import CACHE_POSITION
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_plan import mask_columns, store_plan
 from npuw_layer.llm.split import IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, LoadedModel
+from npuw_layer.weights_bank import WeightsBank
 
 
 class Submodel:
@@ -19,12 +21,17 @@ class Submodel:
         device: where it runs.
         loaded: the program.
         cache: the conversation's K and V.
+        bank: the model's weights.
     """
 
-    def __init__(self, device: Device, loaded: LoadedModel, cache: KVCache) -> None:
+    def __init__(
+        self, device: Device, loaded: LoadedModel, cache: KVCache, bank: WeightsBank
+    ) -> None:
         self._program = loaded.create_program()
         self._cache = cache
-        own = [info for info in loaded.inputs if not info.name.startswith(READ_PREFIX)]
+        elsewhere = (READ_PREFIX, WEIGHT_PREFIX)
+        own = [info for info in loaded.inputs if not info.name.startswith(elsewhere)]
+        bank.bind(self._program, loaded.inputs)
         self._arena = Arena(device, self._program, [*own, *loaded.outputs])
         cache.bind(self._program, loaded.inputs)
         self.width = self._arena[IDS].shape[1]

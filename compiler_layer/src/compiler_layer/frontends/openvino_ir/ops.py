@@ -1,4 +1,4 @@
-"""Which layers of an IR are understood, and how each becomes an op.
+"""Which layers of an IR are understood, how each becomes an op, and an op such a layer again.
 
 A row of the table says which opsets of a layer mean the same to us, how many of its inputs are
 fixed (the rest form one variadic or optional operand), and which attributes become properties.
@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i1,
+)
 from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.dialects.ov import OPS
@@ -50,6 +58,7 @@ class Words:
     """
 
     def __init__(self, *allowed: str) -> None:
+        self.words = allowed
         self._spelled = {word.lower(): word for word in allowed}
 
     def __contains__(self, text: str) -> bool:
@@ -190,8 +199,6 @@ RULES: dict[str, LayerRule] = {
 _SPELLED_OTHERWISE = {"SoftMax": "Softmax", "SoftPlus": "Softplus", "ReLU": "Relu"}
 """Layers whose type in files differs from the op's name in the documentation."""
 
-_LAYER_NAMES = {OPS[op].name: layer for layer, op in _SPELLED_OTHERWISE.items()}
-
 
 _ANYWHERE = {"auto_broadcast": Words("numpy")}
 """What attributes of layers of any type have to be."""
@@ -206,14 +213,6 @@ def unsupported_value(kind: str, data: Mapping[str, str]) -> str | None:
         if isinstance(reader, Words) and text is not None and text not in reader:
             return f"of {text}" if reader is _ELEMENT else f"with {name} {text!r}"
     return None
-
-
-def layer_kind(op: OvOp) -> str:
-    """Give the type with opset that an op has in an IR: ``Gather-8``; of several the newest."""
-    name = _LAYER_NAMES.get(op.name, op.name.removeprefix("ov."))
-    if name not in RULES:
-        return name
-    return f"{name}-{max(int(opset.removeprefix('opset')) for opset in RULES[name].opsets)}"
 
 
 def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> OvOp:
@@ -238,3 +237,45 @@ def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> O
         return made.make(list(operands), **properties)
     grouped = [*operands[: rule.fixed], list(operands[rule.fixed :])]
     return made.make(grouped, **properties)
+
+
+_SPELLED_IN_FILES = {name: kind for kind, name in _SPELLED_OTHERWISE.items()}
+
+
+def kind_of(op: OvOp) -> str:
+    """Give the type that files have for an op; there need be no rule for it."""
+    name = op.name.removeprefix("ov.")
+    return _SPELLED_IN_FILES.get(name, name)
+
+
+def newest_opset(kind: str) -> str:
+    """Give the newest opset in which a layer means what we take it to mean."""
+    return max(RULES[kind].opsets, key=lambda opset: int(opset.removeprefix("opset")))
+
+
+def layer_kind(op: OvOp) -> str:
+    """Give the type with opset that an op has in an IR, as people look it up: ``Gather-8``."""
+    kind = kind_of(op)
+    return f"{kind}-{newest_opset(kind).removeprefix('opset')}" if kind in RULES else kind
+
+
+def attributes_of(op: OvOp) -> dict[str, str]:
+    """Give the attributes of an op's layer: what ``build`` makes the op's properties of."""
+    return {name: _text(op.properties[name]) for name in RULES[kind_of(op)].properties}
+
+
+def _text(attribute: Attribute) -> str:
+    match attribute:
+        case StringAttr():
+            return attribute.data
+        case FloatAttr():
+            return repr(attribute.value.data)
+        case IntegerAttr():
+            number = attribute.value.data
+            # True of one bit is -1 or 1, as one sees it.
+            return str(number) if attribute.type != i1 else ("true" if number else "false")
+        case DenseArrayBase():
+            numbers = cast(DenseArrayBase[IntegerType], attribute)
+            return ", ".join(str(number) for number in numbers.get_values())
+        case _:
+            raise TypeError(f"no layer has an attribute like {attribute}")

@@ -1,0 +1,60 @@
+"""Sections of records, and what must be relocated in them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from driver_layer.abi.elf import Relocation
+from driver_layer.abi.layout import Record, RecordArray
+
+
+@dataclass(frozen=True, slots=True)
+class Fixup:
+    """A field to be relocated: where in its section, how, to what, and with which addend."""
+
+    offset: int
+    type: Relocation
+    target: Hashable
+    addend: int
+
+
+@dataclass(slots=True)
+class TaskList:
+    """The content of a section of records."""
+
+    kind: Record
+    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    fixups: list[Fixup] = field(default_factory=list[Fixup])
+
+    def add(self, row: dict[str, Any]) -> int:
+        """Append a record; give its offset."""
+        self.rows.append(row)
+        return (len(self.rows) - 1) * self.kind.itemsize
+
+    def records(self) -> RecordArray:
+        """The records; fields that a row does not name are zero."""
+        return records_of(self.kind, self.rows)
+
+
+def records_of(kind: Record, rows: Sequence[dict[str, Any]]) -> RecordArray:
+    """Make records; bytes that no field covers are zero, which np.array does not promise."""
+    made = np.zeros(len(rows), kind)
+    _fill(made, rows)
+    return made
+
+
+def _fill(made: RecordArray, rows: Sequence[dict[str, Any]]) -> None:
+    """Set the fields that rows name, field by field: numpy takes a column faster than a row."""
+    for name in {name: None for row in rows for name in row}:
+        values = [row.get(name) for row in rows]
+        if made.dtype[name].fields:
+            _fill(made[name], [value or {} for value in values])
+        elif None in values:
+            present = [index for index, value in enumerate(values) if value is not None]
+            made[name][present] = [values[index] for index in present]
+        else:
+            made[name] = values

@@ -1,0 +1,156 @@
+"""What a blob does, by the operations of the model: tasks, CMX, bytes, MACs, predicted time.
+
+Everything is read from the blob alone: whose work each task is stands in it, what a task moves and
+computes in its descriptors, and when it runs follows from the cost model and the barriers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from compiler_layer.errors import BadModel
+from driver_layer.abi.layer_map import SECTION_NAME, LayerMap, LayerMapError, decode_layer_map
+from driver_layer.errors import DriverError
+from driver_layer.loader.read import Blob, read_blob
+from driver_layer.npu.timeline import TaskTime, predict
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """What one operation, or several alike, became."""
+
+    name: str
+    count: int
+    """Operations."""
+    transfers: int
+    products: int
+    invocations: int
+    """Tasks of DMA, DPU and SHAVE."""
+    cmx_bytes: int
+    """The most that one of them holds on a tile."""
+    ddr_bytes: int
+    """Read from and written to DDR."""
+    macs: int
+    busy_ns: float
+    """Sum of what the tasks take by themselves; engines work at the same time."""
+    span_ns: float
+    """From the first task's begin to the last one's end; operations overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a blob does."""
+
+    layers: tuple[LayerCost, ...]
+    """In the order of the program."""
+    total_ns: float
+    """Predicted time of one inference."""
+    busy: dict[str, float]
+    """Share of the time that each queue works."""
+
+
+def explain(data: bytes | memoryview, name: str = "blob") -> Explanation:
+    """Read what a blob does.
+
+    Args:
+        data: the blob.
+        name: stands in errors.
+
+    Raises:
+        BadModel: it is no blob, or does not say whose its tasks are.
+    """
+    try:
+        blob = read_blob(data)
+        times = predict(blob)
+    except DriverError as error:
+        raise BadModel(name, str(error)) from None
+    names = _layer_map(blob, name)
+    costs = [_Sum() for _ in names.layers]
+    keys = {_queue_name(kind, number): (kind, number) for kind, number in names.tasks}
+    for task in times:
+        numbers = names.tasks.get(keys.get(task.queue, ("", -1)))
+        if numbers is None or task.index >= len(numbers):
+            raise BadModel(name, f"task {task.index} of {task.queue} belongs to no operation")
+        costs[int(numbers[task.index])].add(task)
+    pairs = zip(costs, names.layers, strict=True)
+    layers = [one.cost(layer.name, layer.cmx_bytes) for one, layer in pairs]
+    total = max((task.end_ns for task in times), default=0.0)
+    return Explanation(tuple(layers), total, _busy(times, total))
+
+
+def grouped(layers: Iterable[LayerCost]) -> list[LayerCost]:
+    """Join operations whose names differ in numbers alone: the same one of each decoder layer."""
+    groups: dict[str, LayerCost] = {}
+    for layer in layers:
+        name = re.sub(r"(?<=[._])\d+(?=[._/]|$)", "*", layer.name)
+        found = groups.get(name)
+        groups[name] = replace(layer, name=name) if found is None else _joined(found, layer)
+    return list(groups.values())
+
+
+def _joined(a: LayerCost, b: LayerCost) -> LayerCost:
+    return LayerCost(
+        name=a.name,
+        count=a.count + b.count,
+        transfers=a.transfers + b.transfers,
+        products=a.products + b.products,
+        invocations=a.invocations + b.invocations,
+        cmx_bytes=max(a.cmx_bytes, b.cmx_bytes),
+        ddr_bytes=a.ddr_bytes + b.ddr_bytes,
+        macs=a.macs + b.macs,
+        busy_ns=a.busy_ns + b.busy_ns,
+        span_ns=a.span_ns + b.span_ns,
+    )
+
+
+def _layer_map(blob: Blob, name: str) -> LayerMap:
+    for section in blob.sections:
+        if section.name == SECTION_NAME:
+            try:
+                return decode_layer_map(section.data)
+            except LayerMapError as error:
+                raise BadModel(name, str(error), f"section {SECTION_NAME}") from None
+    raise BadModel(name, f"it has no section {SECTION_NAME}: compile it with npuc")
+
+
+def _queue_name(kind: str, number: int) -> str:
+    """A queue as the timeline calls it."""
+    if kind.startswith("dma_"):
+        return f"DMA port {number} {kind.removeprefix('dma_').upper()}"
+    return f"{kind.upper()} tile {number}"
+
+
+def _busy(times: Sequence[TaskTime], total: float) -> dict[str, float]:
+    work: dict[str, float] = {}
+    for task in times:
+        work[task.queue] = work.get(task.queue, 0.0) + task.end_ns - task.begin_ns
+    return {queue: ns / total for queue, ns in work.items()} if total else {}
+
+
+class _Sum:
+    """Collects the tasks of one operation."""
+
+    def __init__(self) -> None:
+        self._tasks: list[TaskTime] = []
+
+    def add(self, task: TaskTime) -> None:
+        self._tasks.append(task)
+
+    def cost(self, name: str, cmx_bytes: int) -> LayerCost:
+        tasks = self._tasks
+        kinds = [task.queue.split()[0] for task in tasks]
+        span = max(t.end_ns for t in tasks) - min(t.begin_ns for t in tasks) if tasks else 0.0
+        return LayerCost(
+            name=name,
+            count=1,
+            transfers=kinds.count("DMA"),
+            products=kinds.count("DPU"),
+            invocations=kinds.count("SHAVE"),
+            cmx_bytes=cmx_bytes,
+            ddr_bytes=sum(task.ddr_bytes for task in tasks),
+            macs=sum(task.macs for task in tasks),
+            busy_ns=sum(task.alone_ns for task in tasks),
+            span_ns=span,
+        )

@@ -1,0 +1,46 @@
+"""Takes the weights out of the program: they become inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.dialects.ov.constant import Constant, FileAttr
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.model import Model
+from compiler_layer.weights import WeightRef
+
+
+@dataclass(frozen=True)
+class SeparateWeights(ModulePass):
+    """Takes the weights out of the program: they become inputs.
+
+    Before:  %w = ov.Constant #ov.file<"model.bin", 64, 2048, f16> ; %y = npu.matmul(%x, %w)
+    After:   (…, %w: "vpux_ow_64_2048_f16_f16@model.bin") ; %y = npu.matmul(%x, %w)
+
+    A blob is then as large as its task lists, and all blobs of a model can share one copy of the
+    weights. Inputs come after all existing ones; a weight that is used twice is one input.
+    """
+
+    name = "separate-weights"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        names = [port.name for port in model.inputs]
+        known: dict[str, SSAValue] = {}
+        for each in list(model.body.ops):
+            if isinstance(each, Constant) and isinstance(each.value, FileAttr):
+                name = WeightRef.of(each.value.data, element_of(each.output)).name
+                if name not in known:
+                    known[name] = model.body.insert_arg(each.output.type, len(model.body.args))
+                    names.append(name)
+                if known[name].type == each.output.type:
+                    Rewriter.replace_op(each, [], [known[name]])
+        model.set_inputs(names)

@@ -1,0 +1,96 @@
+"""Stores the float weights of a model in another type of float: what ``fp16`` and ``fp32`` mean.
+
+Nothing is read or written here but to look at the range: a constant may be of another type than
+its file, and is converted when it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant, FileAttr, FileView
+from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.errors import BadModel
+from compiler_layer.frontends.builder import GraphBuilder
+from compiler_layer.model import Model
+from compiler_layer.writers.stored_values import read_blocks
+
+LARGEST_F16 = 65504.0
+
+
+def store_floats(model: Model, targets: Mapping[str, str]) -> list[str]:
+    """Change the types of the float constants that lie in files, in place.
+
+    Args:
+        model: its ops keep computing in the types that they do: conversions come and go.
+        targets: for a type of a constant the type that it is to be; f32, f16 or bf16.
+
+    Returns:
+        The names of weights that stay as they are because they are beyond the range of f16.
+
+    Raises:
+        BadModel: a weight that becomes f16 is not finite, or cannot be read.
+    """
+    kept: list[str] = []
+    for op in list(model.body.ops):
+        if not isinstance(op, Constant) or not isinstance(op.value, FileAttr):
+            continue
+        target = targets.get(element_of(op.output))
+        if target is None or not _is_a_weight(op):
+            continue
+        if target == "f16" and _largest(op) > LARGEST_F16:
+            kept.append(_name(op))
+        else:
+            _store_as(model, op, op.value.data, target)
+    return kept
+
+
+def _is_a_weight(op: Constant) -> bool:
+    """Tell whether its type is free to choose: it is f32, or nobody takes it but conversions."""
+    uses = [use.operation for use in op.output.uses]
+    return element_of(op.output) == "f32" or all(isinstance(user, Convert) for user in uses)
+
+
+def _name(op: Constant) -> str:
+    return op.friendly_name.removesuffix("_compressed")
+
+
+def _largest(op: Constant) -> float:
+    largest = 0.0
+    for block in read_blocks(op, "f32"):
+        largest = max(largest, float(np.abs(block).max()))
+        if not np.isfinite(block).all():
+            source = op.value.data.path if isinstance(op.value, FileAttr) else "the model"
+            raise BadModel(source, "a weight is infinite or no number", _name(op) or None)
+    return largest
+
+
+def _store_as(model: Model, op: Constant, view: FileView, target: str) -> None:
+    """Replace a constant by one of another type, and the conversions of it by new ones."""
+    users: list[Operation] = [use.operation for use in op.output.uses]
+    wanted = {user: _wanted(user, element_of(op.output)) for user in users}
+    name = _name(op)
+    label = name if set(wanted.values()) == {target} or not name else f"{name}_compressed"
+    g = GraphBuilder(model, before=op)
+    stored = g.add(Constant.of_file(view, target, shape_of(op.output)), label).output
+    converted: dict[str, SSAValue] = {target: stored}
+    for user, element in wanted.items():
+        if element not in converted:
+            converted[element] = g.convert(stored, element, name)
+        if isinstance(user, Convert):
+            user.output.replace_all_uses_with(converted[element])
+            user.detach()
+            user.erase()
+    if element_of(op.output) in converted:
+        op.output.replace_all_uses_with(converted[element_of(op.output)])
+    op.detach()
+    op.erase()
+
+
+def _wanted(user: Operation, own: str) -> str:
+    """The type that a user of a constant makes of it."""
+    return user.destination_type.data if isinstance(user, Convert) else own

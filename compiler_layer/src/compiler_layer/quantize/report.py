@@ -1,0 +1,117 @@
+"""What quantisation did to a model, weight by weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.quantize.linear import Floats
+from compiler_layer.quantize.schemes import Scheme
+
+
+@dataclass(slots=True)
+class Errors:
+    """Sums over a tensor's numbers, and over how far off each of them is."""
+
+    count: int = 0
+    largest_weight: float = 0.0
+    largest_error: float = 0.0
+    weights: float = 0.0
+    errors: float = 0.0
+    squared_weights: float = 0.0
+    squared_errors: float = 0.0
+
+    def add(self, weights: Floats, found: Floats) -> None:
+        """Count a block of a tensor and what it became; the latter is overwritten."""
+        found -= weights
+        np.abs(found, out=found)
+        sizes = np.abs(weights)
+        self.count += weights.size
+        self.largest_weight = max(self.largest_weight, float(sizes.max()))
+        self.largest_error = max(self.largest_error, float(found.max()))
+        self.weights += float(sizes.sum(dtype=np.float64))
+        self.errors += float(found.sum(dtype=np.float64))
+        self.squared_weights += _squared(sizes)
+        self.squared_errors += _squared(found)
+
+
+def _squared(x: Floats) -> float:
+    flat = x.reshape(-1)
+    return float(np.dot(flat, flat))
+
+
+@dataclass(frozen=True, slots=True)
+class LayerReport:
+    """What became of one weight; errors are relative to the weights."""
+
+    name: str
+    shape: Shape
+    scheme: Scheme
+    max_error: float
+    """Largest error / largest weight."""
+    mean_error: float
+    """Mean error / mean weight, each without its sign."""
+    relative_error: float
+    """Frobenius norm of the errors / that of the weights."""
+
+    @staticmethod
+    def of(name: str, shape: Shape, scheme: Scheme, errors: Errors) -> LayerReport:
+        """Conclude from the sums of a whole tensor."""
+        return LayerReport(
+            name,
+            shape,
+            scheme,
+            _ratio(errors.largest_error, errors.largest_weight),
+            _ratio(errors.errors, errors.weights),
+            math.sqrt(_ratio(errors.squared_errors, errors.squared_weights)),
+        )
+
+    @property
+    def snr_db(self) -> float:
+        """Signal-to-noise ratio in dB; infinite if nothing changed."""
+        return -20 * math.log10(self.relative_error) if self.relative_error else math.inf
+
+
+def _ratio(part: float, whole: float) -> float:
+    """A part of nothing is nothing."""
+    return part / whole if whole else 0.0
+
+
+_HEAD = ("weight", "shape", "stored as", "max", "mean", "rel.", "SNR dB", "")
+
+
+def format_table(reports: Sequence[LayerReport]) -> str:
+    """Give the reports as lines of text, the worst weight named last."""
+    rows = [_HEAD, *map(_row, reports)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    lines = [
+        "  ".join(
+            text.ljust(width) if column in (0, 1, 2, 7) else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    worst = max(reports, key=lambda report: report.relative_error, default=None)
+    if worst is not None:
+        lines.append(
+            f"{len(reports)} weights, {sum(math.prod(r.shape) for r in reports):,} parameters; "
+            f"worst: {worst.name}, {worst.snr_db:.1f} dB"
+        )
+    return "\n".join(lines)
+
+
+def _row(report: LayerReport) -> tuple[str, ...]:
+    return (
+        report.name,
+        "x".join(map(str, report.shape)),
+        str(report.scheme),
+        f"{report.max_error:.2%}",
+        f"{report.mean_error:.2%}",
+        f"{report.relative_error:.2%}",
+        f"{report.snr_db:.1f}",
+        report.scheme.note,
+    )

@@ -1,0 +1,131 @@
+"""Takes one weight through the arithmetic, a block of its rows at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler_layer.dialects.ov.constant import Constant, FileView
+from compiler_layer.dialects.ov.convert import Array
+from compiler_layer.dialects.ov.types import Shape, shape_of
+from compiler_layer.errors import BadModel
+from compiler_layer.quantize.linear import Quantized, dequantize, quantize
+from compiler_layer.quantize.report import Errors
+from compiler_layer.quantize.schemes import Scheme
+from compiler_layer.quantize.tensor_file import TensorFile
+from compiler_layer.quantize.weights import Weight
+from compiler_layer.writers.stored_values import read_blocks
+
+_BLOCK_ELEMENTS = 1 << 16
+"""A block and what is computed of it fit a core's cache; larger ones cost page faults as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """A matrix seen as [groups, size, inner], where each vector along ``size`` has one scale."""
+
+    shape: Shape
+    """Of the values as they are stored, which is that of the matrix if a channel has one scale."""
+    scale_shape: Shape
+    size: int
+    inner: int
+
+    @staticmethod
+    def of(shape: Shape, summed: int, scheme: Scheme) -> Blocking:
+        """Cut a matrix along the dimension that is summed over."""
+        rows, columns = shape
+        size = scheme.group_size or shape[summed]
+        if summed == 1:
+            whole, scales, inner = (rows, columns // size, size), (rows, columns // size, 1), 1
+        else:
+            whole, scales = (rows // size, size, columns), (rows // size, 1, columns)
+            inner = columns
+        if scheme.group_size is None:
+            whole, scales = shape, (rows, 1) if summed == 1 else (1, columns)
+        return Blocking(whole, scales, size, inner)
+
+    @property
+    def block_elements(self) -> int:
+        """Elements of a block: an even number of whole groups."""
+        group = self.size * self.inner
+        return 2 * group * max(1, _BLOCK_ELEMENTS // (2 * group))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWeight:
+    """A quantised weight in a file."""
+
+    blocking: Blocking
+    values: FileView
+    scale: FileView
+    zero_point: FileView | None
+
+
+def measure(weight: Weight, scheme: Scheme, advance: Callable[[int], object]) -> Errors:
+    """Quantise a weight, say how far off it is, and keep nothing else.
+
+    Raises:
+        BadModel: it has a weight that is not finite or too large, or cannot be read.
+    """
+    errors = Errors()
+    for _ in _blocks(weight, scheme, errors, advance):
+        pass
+    return errors
+
+
+def store(
+    weight: Weight, scheme: Scheme, file: TensorFile, advance: Callable[[int], object]
+) -> tuple[StoredWeight, Errors]:
+    """Quantise a weight into a file.
+
+    Raises:
+        BadModel: it has a weight that is not finite or too large, or cannot be read.
+        CompilerUsageError: the file cannot be written.
+    """
+    errors = Errors()
+    scales: list[Array] = []
+    zeros: list[Array] = []
+
+    def values() -> Iterator[Array]:
+        for block in _blocks(weight, scheme, errors, advance):
+            scales.append(block.scale.reshape(-1))
+            if block.zero_point is not None:
+                zeros.append(block.zero_point.reshape(-1))
+            yield block.values
+
+    stored = file.append(scheme.element, values())
+    scale = file.append("f16", [np.concatenate(scales)])
+    zero = file.append(scheme.element, [np.concatenate(zeros)]) if zeros else None
+    shape = shape_of(weight.constant.output)
+    return StoredWeight(Blocking.of(shape, weight.summed, scheme), stored, scale, zero), errors
+
+
+def _blocks(
+    weight: Weight, scheme: Scheme, errors: Errors, advance: Callable[[int], object]
+) -> Iterator[Quantized]:
+    shape = shape_of(weight.constant.output)
+    if not math.prod(shape):
+        raise _bad(weight, "has no elements")
+    blocking = Blocking.of(shape, weight.summed, scheme)
+    for flat in read_blocks(weight.constant, "f32", blocking.block_elements):
+        numbers = flat.reshape(-1, blocking.size, blocking.inner)
+        try:
+            block = quantize(numbers, scheme.element)
+        except ValueError as error:
+            raise _bad(weight, str(error)) from None
+        errors.add(numbers, dequantize(block))
+        advance(flat.size)
+        yield block
+
+
+def _bad(weight: Weight, message: str) -> BadModel:
+    return BadModel(source_of(weight.constant), message, weight.name or None)
+
+
+def source_of(constant: Constant) -> str:
+    """Where a constant's values are, for a message."""
+    value = constant.value.data
+    return value.path if isinstance(value, FileView) else "the model"

@@ -1,0 +1,91 @@
+"""Finds the weights of a model by what is done with them, never by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.types import FLOATS, element_of, shape_of
+from compiler_layer.model import Model
+from compiler_layer.passes.match import stored_constant
+
+Role = Literal["linear", "embedding", "head"]
+
+
+@dataclass(slots=True)
+class Weight:
+    """A matrix of floats that a product or a look-up takes, as a constant of the model."""
+
+    constant: Constant
+    summed: int
+    """The dimension that a product sums over, 0 or 1; of a table the last one."""
+    role: Role
+    """``head``: its product is the last one before an output."""
+    values: list[SSAValue] = field(default_factory=list[SSAValue])
+    """The matrix as the ops get it: the constant, or conversions of it."""
+
+    @property
+    def name(self) -> str:
+        """The friendly name of what the ops get, as checkpoints have it."""
+        names = (v.owner.friendly_name for v in self.values if isinstance(v.owner, OvOp))
+        return next(filter(None, names), self.constant.friendly_name).removesuffix("_compressed")
+
+
+def find_weights(model: Model) -> list[Weight]:
+    """Give the weights in the order of their first use; one that is used twice, once."""
+    heads = _head_products(model)
+    found: dict[tuple[Attribute, Attribute], Weight] = {}
+    for op in model.body.ops:
+        for value, summed, role in _matrices(op, op in heads):
+            constant = stored_constant(value)
+            if constant is None or not _is_matrix_of_floats(constant):
+                continue
+            key = (constant.value, constant.output.type)
+            weight = found.setdefault(key, Weight(constant, summed, role))
+            if value not in weight.values:
+                weight.values.append(value)
+    return list(found.values())
+
+
+def _is_matrix_of_floats(constant: Constant) -> bool:
+    return len(shape_of(constant.output)) == 2 and element_of(constant.output) in FLOATS
+
+
+def _matrices(op: Operation, is_head: bool) -> Iterator[tuple[SSAValue, int, Role]]:
+    """Give the operands of an op that may be weights, and the dimension that is summed over."""
+    role = "head" if is_head else "linear"
+    if isinstance(op, MatMul):
+        yield op.a, 0 if int_value(op.transpose_a) else 1, role
+        yield op.b, 1 if int_value(op.transpose_b) else 0, role
+    elif isinstance(op, Gather):
+        yield op.data, 1, "embedding"
+
+
+def _head_products(model: Model) -> set[Operation]:
+    """The products of weights that an output depends on without another such product between."""
+    heads: set[Operation] = set()
+    seen: set[Operation] = set()
+    pending = [port.value for port in model.outputs]
+    while pending:
+        value = pending.pop()
+        op = value.owner if isinstance(value, OpResult) else None
+        if op is None or op in seen:
+            continue
+        seen.add(op)
+        if isinstance(op, MatMul) and _has_weight(op):
+            heads.add(op)
+        else:
+            pending.extend(op.operands)
+    return heads
+
+
+def _has_weight(op: MatMul) -> bool:
+    constants = (stored_constant(value) for value in (op.a, op.b))
+    return any(constant is not None and _is_matrix_of_floats(constant) for constant in constants)

@@ -1,0 +1,115 @@
+"""``npuc explain``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.explain import Explanation, LayerCost, explain, grouped
+from compiler_layer.tools.npuc.command import Commands, declare
+
+_EXAMPLES = """\
+  npuc explain prefill.blob              operations of all decoder layers together
+  npuc explain prefill.blob --each       one line for each operation
+  npuc explain prefill.blob --sort time  what takes longest first
+
+DMA, DPU and SHAVE are numbers of tasks; CMX is the most that an operation holds on one tile; DDR is
+what it reads and writes there. "alone" adds up what its tasks would take one after the other,
+"span" goes from its first task's begin to its last one's end: engines and operations overlap.
+Times are predicted by a closed-form model of the device, not measured.
+"""
+
+_WIDTH = 52
+"""Characters of a name; a longer one loses its middle."""
+
+_SORTED: dict[str, Callable[[LayerCost], float] | None] = {
+    "program": None,
+    "time": lambda layer: layer.span_ns,
+    "bytes": lambda layer: layer.ddr_bytes,
+    "macs": lambda layer: layer.macs,
+    "tasks": lambda layer: layer.transfers + layer.products + layer.invocations,
+}
+
+
+def add_to(commands: Commands) -> None:
+    """Declare the command."""
+    parser = declare(
+        commands, "explain", _run, "say what a blob does, by the model's operations", _EXAMPLES
+    )
+    parser.add_argument("blob", type=Path)
+    parser.add_argument("--each", action="store_true", help="do not join equal operations")
+    parser.add_argument("--sort", choices=list(_SORTED), default="program")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    path: Path = arguments.blob
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CompilerUsageError(f"{path}: {error.strerror}") from None
+    found = explain(data, str(path))
+    layers = list(found.layers) if arguments.each else grouped(found.layers)
+    key = _SORTED[arguments.sort]
+    if key is not None:
+        layers.sort(key=key, reverse=True)
+    for line in (*_table(layers), "", *_summary(found)):
+        print(line)
+    return 0
+
+
+def _table(layers: Sequence[LayerCost]) -> list[str]:
+    head = (
+        f"{'operation':{_WIDTH}} {'×':>4} {'DMA':>6} {'DPU':>6} {'SHAVE':>6} {'CMX':>8} "
+        f"{'DDR':>9} {'MACs':>8} {'alone':>9} {'span':>9}"
+    )
+    return [head, *map(_line, layers)]
+
+
+def _line(layer: LayerCost) -> str:
+    return (
+        f"{_shortened(layer.name):{_WIDTH}} {layer.count:>4} {layer.transfers:>6} "
+        f"{layer.products:>6} {layer.invocations:>6} {_bytes(layer.cmx_bytes):>8} "
+        f"{_bytes(layer.ddr_bytes):>9} {_count(layer.macs):>8} {_time(layer.busy_ns):>9} "
+        f"{_time(layer.span_ns):>9}"
+    )
+
+
+def _summary(found: Explanation) -> list[str]:
+    layers = found.layers
+    tasks = sum(layer.transfers + layer.products + layer.invocations for layer in layers)
+    moved, macs = sum(layer.ddr_bytes for layer in layers), sum(layer.macs for layer in layers)
+    busiest = sorted(found.busy.items(), key=lambda item: -item[1])[:4]
+    return [
+        f"{tasks} tasks move {_bytes(moved)} to and from DDR and compute {_count(macs)} MACs",
+        f"predicted time of one inference: {_time(found.total_ns)}",
+        "busiest: " + ", ".join(f"{queue} {share:.0%}" for queue, share in busiest),
+    ]
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= _WIDTH:
+        return name
+    half = (_WIDTH - 1) // 2
+    return f"{name[: _WIDTH - 1 - half]}…{name[-half:]}"
+
+
+def _scaled(value: float, step: float, units: Sequence[str]) -> str:
+    for unit in units[:-1]:
+        if value < step:
+            return f"{value:.4g} {unit}".strip() if value < 100 else f"{value:.0f} {unit}".strip()
+        value /= step
+    return f"{value:.4g} {units[-1]}"
+
+
+def _bytes(value: float) -> str:
+    return _scaled(value, 1024, ("B", "KiB", "MiB", "GiB"))
+
+
+def _count(value: float) -> str:
+    return _scaled(value, 1000, ("", "k", "M", "G", "T"))
+
+
+def _time(nanoseconds: float) -> str:
+    return _scaled(nanoseconds, 1000, ("ns", "µs", "ms", "s"))

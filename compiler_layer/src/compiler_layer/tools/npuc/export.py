@@ -1,0 +1,135 @@
+"""``npuc export``."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.model import Model
+from compiler_layer.quantize import store_floats
+from compiler_layer.tools.npuc.command import Commands, declare
+from compiler_layer.tools.npuc.models import IR_NAME, add_model, read_model
+from compiler_layer.tools.npuc.progress import progress
+from compiler_layer.tools.npuc.quantize import quantize_into
+from compiler_layer.tools.npuc.weights import add_grouping, wanted_format
+from compiler_layer.writers.files import scratch_folder, writing
+from compiler_layer.writers.openvino_ir import weight_bytes, write_ir
+
+_EXAMPLES = """\
+  npuc export llama llama-fp16                                      a Hugging Face folder as IR
+  npuc export llama llama-int8 --weight-format int8                 8 bits per channel
+  npuc export llama llama-int4 --weight-format int4 --sym --group-size 64
+  npuc export llama-fp16/openvino_model.xml llama-int4 --weight-format int4 --group-size -1
+
+The folder has the IR, and what lies beside the model: configs, tokenizer, chat template. With int4
+embeddings and head keep 8 bits, and so does a weight whose width is no multiple of the group.
+"""
+
+_FLOATS = {"fp16": {"f32": "f16", "bf16": "f16"}, "fp32": {"f16": "f32", "bf16": "f32"}}
+"""Types of constants and what they become, for each format of floats."""
+
+_RUNTIME_OPTIONS = {name: {"KV_CACHE_PRECISION": "f16"} for name in _FLOATS}
+"""What the exporter tells OpenVINO for a format; without it the CPU keeps the cache in 8 bits."""
+
+_BESIDE = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "chat_template.json",
+    "openvino_tokenizer.xml",
+    "openvino_tokenizer.bin",
+    "openvino_detokenizer.xml",
+    "openvino_detokenizer.bin",
+)
+"""Files of a model folder that do not depend on the format of the weights."""
+
+
+def add_to(commands: Commands) -> None:
+    """Declare the command."""
+    parser = declare(
+        commands, "export", _run, "write a model folder with an OpenVINO IR", _EXAMPLES
+    )
+    add_model(parser)
+    parser.add_argument("output", type=Path, metavar="OUT_DIR", help="a new or an empty folder")
+    parser.add_argument("--weight-format", choices=("fp16", "fp32", "int8", "int4"), default="fp16")
+    add_grouping(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    began = time.perf_counter()
+    output: Path = arguments.output
+    _check(arguments)
+    _check_new(output)
+    model = read_model(arguments.model)
+    with scratch_folder(output) as scratch:
+        notes = _convert(model, arguments, scratch)
+        folder = scratch / output.name
+        with writing(output):
+            folder.mkdir()
+        with progress("writing", weight_bytes(model), "B") as advance:
+            options = _RUNTIME_OPTIONS.get(arguments.weight_format)
+            write_ir(model, folder / IR_NAME, advance, options)
+        with writing(output):
+            _copy_beside(arguments.model, folder)
+            folder.rename(output)
+    for note in notes:
+        print(f"npuc: note: {note}", file=sys.stderr)
+    size = sum(path.stat().st_size for path in output.glob("openvino_model.*"))
+    seconds = time.perf_counter() - began
+    print(
+        f"{output}: {arguments.weight_format}, {size:,} bytes in {seconds:.2f} s", file=sys.stderr
+    )
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.weight_format not in _FLOATS:
+        wanted_format(arguments)
+    elif arguments.sym or arguments.group_size is not None:
+        raise CompilerUsageError("--sym and --group-size are for integers: int8 or int4")
+
+
+def _check_new(output: Path) -> None:
+    """See that nothing is lost when the folder is put in its place.
+
+    Raises:
+        CompilerUsageError: there is something already.
+    """
+    with writing(output):
+        if output.is_dir() and any(output.iterdir()):
+            raise CompilerUsageError(f"{output}: is not empty; name a new folder")
+        if output.exists() and not output.is_dir():
+            raise CompilerUsageError(f"{output}: is no folder")
+
+
+def _convert(model: Model, arguments: argparse.Namespace, scratch: Path) -> list[str]:
+    """Bring the weights into the format; say what became something else."""
+    floats = _FLOATS.get(arguments.weight_format)
+    if floats is not None:
+        kept = store_floats(model, floats)
+        beyond = f"{len(kept)} weights are beyond f16 and stay as they are: {', '.join(kept)}"
+        return [beyond] if kept else []
+    reports = quantize_into(model, wanted_format(arguments), scratch)
+    counts = Counter(report.scheme.note for report in reports if report.scheme.note)
+    return [f"{note} (weights: {count})" for note, count in counts.items()]
+
+
+def _copy_beside(model: Path, folder: Path) -> None:
+    if model.suffix == ".mlir":
+        return
+    source = model if model.is_dir() else model.parent
+    for name in _BESIDE:
+        if (source / name).is_file():
+            shutil.copyfile(source / name, folder / name)

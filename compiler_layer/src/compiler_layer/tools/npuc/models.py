@@ -1,0 +1,92 @@
+"""Models as commands are given them, and the shapes of their inputs."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+from collections.abc import Sequence
+from pathlib import Path
+
+from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.frontends.openvino_ir import read_ir
+from compiler_layer.model import Model
+from compiler_layer.passes.specialize_shapes import SpecializeShapes, parse_shapes
+from compiler_layer.pipeline import Options, run_passes
+
+IR_NAME = "openvino_model.xml"
+"""An IR's name in a model folder."""
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument that names a model."""
+    parser.add_argument("model", type=Path, help=".xml, model folder, or .mlir")
+
+
+def add_shapes(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that gives inputs static shapes."""
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="NAME=1x128",
+        help="static shape of an input or variable; may be repeated, and a pattern",
+    )
+
+
+def read_model(path: Path) -> Model:
+    """Read a model in any of its forms.
+
+    Raises:
+        CompilerUsageError: there is no such file, or it is not to be read.
+        CompilerInputError: see the frontends.
+    """
+    if not path.exists():
+        raise CompilerUsageError(f"{path}: no such file or folder")
+    if path.is_dir():
+        ir = path / IR_NAME
+        return read_ir(ir) if ir.exists() else read_folder(path)
+    if path.suffix == ".mlir":
+        return _read_text(path)
+    return read_ir(path)
+
+
+def _read_text(path: Path) -> Model:
+    try:
+        text = path.read_text(errors="replace")
+    except OSError as error:
+        raise CompilerUsageError(f"{path}: {error.strerror}") from None
+    return Model.parse(text, str(path))
+
+
+def specialize(model: Model, given: Sequence[str]) -> None:
+    """Make a model static, in place, if any shapes are given.
+
+    Raises:
+        CompilerUsageError: a pattern names nothing, or a shape is missing or does not fit.
+    """
+    if given:
+        run_passes(model, [SpecializeShapes(matching_shapes(model, given))], Options())
+
+
+def matching_shapes(model: Model, given: Sequence[str]) -> str:
+    """Give the shapes of inputs and variables as passes take them: ``name=1x128,…``.
+
+    Args:
+        model: whose inputs and variables they are.
+        given: ``NAME=1x128``; names may be patterns.
+
+    Raises:
+        CompilerUsageError: a pattern names nothing, or a shape is none.
+    """
+    names = [port.name for port in model.inputs]
+    names += [variable.name for variable in model.variables() if variable.read is not None]
+    shapes: dict[str, Shape] = {}
+    for pattern, shape in parse_shapes(",".join(given)).items():
+        matching = fnmatch.filter(names, pattern)
+        if not matching:
+            known = ", ".join(names[:8])
+            raise CompilerUsageError(f"no input or variable {pattern!r}; there are {known} …")
+        shapes |= dict.fromkeys(matching, shape)
+    return ",".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items())

@@ -1,0 +1,78 @@
+"""How a blob without weights says which it needs: by the names of inputs.
+
+In a weightless blob every weight is an input whose name tells where its bytes are. Whoever runs the
+blob reads them once, for all blobs of a model, and binds them.
+
+Source: the prefix is that of npu_compiler's separated weights.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler_layer.dialects.ov.constant import Constant, FileView, mapped_file
+from compiler_layer.dialects.ov.types import NUMPY, Shape
+from compiler_layer.errors import BadModel, CompilerUsageError
+
+WEIGHT_PREFIX = "vpux_ow_"
+"""Begins the name of the input that a weight comes in by."""
+
+_NAME = re.compile(
+    rf"{WEIGHT_PREFIX}(?P<offset>\d+)_(?P<size>\d+)_(?P<stored>\w+)_(?P<element>\w+)@(?P<file>.+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightRef:
+    """A weight: bytes of a file, the type they hold, and the type that the blob reads."""
+
+    file: str
+    """Its name, without folders: it lies in the model's folder."""
+    offset: int
+    size: int
+    stored: str
+    element: str
+
+    @staticmethod
+    def of(view: FileView, element: str) -> WeightRef:
+        """Refer to a constant's view."""
+        return WeightRef(Path(view.path).name, view.offset, view.size, view.element, element)
+
+    @property
+    def name(self) -> str:
+        """The input's name."""
+        place = f"{self.offset}_{self.size}_{self.stored}_{self.element}"
+        return f"{WEIGHT_PREFIX}{place}@{self.file}"
+
+    @staticmethod
+    def parse(name: str) -> WeightRef:
+        """Read an input's name, which may come from a damaged blob.
+
+        Raises:
+            CompilerUsageError: it does not name a weight, or one outside the model's folder.
+        """
+        found = _NAME.fullmatch(name)
+        if found is None or Path(found["file"]).name != found["file"]:
+            raise CompilerUsageError(f"{name!r} does not say where a weight is")
+        if found["stored"] not in NUMPY or found["element"] not in NUMPY:
+            raise CompilerUsageError(f"{name!r} has an unknown element type")
+        offset, size = int(found["offset"]), int(found["size"])
+        return WeightRef(found["file"], offset, size, found["stored"], found["element"])
+
+    def read(self, folder: Path, shape: Shape) -> memoryview | bytes:
+        """Give the bytes that the blob reads; those of the file itself where no type changes.
+
+        Raises:
+            BadModel: the file is missing or too short.
+        """
+        path = folder / self.file
+        try:
+            length = len(mapped_file(str(path)))
+        except (OSError, ValueError) as error:
+            raise BadModel(path, f"the weights cannot be read: {error}") from None
+        if self.offset + self.size > length:
+            raise BadModel(path, f"a weight ends at {self.offset + self.size} of {length} bytes")
+        view = FileView(str(path), self.offset, self.size, self.stored)
+        return Constant.of_file(view, self.element, shape).stored()

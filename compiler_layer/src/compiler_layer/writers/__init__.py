@@ -1,0 +1,1 @@
+"""The way back: models as files that others read."""

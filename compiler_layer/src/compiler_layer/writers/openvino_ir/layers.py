@@ -1,0 +1,191 @@
+"""From a model to the layers and edges of an IR, in the order of the model's ops.
+
+Layers are numbered in that order: parameters, ops, results. Ports are numbered through a layer, its
+inputs first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.types import FLOATS, Shape, element_of, shape_of
+from compiler_layer.errors import UnsupportedOps
+from compiler_layer.frontends.openvino_ir.ops import RULES, attributes_of, kind_of, newest_opset
+from compiler_layer.model import Model
+from compiler_layer.writers.openvino_ir.weights import WeightsWriter
+
+_STATE_OPSET = "opset6"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPort:
+    """A port as the XML describes it."""
+
+    element: str
+    shape: Shape
+    names: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class WrittenLayer:
+    """A layer as the XML describes it; its id is its place in the list."""
+
+    name: str
+    type: str
+    version: str
+    data: dict[str, str] = field(default_factory=dict[str, str])
+    inputs: Sequence[WrittenPort] = ()
+    outputs: Sequence[WrittenPort] = ()
+    output_names: Sequence[str] = ()
+    """Of a result: all names of its tensor, or OpenVINO forgets those that are not here."""
+    decompresses: bool = False
+    """It is to be kept as it is when constants are folded: weights stay small in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEdge:
+    """From an output port to an input port, each as layer and port number."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+
+
+def check_layers(model: Model, path: object) -> None:
+    """See that every op is one of OpenVINO's.
+
+    Raises:
+        UnsupportedOps: some are not; all of them.
+    """
+    unknown = [
+        (kind_of(op), op.friendly_name) if isinstance(op, OvOp) else (op.name, "")
+        for op in model.body.ops
+        if not isinstance(op, ReturnOp) and not _is_known(op)
+    ]
+    if unknown:
+        raise UnsupportedOps(path, unknown)
+
+
+def _is_known(op: Operation) -> bool:
+    special = isinstance(op, Constant | ReadValue | Assign)
+    return special or (isinstance(op, OvOp) and kind_of(op) in RULES)
+
+
+class LayerList:
+    """The layers and edges of a model.
+
+    Args:
+        model: what to describe.
+        weights: where its constants go; they are written on the way.
+
+    Raises:
+        BadModel: a constant's file cannot be read.
+        OSError: the weights cannot be written.
+    """
+
+    def __init__(self, model: Model, weights: WeightsWriter) -> None:
+        self.layers: list[WrittenLayer] = []
+        self.edges: list[WrittenEdge] = []
+        self._weights = weights
+        self._sources: dict[SSAValue, tuple[int, int]] = {}
+        self._names: set[str] = set()
+        self._tensor_names: dict[SSAValue, list[str]] = {}
+        for port in (*model.inputs, *model.outputs):
+            self._tensor_names.setdefault(port.value, []).append(port.name)
+        for port in model.inputs:
+            data = {"shape": _dims(shape_of(port.value)), "element_type": element_of(port.value)}
+            layer = WrittenLayer(self._unique(port.name), "Parameter", "opset1", data)
+            self._add(layer, [], [port.value])
+        # Names that ops have are theirs; those that ops are given come after.
+        self._taken = {op.friendly_name for op in model.body.ops if isinstance(op, OvOp)}
+        for op in model.body.ops:
+            if isinstance(op, OvOp):
+                self._add(self._layer(op), op.operands, op.results)
+        for port in model.outputs:
+            layer = WrittenLayer(self._unnamed("Result"), "Result", "opset1")
+            layer.output_names = self._names_of(port.value)
+            self._add(layer, [port.value], [])
+
+    def _add(
+        self, layer: WrittenLayer, operands: Sequence[SSAValue], results: Sequence[SSAValue]
+    ) -> None:
+        number = len(self.layers)
+        layer.inputs = [WrittenPort(element_of(v), shape_of(v)) for v in operands]
+        layer.outputs = [self._output(value) for value in results]
+        for port, operand in enumerate(operands):
+            self.edges.append(WrittenEdge(self._sources[operand], (number, port)))
+        for port, result in enumerate(results):
+            self._sources[result] = (number, len(operands) + port)
+        self.layers.append(layer)
+
+    def _output(self, value: SSAValue) -> WrittenPort:
+        return WrittenPort(element_of(value), shape_of(value), self._names_of(value))
+
+    def _names_of(self, value: SSAValue) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._tensor_names.get(value, ())))
+
+    def _layer(self, op: OvOp) -> WrittenLayer:
+        kind = kind_of(op)
+        name = self._unique(op.friendly_name) if op.friendly_name else self._unnamed(kind)
+        match op:
+            case Constant():
+                return WrittenLayer(name, "Const", "opset1", self._constant(op))
+            case ReadValue():
+                data = {
+                    "variable_id": op.variable_id.data,
+                    "variable_type": element_of(op.output),
+                    "variable_shape": _dims(shape_of(op.output)),
+                }
+                return WrittenLayer(name, kind, _STATE_OPSET, data)
+            case Assign():
+                data = {"variable_id": op.variable_id.data}
+                return WrittenLayer(name, kind, _STATE_OPSET, data)
+            case _:
+                layer = WrittenLayer(name, kind, newest_opset(kind), attributes_of(op))
+                layer.decompresses = _decompresses(op)
+                return layer
+
+    def _constant(self, op: Constant) -> dict[str, str]:
+        offset, size = self._weights.add(op)
+        return {
+            "element_type": element_of(op.output),
+            "shape": _dims(shape_of(op.output)),
+            "offset": str(offset),
+            "size": str(size),
+        }
+
+    def _unnamed(self, kind: str) -> str:
+        """Give a name to an op that has none."""
+        number = len(self.layers)
+        while f"{kind}_{number}" in self._taken:
+            number += 1
+        return self._unique(f"{kind}_{number}")
+
+    def _unique(self, name: str) -> str:
+        """Give the name itself, or with a number if it is taken."""
+        found, number = name, 0
+        while found in self._names:
+            number += 1
+            found = f"{name}_{number}"
+        self._names.add(found)
+        return found
+
+
+def _decompresses(op: Operation) -> bool:
+    """Tell whether an op widens a stored weight."""
+    if not isinstance(op, Convert) or not isinstance(op.x, OpResult):
+        return False
+    stored, wide = element_of(op.x), element_of(op.output)
+    return isinstance(op.x.owner, Constant) and {stored, wide} <= FLOATS and stored != wide
+
+
+def _dims(shape: Shape) -> str:
+    """Write a shape as an attribute: ``?,4,?,32``."""
+    return ",".join("?" if d < 0 else str(d) for d in shape)

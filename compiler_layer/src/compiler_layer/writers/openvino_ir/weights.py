@@ -1,0 +1,81 @@
+"""Writes the ``.bin`` of an IR: constants one after another, straight from their files.
+
+Values go through the memory a block at a time, so that a model may be larger than it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import BinaryIO
+
+from compiler_layer.dialects.ov.constant import Constant, FileView, InlineAttr
+from compiler_layer.dialects.ov.convert import to_bytes
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.writers.stored_values import read_blocks, read_bytes
+
+_ALIGNMENT = 64
+"""Bytes; a cache line, so that whoever maps the file can load vectors from it."""
+
+_BLOCK_BYTES = 4 << 20
+
+Advance = Callable[[int], object]
+"""Is told, again and again, how much more has been done."""
+
+
+class WeightsWriter:
+    """Appends constants to a file, equal ones once.
+
+    Args:
+        file: the ``.bin``, at its beginning.
+        advance: is told the bytes of constants that are done, written or known already.
+    """
+
+    def __init__(self, file: BinaryIO, advance: Advance) -> None:
+        self._file = file
+        self._advance = advance
+        self._end = 0
+        self._places: dict[tuple[FileView, str] | bytes, int] = {}
+
+    def add(self, constant: Constant) -> tuple[int, int]:
+        """Write a constant if need be; give its offset and its size.
+
+        Raises:
+            BadModel: the constant's file cannot be read, or ends before the constant does.
+            OSError: the ``.bin`` cannot be written.
+        """
+        key = _identity(constant)
+        size = constant.nbytes
+        if key in self._places:
+            self._advance(size)
+        else:
+            self._align()
+            self._places[key] = self._end
+            self._append(constant)
+        return self._places[key], size
+
+    def _align(self) -> None:
+        gap = -self._end % _ALIGNMENT
+        self._file.write(bytes(gap))
+        self._end += gap
+
+    def _append(self, constant: Constant) -> None:
+        element, value = element_of(constant.output), constant.value
+        if isinstance(value, InlineAttr) or value.data.element != element:
+            for values in read_blocks(constant, element):
+                self._write(to_bytes(values, element))
+        else:
+            for data in read_bytes(value.data, _BLOCK_BYTES):
+                self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._end += len(data)
+        self._advance(len(data))
+
+
+def _identity(constant: Constant) -> tuple[FileView, str] | bytes:
+    """What tells the bytes of two constants apart, as far as that is known without reading them."""
+    element = element_of(constant.output)
+    if isinstance(constant.value, InlineAttr):
+        return to_bytes(constant.load(), element)
+    return constant.value.data, element

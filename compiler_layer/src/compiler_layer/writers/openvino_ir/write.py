@@ -1,0 +1,66 @@
+"""From a model of the ``ov`` dialect to an IR that OpenVINO loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from compiler_layer.dialects.ov.constant import Constant, FileAttr
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.model import Model
+from compiler_layer.writers.files import scratch_folder, writing
+from compiler_layer.writers.openvino_ir.layers import LayerList, check_layers
+from compiler_layer.writers.openvino_ir.weights import Advance, WeightsWriter
+from compiler_layer.writers.openvino_ir.xml import write_xml
+
+
+def write_ir(
+    model: Model,
+    path: str | Path,
+    advance: Advance | None = None,
+    runtime_options: Mapping[str, str] | None = None,
+) -> None:
+    """Write a model as an OpenVINO IR.
+
+    Neither file is ever to be seen half written, nor one beside an older other: the XML goes
+    first and comes last.
+
+    Args:
+        model: of OpenVINO's ops; it is not changed.
+        path: the ``.xml``; the weights come beside it, with the suffix ``.bin``.
+        advance: is told bytes of constants as they are done; ``weight_bytes`` in all.
+        runtime_options: OpenVINO's properties that it is to take from the IR where its user sets
+            none, by their names.
+
+    Raises:
+        UnsupportedOps: it has ops that are not OpenVINO's.
+        CompilerUsageError: a file cannot be written, or the model is read from it.
+        BadModel: a file that constants are in cannot be read.
+    """
+    xml = Path(path)
+    weights = xml.with_suffix(".bin")
+    check_layers(model, xml)
+    _check_sources(model, weights)
+    with scratch_folder(xml) as scratch:
+        new_xml, new_weights = scratch / xml.name, scratch / weights.name
+        with writing(xml):
+            with new_weights.open("wb") as data:
+                graph = LayerList(model, WeightsWriter(data, advance or (lambda done: None)))
+            with new_xml.open("w", encoding="utf-8") as text:
+                write_xml(text, graph, runtime_options or {})
+            xml.unlink(missing_ok=True)
+            new_weights.replace(weights)
+            new_xml.replace(xml)
+
+
+def weight_bytes(model: Model) -> int:
+    """How many bytes the constants of a model have, each counted."""
+    return sum(op.nbytes for op in model.body.ops if isinstance(op, Constant))
+
+
+def _check_sources(model: Model, weights: Path) -> None:
+    """See that the constants do not lie in the file that is about to be replaced."""
+    constants = [op.value for op in model.body.ops if isinstance(op, Constant)]
+    files = {value.data.path for value in constants if isinstance(value, FileAttr)}
+    if weights.resolve() in {Path(file).resolve() for file in files}:
+        raise CompilerUsageError(f"{weights}: the model is read from it; write elsewhere")

@@ -1,0 +1,66 @@
+"""Reads the values of constants a block at a time, for those who want every value once.
+
+``Constant.load`` maps the file instead, which is right for whoever comes back to the values; but
+a map's pages count as the process's memory as long as they are there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from compiler_layer.dialects.ov.constant import Constant, FileView, InlineAttr
+from compiler_layer.dialects.ov.convert import Array, convert_values, from_bytes
+from compiler_layer.dialects.ov.types import element_of, shape_of, stored_bytes
+from compiler_layer.errors import BadModel
+
+BLOCK_ELEMENTS = 1 << 20
+"""Elements of a block where nothing else decides; even, so that 4-bit elements fill its bytes."""
+
+
+def read_bytes(view: FileView, block_bytes: int) -> Iterator[bytes]:
+    """Give the bytes of a view in blocks; the last may be shorter.
+
+    Raises:
+        BadModel: the file cannot be read, or ends before the view does.
+    """
+    try:
+        with Path(view.path).open("rb") as file:
+            file.seek(view.offset)
+            for start in range(0, view.size, block_bytes):
+                wanted = min(block_bytes, view.size - start)
+                data = file.read(wanted)
+                if len(data) < wanted:
+                    raise BadModel(view.path, f"ends before a constant at {view.offset} does")
+                yield data
+    except OSError as error:
+        raise BadModel(view.path, error.strerror or str(error)) from None
+
+
+def read_blocks(
+    constant: Constant, element: str, block_elements: int = BLOCK_ELEMENTS
+) -> Iterator[Array]:
+    """Give a constant's values, flat and converted to an element type, in blocks.
+
+    Args:
+        constant: what to read.
+        element: of the values that are given.
+        block_elements: of each block but the last; even if the constant's elements have 4 bits.
+
+    Raises:
+        BadModel: the file cannot be read, or ends before the constant does.
+    """
+    own = element_of(constant.output)
+    if isinstance(constant.value, InlineAttr):
+        flat = constant.load().reshape(-1)
+        for start in range(0, len(flat), block_elements):
+            yield convert_values(flat[start : start + block_elements], own, element)
+        return
+    view = constant.value.data
+    left = math.prod(shape_of(constant.output))
+    for data in read_bytes(view, stored_bytes(view.element, block_elements)):
+        count = min(left, block_elements)
+        left -= count
+        values = convert_values(from_bytes(data, view.element, count), view.element, own)
+        yield convert_values(values, own, element)

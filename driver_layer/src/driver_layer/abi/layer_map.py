@@ -1,0 +1,126 @@
+"""Which operation of the model each task belongs to: a section that only tools read.
+
+The section holds a head, the operations, and for each queue one operation number per task, in the
+queue's order. The real blob's profiling metadata does the same in FlatBuffers, with far more in it.
+
+Source: this project's own; see fact sheet elf_driver §1.8 for the original's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driver_layer.abi.layout import record
+
+SECTION_NAME = "info.layers"
+
+_HEAD = record(
+    16,
+    ("magic", 0, "S4"),
+    ("layers", 4, "<u4"),
+    ("queues", 8, "<u4"),
+    ("name_bytes", 12, "<u4"),
+)
+_LAYER = record(16, ("name_end", 0, "<u4"), ("cmx_bytes", 8, "<u8"))
+"""An operation: where its name ends (it begins where the one before ends), and its CMX."""
+_QUEUE = record(8, ("kind", 0, "u1"), ("number", 1, "u1"), ("tasks", 4, "<u4"))
+
+_MAGIC = b"LYR1"
+
+QUEUE_KINDS = ("dma_ddr", "dma_cmx", "dpu", "shave")
+"""Kinds of queues: transfers by port that read DDR or CMX, DPU and SHAVE by tile."""
+
+QueueKey = tuple[str, int]
+"""A kind and a port or tile."""
+
+
+class LayerMapError(ValueError):
+    """The section is malformed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An operation of the model."""
+
+    name: str
+    """Its friendly name."""
+    cmx_bytes: int
+    """The most CMX that its tasks hold at once on one tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMap:
+    """The operations of a blob, and for each queue whose work each of its tasks is."""
+
+    layers: tuple[Layer, ...]
+    tasks: Mapping[QueueKey, npt.NDArray[np.uint32]]
+
+
+def encode_layer_map(layers: Sequence[Layer], tasks: Mapping[QueueKey, Sequence[int]]) -> bytes:
+    """Write the section."""
+    names = [layer.name.encode() for layer in layers]
+    head = np.zeros(1, _HEAD)
+    head[0] = (_MAGIC, len(layers), len(tasks), sum(map(len, names)))
+    table = np.zeros(len(layers), _LAYER)
+    table["name_end"] = np.cumsum([len(name) for name in names])
+    table["cmx_bytes"] = [layer.cmx_bytes for layer in layers]
+    queues = np.zeros(len(tasks), _QUEUE)
+    for row, ((kind, number), numbers) in zip(queues, tasks.items(), strict=True):
+        row["kind"], row["number"], row["tasks"] = QUEUE_KINDS.index(kind), number, len(numbers)
+    parts = [np.array(numbers, "<u4").tobytes() for numbers in tasks.values()]
+    return b"".join([head.tobytes(), table.tobytes(), queues.tobytes(), *parts, b"".join(names)])
+
+
+def decode_layer_map(data: bytes | memoryview) -> LayerMap:
+    """Read the section.
+
+    Raises:
+        LayerMapError: it is malformed.
+    """
+    reader = _Reader(memoryview(data).cast("B"))
+    (head,) = reader.take(_HEAD, 1)
+    if head["magic"] != _MAGIC:
+        raise LayerMapError("it does not begin with its magic")
+    table = reader.take(_LAYER, int(head["layers"]))
+    queues = reader.take(_QUEUE, int(head["queues"]))
+    tasks: dict[QueueKey, npt.NDArray[np.uint32]] = {}
+    for row in queues:
+        if row["kind"] >= len(QUEUE_KINDS):
+            raise LayerMapError(f"a queue of kind {row['kind']}")
+        numbers = reader.take(np.dtype("<u4"), int(row["tasks"]))
+        if len(numbers) and numbers.max() >= len(table):
+            raise LayerMapError(f"a task of operation {numbers.max()} of {len(table)}")
+        tasks[QUEUE_KINDS[row["kind"]], int(row["number"])] = numbers
+    names = reader.take(np.dtype("u1"), int(head["name_bytes"])).tobytes()
+    return LayerMap(tuple(_layers(table, names)), tasks)
+
+
+def _layers(table: npt.NDArray[np.void], names: bytes) -> list[Layer]:
+    ends = table["name_end"].astype(np.int64)
+    if (np.diff(ends, prepend=0) < 0).any() or (len(ends) and ends[-1] != len(names)):
+        raise LayerMapError("the names do not end where they should")
+    begins = np.concatenate([[0], ends])[:-1]
+    return [
+        Layer(names[begin:end].decode(errors="replace"), int(row["cmx_bytes"]))
+        for begin, end, row in zip(begins.tolist(), ends.tolist(), table, strict=True)
+    ]
+
+
+class _Reader:
+    """Takes arrays from the front of the data."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+
+    def take(self, kind: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+        """Give the next ``count`` elements."""
+        size = count * kind.itemsize
+        if size > len(self._data):
+            raise LayerMapError(f"it ends before {count} records of {kind.itemsize} bytes")
+        taken, self._data = self._data[:size], self._data[size:]
+        return np.frombuffer(taken, kind)

@@ -1,0 +1,417 @@
+"""Whole models in few bits: what is found, what it becomes, and that it computes the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tracemalloc
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import pytest
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov import activation, elementwise
+from compiler_layer.dialects.ov.constant import Constant, FileAttr, FileView
+from compiler_layer.dialects.ov.convert import f32_to_bf16
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.errors import BadModel, CompilerUsageError
+from compiler_layer.frontends.builder import GraphBuilder
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.frontends.openvino_ir import read_ir
+from compiler_layer.model import Model
+from compiler_layer.passes.fuse_dequantize import FuseDequantize
+from compiler_layer.pipeline import Options, run_passes
+from compiler_layer.quantize import (
+    Format,
+    LayerReport,
+    TensorFile,
+    find_weights,
+    format_table,
+    measure_weights,
+    quantize_weights,
+    store_floats,
+)
+from compiler_layer.quantize.linear import quantize
+from compiler_layer.quantize.schemes import Scheme
+from compiler_layer.quantize.tensors import store
+from compiler_layer.quantize.weights import Weight
+from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.writers.openvino_ir import write_ir
+
+EXACT = {
+    "INFERENCE_PRECISION_HINT": "f32",
+    "KV_CACHE_PRECISION": "f32",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
+}
+INT8, INT4 = Format("int8"), Format("int4", 64)
+PEER_MODELS = os.environ.get("PEER_MODELS", "")
+GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
+
+
+def ignore(done: int) -> None:
+    """Of progress, nothing is told."""
+
+
+def small(path: Path, weights: np.ndarray, transposed: bool = False) -> Model:
+    """y = swish(swish(x · W) · H) with W of a file, and x = E[ids] of a table in it as well."""
+    random = np.random.RandomState(1)
+    inner, outer = weights.shape[::-1] if transposed else weights.shape
+    arrays = {
+        "table": random.standard_normal((10, inner)).astype(np.float32),
+        "first": weights.astype(np.float32),
+        "head": random.standard_normal((outer, 6)).astype(np.float32),
+    }
+    model, (ids,) = Model.build([("ids", tensor("i64", (-1, -1)))])
+    g, values = GraphBuilder(model), dict[str, SSAValue]()
+    with path.open("wb") as file:
+        for name, array in arrays.items():
+            view = FileView(str(path), file.tell(), array.nbytes, "f32")
+            file.write(array.tobytes())
+            values[name] = g.weight(view, "f32", array.shape, name)
+    x = g.gather(values["table"], ids, 0)
+    hidden = g.matmul(x, values["first"], transpose_b=transposed, name="product")
+    head = g.matmul(g.op(activation.Swish, hidden, []), values["head"], transpose_b=False)
+    model.set_outputs([("y", g.op(activation.Tanh, head, name="capped"))])
+    return model
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.RandomState(0).standard_normal(shape).astype(np.float32)
+
+
+def quantized(model: Model, wanted: Format, folder: Path) -> list[LayerReport]:
+    reports = quantize_weights(model, wanted, TensorFile(folder / "quantized"), ignore)
+    model.verify()
+    return reports
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_weights_are_found_by_what_is_done_with_them(tmp_path: Path, transposed: bool) -> None:
+    shape = (24, 16) if transposed else (16, 24)
+    found = find_weights(small(tmp_path / "w", normal(*shape), transposed))
+    summed = 1 if transposed else 0
+    assert [(w.name, w.role, w.summed) for w in found] == [
+        ("table", "embedding", 1),
+        ("first", "linear", summed),
+        ("head", "head", 0),
+    ]
+
+
+def test_a_tied_table_is_one_weight_and_stays_one(llama_8m: Path, tmp_path: Path) -> None:
+    model = read_folder(llama_8m)
+    names = [weight.name for weight in find_weights(model)]
+    assert len(names) == len(set(names)) == 57
+    assert names[0] == "model.embed_tokens.weight"
+    quantized(model, INT4, tmp_path)
+    tables = [op for op in constants(model) if shape_of(op.output) == (8192, 256)]
+    assert [element_of(op.output) for op in tables] == ["u8"]
+
+
+def constants(model: Model) -> list[Constant]:
+    return [op for op in model.body.ops if isinstance(op, Constant)]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    ("wanted", "stored"),
+    [
+        (Format("int8"), "u8"),
+        (Format("int8", symmetric=True), "i8"),
+        (Format("int4", 8), "u4"),
+        (Format("int4", 8, symmetric=True), "i4"),
+        (Format("int4", -1), "u4"),
+        (Format("int4", 16, symmetric=True), "i4"),
+    ],
+)
+def test_a_quantised_model_computes_with_the_numbers_that_are_reported(
+    tmp_path: Path, wanted: Format, stored: str, transposed: bool
+) -> None:
+    weights = normal(24, 16) if transposed else normal(16, 24)
+    model = small(tmp_path / "w", weights, transposed)
+    (found,) = [weight for weight in find_weights(model) if weight.name == "first"]
+    (use,) = found.values[0].uses
+    reports = {report.name: report for report in quantized(model, wanted, tmp_path)}
+    floats = value_of(model, use.operation.operands[use.index])
+    error = np.linalg.norm(floats - weights) / np.linalg.norm(weights)
+    assert error == pytest.approx(reports["first"].relative_error, rel=1e-4)
+    assert str(reports["first"].scheme).startswith(stored)
+    assert stored in {element_of(op.output) for op in constants(model)}
+
+
+def value_of(model: Model, value: SSAValue) -> np.ndarray:
+    copy = model.clone()
+    ours = list(model.body.ops).index(value.owner)
+    copy.set_outputs([("w", list(copy.body.ops)[ours].results[0])])
+    run_passes(copy, [FuseDequantize()], Options())
+    ids = np.zeros((1, 1), np.int64)
+    return Interpreter(copy).run({"ids": ids})["w"]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("element", ["u4", "i4", "u8"])
+def test_blocks_of_a_large_weight_are_what_the_whole_is_and_need_little_memory(
+    tmp_path: Path, element: str, transposed: bool
+) -> None:
+    """Odd in both dimensions, so that 4-bit elements end in the middle of a byte."""
+    shape = (2501, 1001)
+    weights = normal(*shape)
+    path = tmp_path / "w"
+    path.write_bytes(weights.tobytes())
+    constant = Constant.of_file(FileView(str(path), 0, weights.nbytes, "f32"), "f32", shape)
+    summed = 1 if transposed else 0
+    weight = Weight(constant, summed, "linear", [constant.output])
+    scheme = Scheme(element, None if transposed else 41)
+    tracemalloc.start()
+    stored, _ = store(weight, scheme, TensorFile(tmp_path / "q"), ignore)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < weights.nbytes / 2
+    cut = (2501, 1001, 1) if transposed else (61, 41, 1001)
+    whole = quantize(weights.reshape(cut), element)
+    found = [
+        Constant.of_file(view, view.element, dims).load()
+        for view, dims in (
+            (stored.values, stored.blocking.shape),
+            (stored.scale, stored.blocking.scale_shape),
+        )
+    ]
+    np.testing.assert_array_equal(found[0].reshape(cut), whole.values)
+    np.testing.assert_array_equal(found[1].reshape(whole.scale.shape), whole.scale)
+
+
+def test_measuring_says_the_same_and_leaves_the_model_alone(tmp_path: Path) -> None:
+    model = small(tmp_path / "w", normal(16, 24))
+    before = model.text()
+    told: list[int] = []
+    reports = measure_weights(model, INT8, told.append)
+    assert model.text() == before
+    assert sum(told) == 10 * 16 + 16 * 24 + 24 * 6
+    assert reports == quantized(model, INT8, tmp_path)
+
+
+def test_a_width_that_is_no_multiple_of_the_group_keeps_8_bits_and_is_reported(
+    tmp_path: Path,
+) -> None:
+    reports = quantized(small(tmp_path / "w", normal(20, 24)), Format("int4", 16), tmp_path)
+    schemes = {report.name: report.scheme for report in reports}
+    assert (schemes["first"].element, schemes["first"].group_size) == ("u8", None)
+    assert schemes["first"].note == "8 bits: 20 is no multiple of 16"
+
+
+def test_embedding_and_head_keep_8_bits(tmp_path: Path) -> None:
+    reports = quantized(small(tmp_path / "w", normal(16, 24)), Format("int4", 16), tmp_path)
+    assert [(r.scheme.element, r.scheme.note) for r in reports] == [
+        ("u8", "the embedding keeps 8 bits"),
+        ("u4", ""),
+        ("u8", "the head keeps 8 bits"),
+    ]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_weight_that_is_no_number_is_named(tmp_path: Path, value: float) -> None:
+    weights = normal(16, 24)
+    weights[7, 9] = value
+    with pytest.raises(BadModel, match=r"first: a weight is infinite or no number"):
+        measure_weights(small(tmp_path / "w", weights), INT8, ignore)
+
+
+def test_a_model_that_is_quantised_already_is_refused(tmp_path: Path) -> None:
+    model = small(tmp_path / "w", normal(16, 24))
+    quantized(model, INT8, tmp_path)
+    with pytest.raises(CompilerUsageError, match="already"):
+        measure_weights(model, INT8, ignore)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Format("int3"), "there are int8, int4"),
+        (lambda: Format("int4", 0), "group size of 0"),
+        (lambda: Format("int4", -2), "group size of -2"),
+    ],
+)
+def test_a_format_that_there_is_not_is_refused(make: Callable[[], Format], says: str) -> None:
+    with pytest.raises(CompilerUsageError, match=says):
+        make()
+
+
+def test_the_table_names_each_weight_and_the_worst(tmp_path: Path) -> None:
+    reports = quantized(small(tmp_path / "w", normal(20, 24)), Format("int4", 16), tmp_path)
+    lines = format_table(reports).splitlines()
+    assert len(lines) == 5
+    assert lines[0].split()[:3] == ["weight", "shape", "stored"]
+    assert "first   20x24" in lines[2]
+    assert lines[2].endswith("8 bits: 20 is no multiple of 16")
+    worst = max(reports, key=lambda report: report.relative_error)
+    assert f"824 parameters; worst: {worst.name}, {worst.snr_db:.1f} dB" in lines[4]
+
+
+def test_snr_and_relative_error_say_the_same(tmp_path: Path) -> None:
+    reports = measure_weights(small(tmp_path / "w", normal(160, 240)), INT8, ignore)
+    for report in reports:
+        assert 10 ** (-report.snr_db / 20) == pytest.approx(report.relative_error)
+        assert report.max_error <= 1 / 255
+        assert 0 < report.mean_error < 0.02
+
+
+@pytest.fixture
+def typed(tmp_path: Path) -> Callable[[str, np.ndarray], Model]:
+    """y = x · W, with W as it is in a file."""
+
+    def build(element: str, stored: np.ndarray) -> Model:
+        path = tmp_path / "typed"
+        path.write_bytes(stored.tobytes())
+        model, (x,) = Model.build([("x", tensor("f32", (-1, stored.shape[0])))])
+        g = GraphBuilder(model)
+        weight = g.weight(
+            FileView(str(path), 0, stored.nbytes, element), element, stored.shape, "w"
+        )
+        y = g.matmul(x, weight, transpose_b=False)
+        model.set_outputs([("y", y), ("w", g.op(elementwise.Negative, weight))])
+        return model
+
+    return build
+
+
+@pytest.mark.parametrize("source", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("target", ["f32", "f16", "bf16"])
+def test_floats_change_their_type_and_hardly_their_values(
+    typed: Callable[[str, np.ndarray], Model], source: str, target: str
+) -> None:
+    w = normal(20, 30)
+    stored = f32_to_bf16(w) if source == "bf16" else w.astype({"f32": "f4", "f16": "f2"}[source])
+    model = typed(source, stored)
+    x = {"x": normal(3, 20)}
+    before = Interpreter(model).run(x)
+    others = {"f32", "f16", "bf16"} - {target}
+    assert store_floats(model, dict.fromkeys(others, target)) == []
+    model.verify()
+    (weight,) = [op for op in constants(model) if isinstance(op.value, FileAttr)]
+    assert element_of(weight.output) == target
+    assert weight.friendly_name == ("w" if target == "f32" != source else "w_compressed")
+    after = Interpreter(model).run(x)
+    tolerance = {"f32": 0, "f16": 1e-3, "bf16": 1e-2}[target] if source != target else 0
+    for name, values in before.items():
+        assert np.abs(after[name] - values).max() <= tolerance * np.abs(values).max()
+
+
+def test_weights_beyond_f16_stay_as_they_are(typed: Callable[[str, np.ndarray], Model]) -> None:
+    w = normal(20, 30)
+    w[3, 4] = 1e5
+    model = typed("f32", w)
+    assert store_floats(model, {"f32": "f16"}) == ["w"]
+    assert [element_of(op.output) for op in constants(model)] == ["f32"]
+
+
+def test_a_float_that_is_no_number_is_named(typed: Callable[[str, np.ndarray], Model]) -> None:
+    w = normal(20, 30)
+    w[3, 4] = np.nan
+    with pytest.raises(BadModel, match="typed: w: a weight is infinite or no number"):
+        store_floats(typed("f32", w), {"f32": "f16"})
+
+
+def conversation() -> list[Mapping[str, np.ndarray]]:
+    draw, past, made = np.random.default_rng(0), 0, []
+    for count in (11, 2):
+        made.append(
+            {
+                "input_ids": draw.integers(0, 8192, (1, count)),
+                "attention_mask": np.ones((1, past + count), np.int64),
+                "position_ids": np.arange(past, past + count)[None],
+                "beam_idx": np.zeros(1, np.int32),
+            }
+        )
+        past += count
+    return made
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Format("int8"),
+        Format("int8", symmetric=True),
+        Format("int4", 64, symmetric=True),
+        Format("int4", 64),
+        Format("int4", -1),
+        Format("int4", 128),
+    ],
+    ids=lambda f: f"{f.name}{'_sym' if f.symmetric else ''}_{f.group_size}",
+)
+def test_openvino_computes_on_a_quantised_model_what_we_compute(
+    llama_8m: Path, tmp_path: Path, wanted: Format
+) -> None:
+    model = read_folder(llama_8m)
+    quantized(model, wanted, tmp_path)
+    write_ir(model, tmp_path / "openvino_model.xml")
+    compiled = ov.Core().compile_model(tmp_path / "openvino_model.xml", "CPU", EXACT)
+    # OpenVINO computes the ops that give the floats back in f32; with this pass so do we.
+    run_passes(model, [FuseDequantize()], Options())
+    request, interpreter = compiled.create_infer_request(), Interpreter(model)
+    for turn in conversation():
+        found, expected = request.infer(turn)["logits"], interpreter.run(turn)["logits"]
+        assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+FAMILIES = json.loads((GOLDENS / "families.json").read_text())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("wanted", [INT8, Format("int4", 16)], ids=lambda f: f.name)
+def test_families_are_quantised_and_openvino_computes_what_we_compute(
+    load_module: Callable[[Path], Any], tmp_path: Path, family: str, wanted: Format
+) -> None:
+    module = load_module(GOLDENS / "families.py")
+    model = read_folder(module.write_folder(tmp_path / "hf", FAMILIES[family]))
+    reports = quantized(model, wanted, tmp_path)
+    assert {"embedding", "linear", "head"} & {w.role for w in find_weights(model)} == set()
+    assert min(report.snr_db for report in reports) > 15
+    store_floats(model, {"bf16": "f32"})
+    write_ir(model, tmp_path / "openvino_model.xml")
+    compiled = ov.Core().compile_model(tmp_path / "openvino_model.xml", "CPU", EXACT)
+    run_passes(model, [FuseDequantize()], Options())
+    ids = module.prompt(FAMILIES[family]["config"], 7)
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": np.ones((1, 7), np.int64),
+        "position_ids": np.arange(7)[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    inputs = {port.name: inputs[port.name] for port in model.inputs}
+    found, expected = compiled(inputs)["logits"], Interpreter(model).run(inputs)["logits"]
+    assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+@pytest.mark.oracle
+@pytest.mark.skipif(not PEER_MODELS, reason="PEER_MODELS names no folder")
+@pytest.mark.parametrize(
+    ("precision", "wanted"), [("int8", INT8), ("int4", Format("int4", 64, symmetric=True))]
+)
+def test_our_weights_are_no_farther_off_than_the_exporters(
+    tmp_path: Path, precision: str, wanted: Format
+) -> None:
+    """Each quantised weight of llama-8m, ours and the real exporter's, against the checkpoint."""
+    folder = Path(PEER_MODELS)
+    ours, theirs = read_folder(folder / "llama-8m"), folder / f"ir/llama-8m-{precision}"
+    expected = {weight.name: weight.constant.load() for weight in find_weights(ours)}
+    quantized(ours, wanted, tmp_path)
+    mine, other = decompressed(ours), decompressed(read_ir(theirs / "openvino_model.xml"))
+    assert mine.keys() == other.keys() == expected.keys()
+    for name, weight in expected.items():
+        our_error, their_error = (np.linalg.norm(v[name] - weight) for v in (mine, other))
+        assert our_error <= 1.01 * their_error, name
+
+
+def decompressed(model: Model) -> dict[str, np.ndarray]:
+    """The floats that quantised weights stand for, by their names in the checkpoint."""
+    copy = model.clone()
+    found = {}
+    for op in copy.body.ops:
+        if isinstance(op, elementwise.Convert) and op.friendly_name.endswith("/convert"):
+            found[re.sub(r"^self\.|/.*$", "", op.friendly_name)] = op.output
+    copy.set_outputs(list(found.items()))
+    return Interpreter(copy).run(conversation()[0])

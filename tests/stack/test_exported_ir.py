@@ -1,0 +1,87 @@
+"""Architecture × precision: IR of the real exporter on the whole stack, against the real OpenVINO.
+
+The IRs and what OpenVINO says of them are golden files; tools/make_export_goldens.py made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
+NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xml.xz"))
+PROMPTS = (1, 7, 100)
+
+Source = tuple[Path, dict[str, np.ndarray]]
+
+
+def test_all_architectures_and_precisions_are_there() -> None:
+    architectures = (
+        *("llama", "mistral", "qwen2", "qwen3", "phi3"),
+        *("gemma2", "gemma3", "gpt2", "gpt_neox"),
+    )
+    matrix = {f"{a}_{p}" for a in architectures for p in ("fp16", "int8", "int4")}
+    assert matrix <= set(NAMES)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def source(
+    request: pytest.FixtureRequest,
+    load_module: Callable[[Path], Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Source:
+    """An IR, and what OpenVINO says of it."""
+    name = request.param
+    restore = load_module(EXPORTED / "restore.py").restore
+    path = restore(EXPORTED, name, tmp_path_factory.mktemp(name))
+    return path, dict(np.load(EXPORTED / f"{name}.npz"))
+
+
+def test_logits_and_greedy_tokens_in_f32(source: Source, converse: Any) -> None:
+    path, expected = source
+    talk = converse(path, INFERENCE_PRECISION_HINT="f32", NPUW_LLM_MAX_PROMPT_LEN=128)
+    logits = None
+    for length in PROMPTS:
+        talk.restart()
+        logits = talk.tell(expected[f"prompt_{length}"])
+        reference = expected[f"logits_{length}"]
+        error = np.abs(logits - reference).max() / np.abs(reference).max()
+        assert error <= 1e-4, f"{length} tokens: {error:.1e}"
+    said = [int(logits.argmax())]
+    while len(said) < len(expected["greedy"]):
+        said.append(int(talk.tell(np.array([said[-1:]])).argmax()))
+    assert said == expected["greedy"].tolist()
+
+
+def test_logits_in_f16_point_the_same_way(source: Source, converse: Any) -> None:
+    path, expected = source
+    talk = converse(path, NPUW_LLM_MAX_PROMPT_LEN=128)
+    for length in PROMPTS:
+        talk.restart()
+        a = talk.tell(expected[f"prompt_{length}"]).astype(np.float64)
+        b = expected[f"logits_{length}"].astype(np.float64)
+        cosine = a @ b / np.sqrt((a @ a) * (b @ b))
+        assert cosine >= 0.999, f"{length} tokens: {cosine:.6f}"
+
+
+@pytest.mark.parametrize("name", ["llama_int8", "gpt2_int8", "gemma2_int8"])
+def test_integer_activations_cost_little(
+    name: str,
+    converse: Any,
+    load_module: Callable[[Path], Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """W8A8: 8-bit weights and a scale per token, summed in integers."""
+    restore = load_module(EXPORTED / "restore.py").restore
+    path = restore(EXPORTED, name, tmp_path_factory.mktemp(name))
+    expected = np.load(EXPORTED / f"{name}.npz")
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "INFERENCE_PRECISION_HINT": "f32"}
+    talk = converse(path, DYNAMIC_QUANTIZATION_GROUP_SIZE=1 << 20, **options)
+    logits = talk.tell(expected["prompt_100"])
+    reference = expected["logits_100"]
+    error = np.abs(logits - reference).max() / np.abs(reference).max()
+    assert 1e-4 < error < 0.1, f"{error:.1e}"

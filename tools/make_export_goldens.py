@@ -1,0 +1,232 @@
+"""Makes tests/goldens/exported: IR that the real exporter writes, by architecture and precision.
+
+Each model is a real architecture, small, with random weights; the real exporter writes its IR and
+compresses it. Of the IR the XML is kept, and of its ``.bin`` a recipe: weights and scales are drawn
+anew from a seed (in the type and about the size that the exporter gave them), everything else is
+kept. Of the restored IR the real OpenVINO says in f32 what the logits and greedy tokens are.
+
+It needs PyTorch, transformers, optimum-intel and openvino, which nothing else here does:
+
+    pip install torch==2.13.0 "transformers==4.57.6" "optimum-intel[openvino]==1.27.0"
+    python tools/make_export_goldens.py [NAME …]       # from the checkout, about ten minutes
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import lzma
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "tests" / "goldens" / "exported"
+PROMPTS = (1, 7, 100)
+GREEDY_TOKENS = 32
+VOCABULARY = 1024
+WINDOW = 64
+"""Of sliding attention: shorter than the longest prompt."""
+
+PRECISIONS = {
+    "fp16": ["--weight-format", "fp16"],
+    "int8": ["--weight-format", "int8"],
+    "int4": ["--weight-format", "int4", "--sym", "--ratio", "1.0", "--group-size", "32"],
+}
+MORE_PRECISIONS = {
+    "fp32": ["--weight-format", "fp32"],
+    "int4_asym": ["--weight-format", "int4", "--ratio", "1.0", "--group-size", "32"],
+    "int4_channel": ["--weight-format", "int4", "--sym", "--ratio", "1.0", "--group-size", "-1"],
+    "int4_all": [
+        *("--weight-format", "int4", "--sym", "--ratio", "1.0", "--group-size", "32"),
+        "--all-layers",
+    ],
+}
+"""For one architecture: what else the exporter can do to weights."""
+
+
+def configs() -> dict[str, Any]:
+    """A small configuration of each architecture."""
+    import transformers as t
+
+    base = {
+        "vocab_size": VOCABULARY,
+        "max_position_embeddings": 512,
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+        "pad_token_id": 0,
+    }
+    small = {
+        "hidden_size": 96,
+        "intermediate_size": 160,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+        **base,
+    }
+    windows = {"head_dim": 16, "sliding_window": WINDOW, "query_pre_attn_scalar": 16}
+    return {
+        "llama": t.LlamaConfig(**small),
+        "mistral": t.MistralConfig(sliding_window=WINDOW, **small),
+        "qwen2": t.Qwen2Config(**small),
+        "qwen3": t.Qwen3Config(head_dim=32, **small),
+        "phi3": t.Phi3Config(**small),
+        "gemma2": t.Gemma2Config(**windows, **small),
+        "gemma3": t.Gemma3TextConfig(**windows, **{**small, "num_hidden_layers": 7}),
+        "gpt2": t.GPT2Config(
+            vocab_size=VOCABULARY,
+            n_positions=512,
+            n_embd=96,
+            n_layer=2,
+            n_head=6,
+            bos_token_id=0,
+            eos_token_id=2,
+        ),
+        "gpt_neox": t.GPTNeoXConfig(
+            **base,
+            hidden_size=96,
+            intermediate_size=160,
+            num_hidden_layers=2,
+            num_attention_heads=6,
+        ),
+    }
+
+
+def write_folder(config: Any, folder: Path) -> None:
+    """Write a Hugging Face folder with random weights and somebody's tokenizer."""
+    import torch
+    import transformers
+
+    torch.manual_seed(7)
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    for file in (ROOT / "models" / "demo").glob("*token*.json"):
+        shutil.copy(file, folder)
+
+
+def export(folder: Path, options: list[str], target: Path) -> None:
+    """Let the real exporter write the IR."""
+    exporter = Path(sys.executable).with_name("optimum-cli")
+    task = ["--task", "text-generation-with-past", *options]
+    subprocess.run(
+        [exporter, "export", "openvino", "-m", folder, *task, target],
+        check=True,
+        env={"HF_HUB_OFFLINE": "1", "PATH": str(exporter.parent)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def recipe(xml: bytes, content: bytes) -> list[dict[str, Any]]:
+    """How to make the ``.bin`` anew: a part for each constant; see ``restore.py``."""
+    parts: list[dict[str, Any]] = []
+    seen: set[int] = set()
+    for layer in ET.fromstring(xml).iter("layer"):
+        data = layer.find("data")
+        if layer.get("type") != "Const" or data is None:
+            continue
+        offset, size = int(data.get("offset", "0")), int(data.get("size", "0"))
+        if offset in seen or not size:
+            continue
+        seen.add(offset)
+        part = restore.describe(content[offset : offset + size], data.get("element_type", ""))
+        parts.append({"offset": offset, **part})
+    return sorted(parts, key=lambda part: part["offset"])
+
+
+def oracle(xml: Path) -> dict[str, np.ndarray]:
+    """Logits of the last token of each prompt and greedy tokens, from OpenVINO in f32."""
+    import openvino as ov
+
+    exact = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "KV_CACHE_PRECISION": "f32",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
+    }
+    compiled = ov.Core().compile_model(xml, "CPU", exact)
+    request = compiled.create_infer_request()
+    known = {name for port in compiled.inputs for name in port.get_names()}
+
+    def infer(tokens: np.ndarray, past: int) -> np.ndarray:
+        n = tokens.shape[1]
+        inputs = {
+            "input_ids": tokens,
+            "attention_mask": np.ones((1, past + n), np.int64),
+            "position_ids": np.arange(past, past + n, dtype=np.int64)[None],
+            "beam_idx": np.zeros(1, np.int32),
+        }
+        request.infer({name: value for name, value in inputs.items() if name in known})
+        return np.array(request.get_tensor("logits").data[0, -1])
+
+    random = np.random.RandomState(11)
+    found: dict[str, np.ndarray] = {}
+    for n in PROMPTS:
+        request.reset_state()
+        found[f"prompt_{n}"] = random.randint(10, VOCABULARY, (1, n)).astype(np.int64)
+        found[f"logits_{n}"] = infer(found[f"prompt_{n}"], 0)
+    # The conversation goes on from the last prompt.
+    greedy = [int(found[f"logits_{PROMPTS[-1]}"].argmax())]
+    for past in range(PROMPTS[-1], PROMPTS[-1] + GREEDY_TOKENS - 1):
+        greedy.append(int(infer(np.array([greedy[-1:]]), past).argmax()))
+    found["greedy"] = np.array(greedy)
+    return found
+
+
+def _load_restore() -> Any:
+    """Import what the tests put the ``.bin`` together with."""
+    spec = importlib.util.spec_from_file_location("restore", TARGET / "restore.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+restore = _load_restore()
+
+
+def make(name: str, folder: Path, options: list[str], work: Path) -> None:
+    """Write the golden files of one architecture in one precision."""
+    ir = work / name
+    export(folder, options, ir)
+    xml = (ir / "openvino_model.xml").read_bytes()
+    content = (ir / "openvino_model.bin").read_bytes()
+    described = {"size": len(content), "parts": recipe(xml, content)}
+    packed = lzma.compress(xml, preset=9)
+    (TARGET / f"{name}.xml.xz").write_bytes(packed)
+    (TARGET / f"{name}.json.xz").write_bytes(
+        lzma.compress(json.dumps(described).encode(), preset=9)
+    )
+    restored = restore.restore(TARGET, name, work / f"{name}-restored")
+    found = oracle(restored)
+    np.savez_compressed(TARGET / f"{name}.npz", **found)
+    print(f"{name}: {len(packed)} bytes of XML, greedy {found['greedy'][:8]}", flush=True)
+
+
+def main() -> None:
+    """Make all golden files, or those named (``llama_int8``)."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*")
+    wanted = parser.parse_args().names
+    with tempfile.TemporaryDirectory() as scratch:
+        work = Path(scratch)
+        for architecture, config in configs().items():
+            precisions = PRECISIONS | (MORE_PRECISIONS if architecture == "llama" else {})
+            folder = work / f"{architecture}-folder"
+            for precision, options in precisions.items():
+                name = f"{architecture}_{precision}"
+                if wanted and name not in wanted:
+                    continue
+                if not folder.exists():
+                    write_folder(config, folder)
+                make(name, folder, options, work)
+
+
+if __name__ == "__main__":
+    main()
