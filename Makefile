@@ -42,8 +42,9 @@ test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py
 
-fuzz: $(VENV)/dev.stamp  ## damage blobs for five minutes
+fuzz: $(VENV)/dev.stamp  ## damage blobs and models, five minutes each
 	$(RUN)/python tests/driver/loader/fuzz_loader.py --minutes 5
+	$(RUN)/python tests/compiler/fuzz_frontends.py --minutes 5
 
 setup: $(VENV)/dev.stamp  ## set up what developing needs
 

@@ -157,7 +157,7 @@ def xml(llama_8m_ir: Path, tmp_path: Path) -> Path:
     [
         ("<net ", "<!DOCTYPE net [<!ENTITY a 'b'>]><net ", "document type"),
         ("</layers>", "", "no OpenVINO IR"),
-        ('to-layer="5"', 'to-layer="5000"', "not connected"),
+        ('to-layer="5"', 'to-layer="5000"', "ends at port 0 of layer 5000"),
         ('from-port="0"', 'from-port="77"', "begins at port 77 of layer"),
         ('offset="0"', 'offset="99999999"', "the constant lies at"),
         ('size="8"', 'size="7"', "7 bytes for i64"),

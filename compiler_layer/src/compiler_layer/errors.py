@@ -14,9 +14,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_LONGEST = 2000
+"""Characters of a message: names and values of a bad file may be of any length."""
+
+_LISTED_NAMES = 5
+"""How many ops of a kind a message names; the error's ``ops`` has all."""
+
+
+def _clipped(text: str) -> str:
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
+
 
 class CompilerError(Exception):
-    """Anything that goes wrong in the compiler."""
+    """Anything that goes wrong in the compiler.
+
+    Args:
+        message: its middle is cut out where it is too long to be read.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_clipped(message))
 
 
 class CompilerUsageError(CompilerError):
@@ -48,11 +66,11 @@ class BadModel(CompilerInputError):
 
 
 class UnsupportedOps(CompilerInputError):
-    """Operations that this compiler does not know.
+    """Operations that this compiler does not know, or that the device cannot run.
 
     Args:
-        path: the model file.
-        ops: for each, its type with opset, its element type problem or "", and its friendly name.
+        path: the model file, or what else has them.
+        ops: for each, its type with opset and what of it is not supported, and its friendly name.
     """
 
     def __init__(self, path: object, ops: Sequence[tuple[str, str]]) -> None:
@@ -61,9 +79,15 @@ class UnsupportedOps(CompilerInputError):
         for kind, name in ops:
             kinds.setdefault(kind, []).append(name)
         listed = "; ".join(
-            f"{kind} ({len(names)}, first {names[0]!r})" for kind, names in sorted(kinds.items())
+            f"{kind} ({len(names)}: {_listed(names)})" for kind, names in sorted(kinds.items())
         )
         super().__init__(f"{path}: operations not supported: {listed}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:200]) for name in names[:_LISTED_NAMES])
+    more = len(names) - _LISTED_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 class UnsupportedModel(CompilerInputError):

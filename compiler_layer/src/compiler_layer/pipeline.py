@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
+from compiler_layer.passes.check_supported import CheckSupported
 from compiler_layer.passes.fold_constants import FoldConstants
 from compiler_layer.passes.form_kernels import FormKernels
 from compiler_layer.passes.fuse_dequantize import FuseDequantize
@@ -86,6 +87,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
 def hardware_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that give each op to the hardware."""
     return (
+        CheckSupported(),
         LowerMatMul(),
         *((QuantizeActivations(),) if options.integer_activations else ()),
         WidenNibbles(),

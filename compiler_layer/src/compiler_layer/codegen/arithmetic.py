@@ -46,7 +46,8 @@ def _xor(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 def _check_truth(op: OvOp) -> None:
     if element_of(op.results[0]) != "boolean":
-        raise UnsupportedModel(f"{op.friendly_name!r}: SHAVE has no bits of integers")
+        element = element_of(op.results[0])
+        raise UnsupportedModel(f"{op.described} of {element}: SHAVE has no bits of integers")
 
 
 def _divide(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:

@@ -11,7 +11,9 @@ from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.reduce import MVN, Reduction
+from compiler_layer.dialects.ov.types import FOUR_BIT, element_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.match import scalar_of
 from driver_layer.abi.shave import Instruction
@@ -43,6 +45,23 @@ def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
                 raise UnsupportedModel(f"{op.name} has no SHAVE form")
             values[op.results[0]] = emit(program, op, operands)
     return program.finish()
+
+
+def kernel_refusal(op: OvOp) -> str | None:
+    """Tell what of a row-wise op SHAVE cannot do, or None; its emitter is tried."""
+    emit = EMIT.get(type(op))
+    if emit is None:
+        return "without a SHAVE form"
+    nibbles = [x for x in (*op.operands, *op.results) if element_of(x) in FOUR_BIT]
+    if nibbles and not isinstance(op, Dequantize):
+        # Only those of weights are widened: the smallest element of a window is a byte.
+        return f"of {element_of(nibbles[0])}"
+    program = ProgramBuilder()
+    try:
+        emit(program, op, [program.load(window) for window, _ in enumerate(_computed(op))])
+    except UnsupportedModel:
+        return f"of {element_of(op.results[0])}"
+    return None
 
 
 def _constant(program: ProgramBuilder, op: Constant, values: dict[SSAValue, Register]) -> None:

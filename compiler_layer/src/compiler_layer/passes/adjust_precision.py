@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.attention import RoPE, ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant, FileAttr
+from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import OvOp
@@ -87,14 +88,20 @@ class _Adjuster:
         return self._narrowed[operand]
 
     def _narrow(self, value: SSAValue) -> SSAValue:
-        owner = value.owner
-        if isinstance(owner, Constant) and isinstance(owner.value, FileAttr):
-            # The view stays; its values are rounded when they are read.
-            view = owner.value.data
-            narrow = Constant.of_file(view, self._precision, shape_of(value))
-            narrow.attributes.update(owner.attributes)
-            return self._place(value, narrow)
+        if isinstance(value.owner, Constant):
+            return self._place(value, self._narrow_constant(value.owner))
         return self._place(value, Convert.make([value], destination_type=self._hint()))
+
+    def _narrow_constant(self, constant: Constant) -> Constant:
+        if isinstance(constant.value, FileAttr):
+            # The view stays; its values are rounded when they are read.
+            view = constant.value.data
+            narrow = Constant.of_file(view, self._precision, shape_of(constant.output))
+        else:
+            values = convert_values(constant.load(), "f32", self._precision)
+            narrow = Constant.inline(values, self._precision)
+        narrow.attributes.update(constant.attributes)
+        return narrow
 
     def _hint(self) -> StringAttr:
         return StringAttr(self._precision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,13 +13,31 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant, FileAttr, constant_of
 from compiler_layer.dialects.ov.convert import Array
+from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
-from compiler_layer.dialects.ov.shape import ShapeOf
+from compiler_layer.dialects.ov.shape import (
+    Broadcast,
+    Reshape,
+    ShapeOf,
+    Squeeze,
+    Transpose,
+    Unsqueeze,
+)
+from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, StridedSlice, VariadicSplit
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import NUMPY, element_of, is_static, shape_of
+from compiler_layer.dialects.ov.types import (
+    FOUR_BIT,
+    NUMPY,
+    element_of,
+    is_static,
+    shape_of,
+)
+from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.reference.interpreter import evaluate
@@ -27,29 +46,76 @@ _WEIGHT_BYTES = 4096
 """A constant of a file above this size is a weight: it is not copied into the IR."""
 
 
-def fold(op: Operation) -> bool:
-    """Replace an op by constants if its value is known; tell whether it was."""
-    values = _known_values(op)
+MAX_FOLDED_ELEMENTS = 1 << 22
+"""An op that would give more elements than this is left to the hardware: a causal mask of 2048."""
+
+_MAX_ALL_ELEMENTS = 1 << 25
+"""So many elements are folded in one model; what comes then is left to the hardware."""
+
+_NEVER_FOLDED = Constant | ReadValue | Assign | Dequantize | ScaledDotProductAttention
+
+_MOVING = (
+    *(Convert, Reshape, Transpose, Unsqueeze, Squeeze, Broadcast, Gather),
+    *(Concat, Slice, StridedSlice, Split, VariadicSplit),
+)
+"""Ops that do not compute with values: raw bits of bf16 and 4-bit integers in bytes may pass."""
+
+
+def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
+    """Replace an op by constants if its value is known.
+
+    Args:
+        op: erased if it is replaced.
+        most: how many elements its results may have.
+
+    Returns:
+        How many elements the constants have; 0 if there are none.
+
+    Raises:
+        UnsupportedModel: its value cannot be computed, as of a gather beyond the end.
+    """
+    values = _known_values(op, min(most, MAX_FOLDED_ELEMENTS))
     if values is None:
-        return False
+        return 0
     constants = [
         Constant.inline(value, element_of(result))
         for value, result in zip(values, op.results, strict=True)
     ]
     Rewriter.replace_op(op, constants, [constant.output for constant in constants])
-    return True
+    return sum(value.size for value in values)
 
 
-def _known_values(op: Operation) -> Sequence[Array] | None:
+def _known_values(op: Operation, most: int) -> Sequence[Array] | None:
     if isinstance(op, ShapeOf):
         shape = shape_of(op.x)
         return [np.array(shape, NUMPY[op.output_type.data])] if is_static(shape) else None
-    if not isinstance(op, OvOp) or isinstance(op, Constant | ReadValue | Assign | Dequantize):
+    if not isinstance(op, OvOp) or isinstance(op, _NEVER_FOLDED):
         return None
     constants = [constant_of(operand) for operand in op.operands]
     if any(constant is None or _is_weight(constant) for constant in constants):
         return None
-    return evaluate(op, [constant.load() for constant in constants if constant is not None])
+    shapes = [shape_of(value) for value in (*op.operands, *op.results)]
+    # An empty tensor may have huge dimensions besides the empty one.
+    if any(math.prod(max(d, 1) for d in shape) > most for shape in shapes):
+        return None
+    packed = any(element_of(operand) in ("bf16", *FOUR_BIT) for operand in op.operands)
+    if packed and not isinstance(op, _MOVING):
+        return None
+    return _evaluated(op, [constant for constant in constants if constant is not None])
+
+
+def _evaluated(op: OvOp, constants: Sequence[Constant]) -> Sequence[Array]:
+    try:
+        values = evaluate(op, [constant.load() for constant in constants])
+    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+        raise UnsupportedModel(f"{op.described}: its value cannot be computed: {error}") from None
+    for value, result in zip(values, op.results, strict=True):
+        shape = shape_of(result)
+        if is_static(shape) and value.shape != shape:
+            raise UnsupportedModel(
+                f"{op.described}: its value is {list(value.shape)}, not {list(shape)}"
+            )
+    return values
 
 
 def _is_weight(constant: Constant) -> bool:
@@ -63,7 +129,11 @@ class FoldConstants(ModulePass):
     Before:  %a = ov.Constant [1, 2]; %b = ov.Add(%a, %a)
     After:   %b = ov.Constant [2, 4]
 
-    Weights stay as they are: converting and scaling them is left to the hardware.
+    Weights stay as they are: converting and scaling them is left to the hardware. So is what would
+    give more than 4 Mi elements, or more than 32 Mi in all.
+
+    Raises:
+        UnsupportedModel: a value cannot be computed.
     """
 
     name = "fold-constants"
@@ -72,6 +142,7 @@ class FoldConstants(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
+        left = _MAX_ALL_ELEMENTS
         for each in list(model.body.ops):
-            fold(each)
+            left -= fold(each, left)
         remove_dead_code(model)

@@ -20,6 +20,7 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
+from compiler_layer.passes.lower_matmul import DPU_FLOATS
 from compiler_layer.passes.match import producer, scalar_of
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
@@ -66,15 +67,25 @@ def _additive_mask(op: ScaledDotProductAttention) -> SSAValue | None:
     return insert_before(op, Select.make([mask, zero, lowest]))
 
 
-def _lower(op: ScaledDotProductAttention) -> None:
+def attention_refusal(op: ScaledDotProductAttention) -> str | None:
+    """Tell what of an attention the device cannot do, or None."""
     shape = shape_of(op.q)
     if len(shape) != 4 or shape[0] != 1:
-        raise UnsupportedModel(
-            f"attention {op.friendly_name!r} over {list(shape)}, not [1, H, M, D]"
-        )
-    scale = 1 / math.sqrt(shape[-1]) if op.scale is None else scalar_of(op.scale)
-    if scale is None:
-        raise UnsupportedModel(f"attention {op.friendly_name!r} with a scale that is no constant")
+        return f"over {list(shape)}, not [1, H, M, D]"
+    elements = [element_of(x) for x in (op.q, op.k, op.v)]
+    if not set(elements) <= set(DPU_FLOATS):
+        return f"of {', '.join(elements)}"
+    return "with a scale that is no constant" if _scale(op) is None else None
+
+
+def _scale(op: ScaledDotProductAttention) -> float | None:
+    return 1 / math.sqrt(shape_of(op.q)[-1]) if op.scale is None else scalar_of(op.scale)
+
+
+def _lower(op: ScaledDotProductAttention) -> None:
+    refusal, scale = attention_refusal(op), _scale(op)
+    if refusal is not None or scale is None:
+        raise UnsupportedModel(f"attention {op.friendly_name!r} {refusal}")
     keys, values = _aligned(op.k, op.v)
     mask = _additive_mask(op)
     lowered = npu.Attention(

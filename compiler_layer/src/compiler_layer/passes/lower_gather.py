@@ -47,24 +47,29 @@ def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
     return rows.output
 
 
-def _lower(op: Gather) -> None:
-    indices = _as_i64(op.indices)
+def gather_refusal(op: Gather) -> str | None:
+    """Tell what of a gather DMA cannot do, or None."""
     by_rows = op.known_axis() == 0 and not int_value(op.batch_dims)
-    compressed = _compressed(op.data)
-    table = stored_constant(op.data)
-    if indices is not None and by_rows and compressed is not None:
+    constant = _compressed(op.data) is not None or stored_constant(op.data) is not None
+    if not by_rows or not constant or len(shape_of(op.data)) != 2:
+        return "of something else than rows of a constant table"
+    return "at indices that are not i64" if _as_i64(op.indices) is None else None
+
+
+def _lower(op: Gather) -> None:
+    refusal, indices = gather_refusal(op), _as_i64(op.indices)
+    if refusal is not None or indices is None:
+        raise UnsupportedModel(f"gather {op.friendly_name!r} {refusal}")
+    compressed, table = _compressed(op.data), stored_constant(op.data)
+    if compressed is not None:
         _lower_compressed(op, compressed, indices)
-    elif indices is not None and by_rows and table is not None and len(shape_of(op.data)) == 2:
+    elif table is not None:
         rows = _rows(op, table.output, indices)
         kind = StringAttr(element_of(op.output))
         if rows.type == op.output.type:
             take_over(op, rows)
         else:
             replace(op, Convert.make([rows], destination_type=kind))
-    else:
-        raise UnsupportedModel(
-            f"gather {op.friendly_name!r}: only rows of a constant table at integer indices"
-        )
 
 
 def _compressed(value: SSAValue) -> Dequantize | None:

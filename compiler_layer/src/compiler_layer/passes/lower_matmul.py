@@ -16,6 +16,7 @@ from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import FOUR_BIT, element_of, shape_of
+from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
@@ -97,9 +98,18 @@ def _table(op: MatMul, table: SSAValue, rank: int) -> SSAValue:
     return table if shape_of(table) == dims else reshape_before(op, table, dims)
 
 
-def _lower(op: MatMul) -> None:
+def matmul_refusal(op: MatMul) -> str | None:
+    """Tell what of a product the DPU cannot do, or None."""
     if len(shape_of(op.a)) < 2 or len(shape_of(op.b)) < 2:
-        return
+        return "with a vector"
+    elements = [element_of(x) for x in (_operand(op.a), _operand(op.b), op.output)]
+    return None if set(elements) <= set(DPU_FLOATS) else f"of {' and '.join(elements[:2])}"
+
+
+def _lower(op: MatMul) -> None:
+    refusal = matmul_refusal(op)
+    if refusal is not None:
+        raise UnsupportedModel(f"product {op.friendly_name!r} {refusal}")
     last = _widened(op) or op
     quantised = _quantised(op)
     b, scales, zeros = _operand(op.b), [], []
@@ -128,6 +138,9 @@ class LowerMatMul(ModulePass):
 
     The DPU widens and scales its operands itself, so that conversions of weights vanish; a
     conversion of the product to f32 does, too, as it accumulates in f32 anyway.
+
+    Raises:
+        UnsupportedModel: a product with a vector, or of integers.
     """
 
     name = "lower-matmul"

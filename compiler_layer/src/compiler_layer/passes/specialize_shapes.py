@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import Shape, element_of, is_static, shape_of
+from compiler_layer.dialects.ov.types import Shape, check_shape, element_of, is_static, shape_of
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.fold_constants import fold
@@ -33,7 +32,9 @@ def parse_shapes(text: str) -> dict[str, Shape]:
     for part in filter(None, text.split(",")):
         name, _, dims = part.partition("=")
         try:
-            shapes[name.strip()] = tuple(int(d) for d in dims.split("x")) if dims else ()
+            shape = tuple(int(d) for d in dims.split("x")) if dims else ()
+            check_shape(shape)
+            shapes[name.strip()] = shape
         except ValueError:
             raise CompilerUsageError(f"{part!r} is no shape; write name=1x128") from None
     return shapes
@@ -44,6 +45,7 @@ def specialize_shapes(model: Model) -> None:
 
     Raises:
         CompilerUsageError: operands do not fit together, or a shape depends on data.
+        UnsupportedModel: the value of a shape cannot be computed.
     """
     for op in list(model.body.ops):
         if not isinstance(op, OvOp):
@@ -51,7 +53,7 @@ def specialize_shapes(model: Model) -> None:
         try:
             op.refresh_types()
         except ValueError as error:
-            raise CompilerUsageError(f"{_describe(op)}: {error}") from None
+            raise CompilerUsageError(f"{op.described}: {error}") from None
         if _computes_shapes(op):
             fold(op)
     remove_dead_code(model)
@@ -73,11 +75,6 @@ def _elements(shape: Shape) -> int:
     return count
 
 
-def _describe(op: Operation) -> str:
-    name = op.friendly_name if isinstance(op, OvOp) else ""
-    return f"{op.name} {name!r}" if name else op.name
-
-
 def _check_static(model: Model) -> None:
     open_inputs = [port.name for port in model.inputs if not is_static(shape_of(port.value))]
     open_variables = [
@@ -88,9 +85,14 @@ def _check_static(model: Model) -> None:
     if open_inputs or open_variables:
         names = ", ".join((open_inputs + open_variables)[:6])
         raise CompilerUsageError(f"an NPU needs static shapes; give the shapes of: {names} …")
-    for op in model.body.ops:
-        if any(not is_static(shape_of(result)) for result in op.results):
-            raise CompilerUsageError(f"{_describe(op)}: its shape depends on the data")
+    dynamic = [
+        op.described
+        for op in model.body.ops
+        if isinstance(op, OvOp) and not all(is_static(shape_of(r)) for r in op.results)
+    ]
+    if dynamic:
+        # What follows from the first has no other fault of its own.
+        raise CompilerUsageError(f"{dynamic[0]}: its shape depends on the data")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from xdsl.traits import IsTerminator
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov import shape, slicing
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import FOUR_BIT, Shape, element_of, shape_of, stored_bytes
 from compiler_layer.errors import CompilerUsageError, UnsupportedOps
 from compiler_layer.model import Model
@@ -53,14 +53,14 @@ def layout(model: Model) -> Layout:
         UnsupportedOps: ops are left that no lowering took.
         CompilerUsageError: an output is an input or a constant as it is.
     """
-    left = [op for op in model.body.ops if not isinstance(op, (*HARDWARE, *_VIEWS, Constant))]
+    left = [op for op in model.body.ops if not isinstance(op, (*HARDWARE, *VIEWS, Constant))]
     unknown = [op for op in left if not op.has_trait(IsTerminator)]
     if unknown:
         raise UnsupportedOps("model", [(op.name, _name(op)) for op in unknown])
     return _Planner(model).plan()
 
 
-_VIEWS = (
+VIEWS = (
     shape.Reshape,
     shape.Unsqueeze,
     shape.Squeeze,
@@ -70,6 +70,13 @@ _VIEWS = (
     slicing.VariadicSplit,
     shape.Broadcast,
 )
+"""Ops that become views of their operand, or at worst copies."""
+
+
+def view_refusal(op: OvOp) -> str | None:
+    """Tell why an op cannot be a view, or None."""
+    backwards = isinstance(op, slicing.Slice) and any((s.step or 1) < 0 for s in op.slices() or ())
+    return "with a negative step" if backwards else None
 
 
 def _name(op: Operation) -> str:
@@ -91,7 +98,7 @@ class _Planner:
         for op in self._model.body.ops:
             if isinstance(op, HARDWARE):
                 self._place(op)
-            elif isinstance(op, _VIEWS):
+            elif isinstance(op, VIEWS):
                 self._add_views(op)
         self._fill_outputs()
         return self._layout
@@ -167,8 +174,9 @@ def _derived(op: Operation, source: View) -> Sequence[View | None]:
         case slicing.Slice():
             slices = op.slices()
             assert slices is not None  # shapes are static
-            if any((s.step or 1) < 0 for s in slices):
-                raise UnsupportedOps("model", [("Slice with a negative step", _name(op))])
+            refusal = view_refusal(op)
+            if refusal is not None:
+                raise UnsupportedOps("model", [(f"Slice {refusal}", _name(op))])
             return [source.sliced(slices)]
         case shape.Broadcast():
             return [source.broadcast(shape_of(op.output))]

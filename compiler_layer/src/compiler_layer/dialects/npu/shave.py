@@ -65,6 +65,6 @@ class Kernel(IRDLOperation):
 
     @property
     def domain(self) -> Shape:
-        """The iteration domain."""
+        """The iteration domain; a kernel of single numbers runs over one row of one element."""
         results = (result for op in self.body.block.ops for result in op.results)
-        return broadcast(*map(shape_of, self.body.block.args), *map(shape_of, results))
+        return broadcast(*map(shape_of, self.body.block.args), *map(shape_of, results)) or (1,)

@@ -37,7 +37,12 @@ class Swish(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """The operand's type; beta is one number of it."""
+        if self.beta is not None and (
+            element_of(self.beta) != element_of(self.x)
+            or any(d not in (1, -1) for d in shape_of(self.beta))
+        ):
+            raise ValueError(f"a beta of {element_of(self.beta)} {list(shape_of(self.beta))}")
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 

@@ -13,8 +13,8 @@ from xdsl.irdl import (
     var_operand_def,
 )
 
-from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.types import Shape, Tensor, broadcast, element_of, shape_of, tensor
 
 
 @irdl_op_definition
@@ -48,9 +48,26 @@ class ScaledDotProductAttention(OvOp):
         q, k, v = shape_of(self.q), shape_of(self.k), shape_of(self.v)
         if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
             raise ValueError(f"q, k and v of ranks {len(q)}, {len(k)} and {len(v)}")
+        if not _agree(q[-1], k[-1]) or not _agree(k[-2], v[-2]):
+            raise ValueError(f"q, k and v of {list(q)}, {list(k)} and {list(v)}")
+        if self.mask is not None and not int_value(self.causal):
+            _check_mask((*q[:-1], k[-2]), shape_of(self.mask))
         if len(q) > 2 and min(q[-3], k[-3]) > 0 and q[-3] % k[-3]:
             raise ValueError(f"{q[-3]} query heads over {k[-3]} key heads")
         return [tensor(element_of(self.q), (*q[:-1], v[-1]))]
+
+
+def _check_mask(scores: Shape, mask: Shape) -> None:
+    """A mask is for one score each, or broadcast to them."""
+    joined = broadcast(scores, mask)
+    larger = any(d not in (-1, j) for d, j in zip(scores, joined, strict=False))
+    if len(joined) > len(scores) or larger:
+        raise ValueError(f"a mask of {list(mask)} for scores of {list(scores)}")
+
+
+def _agree(a: int, b: int) -> bool:
+    """Whether two dimensions may be the same."""
+    return a == b or -1 in (a, b)
 
 
 @irdl_op_definition

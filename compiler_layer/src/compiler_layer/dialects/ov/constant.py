@@ -23,6 +23,7 @@ from xdsl.printer import Printer
 from compiler_layer.dialects.ov.convert import Array, convert_values, from_bytes, to_bytes
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import (
+    INTEGERS,
     NUMPY,
     Shape,
     Tensor,
@@ -33,6 +34,9 @@ from compiler_layer.dialects.ov.types import (
     tensor,
     tensor_type,
 )
+
+_MAX_LISTED = 1 << 16
+"""No list of axes, dimensions or lengths is longer."""
 
 _LISTED_ELEMENTS = 16
 """Inline values up to this many are printed as numbers."""
@@ -212,6 +216,29 @@ def values_of(value: SSAValue) -> Array | None:
 
 
 def ints_of(value: SSAValue) -> list[int] | None:
-    """Give the integers of a constant as a flat list, or None if they are not known."""
-    values = values_of(value)
-    return None if values is None else [int(v) for v in values.reshape(-1)]
+    """Give the integers of a constant as a flat list, or None if they are not known.
+
+    Raises:
+        ValueError: they are no integers, or more than any list of axes or dimensions has.
+    """
+    constant = constant_of(value)
+    if constant is None:
+        return None
+    count = math.prod(shape_of(value))
+    if element_of(value) not in INTEGERS or count > _MAX_LISTED:
+        raise ValueError(f"a constant of {count} {element_of(value)} where integers are needed")
+    return [int(v) for v in constant.load().reshape(-1)]
+
+
+def int_of(value: SSAValue) -> int | None:
+    """Give the only integer of a constant, or None if it is not known.
+
+    Raises:
+        ValueError: it is no integer, or there is not exactly one.
+    """
+    values = ints_of(value)
+    if values is None:
+        return None
+    if len(values) != 1:
+        raise ValueError(f"{len(values)} integers where one is needed")
+    return values[0]

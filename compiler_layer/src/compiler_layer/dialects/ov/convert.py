@@ -17,6 +17,11 @@ def convert_values(x: Array, source: str, target: str) -> Array:
     """Convert; bf16 is held as its raw bits, floats lose their fraction towards zero."""
     if source == target:
         return x
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _converted(x, source, target)
+
+
+def _converted(x: Array, source: str, target: str) -> Array:
     if source == "bf16":
         x = bf16_to_f32(x)
     if target == "bf16":

@@ -149,6 +149,8 @@ class Select(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The branches' element type and the broadcast shape of all three."""
+        if element_of(self.condition) != "boolean":
+            raise ValueError(f"a condition of {element_of(self.condition)}")
         if element_of(self.then) != element_of(self.otherwise):
             raise ValueError(
                 f"branches of {element_of(self.then)} and {element_of(self.otherwise)}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.constant import int_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, shape_of, tensor
 
 
 @irdl_op_definition
@@ -25,17 +25,19 @@ class Gather(OvOp):
         """The axis, not negative.
 
         Raises:
-            ValueError: it is not known.
+            ValueError: it is not known, or there is no such axis.
         """
-        axis = ints_of(self.axis)
+        axis = int_of(self.axis)
         if axis is None:
             raise ValueError("the axis is no constant")
-        return axis[0] % len(shape_of(self.data))
+        return known_axis(axis, len(shape_of(self.data)))
 
     def infer(self) -> list[Tensor]:
         """data[:axis] + indices[batch_dims:] + data[axis + 1:]."""
         axis, batch = self.known_axis(), int_value(self.batch_dims)
         data, indices = shape_of(self.data), shape_of(self.indices)
+        if not 0 <= batch <= min(axis, len(indices)):
+            raise ValueError(f"{batch} batch dimensions before axis {axis} of {list(indices)}")
         shape = (*data[:axis], *indices[batch:], *data[axis + 1 :])
         return [tensor(element_of(self.data), shape)]
 
@@ -54,6 +56,7 @@ class GatherElements(OvOp):
         """The shape of the indices."""
         if len(shape_of(self.data)) != len(shape_of(self.indices)):
             raise ValueError("data and indices of different ranks")
+        known_axis(int_value(self.axis), len(shape_of(self.data)))
         return [tensor(element_of(self.data), shape_of(self.indices))]
 
 
@@ -70,8 +73,10 @@ class GatherND(OvOp):
     def infer(self) -> list[Tensor]:
         """indices[:-1] + data[batch_dims + the tuples' length:]."""
         data, indices = shape_of(self.data), shape_of(self.indices)
-        depth = indices[-1]
+        batch, depth = int_value(self.batch_dims), indices[-1] if indices else -1
         if depth < 0:
             raise ValueError("the length of the index tuples is not known")
-        rest = data[int_value(self.batch_dims) + depth :]
+        if not 0 <= batch < len(indices) or batch + depth > len(data):
+            raise ValueError(f"{batch} batch dimensions and {depth} indices of {list(data)}")
+        rest = data[batch + depth :]
         return [tensor(element_of(self.data), (*indices[:-1], *rest))]

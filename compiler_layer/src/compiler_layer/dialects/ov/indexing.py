@@ -5,9 +5,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.constant import int_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, shape_of, tensor
 
 
 @irdl_op_definition
@@ -30,12 +30,12 @@ class TopK(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The operand's shape with k along the axis, of values and of indices."""
-        k = ints_of(self.k)
+        k = int_of(self.k)
         dims = list(shape_of(self.x))
-        axis = int_value(self.axis) % len(dims)
-        if k is not None and 0 <= dims[axis] < k[0]:
-            raise ValueError(f"the {k[0]} largest of {dims[axis]} elements")
-        dims[axis] = -1 if k is None else k[0]
+        axis = known_axis(int_value(self.axis), len(dims))
+        if k is not None and (k < 0 or 0 <= dims[axis] < k):
+            raise ValueError(f"the {k} largest of {dims[axis]} elements")
+        dims[axis] = -1 if k is None else k
         shape = tuple(dims)
         return [tensor(element_of(self.x), shape), tensor(self.index_element_type.data, shape)]
 
@@ -71,8 +71,10 @@ class OneHot(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The operand's shape with a dimension of ``depth`` inserted at the axis."""
-        depth = ints_of(self.depth)
+        depth = int_of(self.depth)
+        if depth is not None and depth < 0:
+            raise ValueError(f"a depth of {depth}")
         shape = shape_of(self.indices)
-        axis = int_value(self.axis) % (len(shape) + 1)
-        inserted = -1 if depth is None else depth[0]
+        axis = known_axis(int_value(self.axis), len(shape) + 1)
+        inserted = -1 if depth is None else depth
         return [tensor(element_of(self.on), (*shape[:axis], inserted, *shape[axis:]))]

@@ -25,6 +25,8 @@ class MatMul(OvOp):
         if element_of(self.a) != element_of(self.b):
             raise ValueError(f"operands of {element_of(self.a)} and {element_of(self.b)}")
         left, right = shape_of(self.a), shape_of(self.b)
+        if not left or not right:
+            raise ValueError("a product of a number with a matrix")
         a = self._matrix(left, bool(int_value(self.transpose_a)), column=False)
         b = self._matrix(right, bool(int_value(self.transpose_b)), column=True)
         if a[-1] != b[-2] and -1 not in (a[-1], b[-2]):

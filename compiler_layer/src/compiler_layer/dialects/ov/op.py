@@ -86,6 +86,12 @@ class OvOp(IRDLOperation, ABC):
         name = self.attributes.get(NAME_ATTRIBUTE)
         return name.data if isinstance(name, StringAttr) else ""
 
+    @property
+    def described(self) -> str:
+        """The op as messages call it: its type and its name in the model."""
+        name = self.friendly_name
+        return f"{self.name} {name!r}" if name else self.name
+
     def verify_(self) -> None:
         """Check the result types against ``infer``; called by xDSL."""
         try:

@@ -8,7 +8,14 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def
 
 from compiler_layer.dialects.ov.constant import ints_of
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import (
+    Tensor,
+    element_of,
+    length_of,
+    shape_of,
+    tensor,
+    unknown_dims,
+)
 
 
 @irdl_op_definition
@@ -24,8 +31,10 @@ class Tile(OvOp):
         """Dimensions times repeats; the shorter of both gains ones in front."""
         shape, repeats = shape_of(self.x), ints_of(self.repeats)
         if repeats is None:
-            rank = max(len(shape), shape_of(self.repeats)[0])
-            return [tensor(element_of(self.x), (-1,) * rank)]
+            rank = max(len(shape), length_of(self.repeats))
+            return [tensor(element_of(self.x), unknown_dims(rank))]
+        if min(repeats, default=0) < 0:
+            raise ValueError(f"{repeats} repeats")
         rank = max(len(shape), len(repeats))
         dims = (1,) * (rank - len(shape)) + shape
         counts = [1] * (rank - len(repeats)) + repeats

@@ -7,9 +7,16 @@ from abc import ABC
 from xdsl.dialects.builtin import BoolAttr, Float64Type, FloatAttr, IntegerAttr, StringAttr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.constant import int_of, ints_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import (
+    Tensor,
+    element_of,
+    known_axes,
+    known_axis,
+    shape_of,
+    tensor,
+)
 
 
 class Reduction(OvOp, ABC):
@@ -24,13 +31,12 @@ class Reduction(OvOp, ABC):
         """The axes, none negative.
 
         Raises:
-            ValueError: they are not known.
+            ValueError: they are not known, or there are no such axes.
         """
         axes = ints_of(self.axes)
         if axes is None:
             raise ValueError("the axes are no constant")
-        rank = len(shape_of(self.x))
-        return [axis % rank for axis in axes]
+        return known_axes(axes, len(shape_of(self.x)))
 
     def infer(self) -> list[Tensor]:
         """The operand's shape with the axes 1, or gone."""
@@ -117,6 +123,7 @@ class Softmax(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The operand's type."""
+        known_axis(int_value(self.axis), len(shape_of(self.x)))
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
@@ -131,6 +138,7 @@ class LogSoftmax(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The operand's type."""
+        known_axis(int_value(self.axis), len(shape_of(self.x)))
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
@@ -150,6 +158,9 @@ class CumSum(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The operand's type."""
+        axis = int_of(self.axis)
+        if axis is not None:
+            known_axis(axis, len(shape_of(self.x)))
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
@@ -171,4 +182,5 @@ class MVN(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The operand's type."""
+        known_axes(ints_of(self.axes) or (), len(shape_of(self.x)))
         return [tensor(element_of(self.x), shape_of(self.x))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from xdsl.dialects.builtin import BoolAttr, StringAttr
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -13,15 +14,20 @@ from xdsl.irdl import (
     result_def,
 )
 
-from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.constant import ints_of, values_of
+from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import (
+    Shape,
     Tensor,
     broadcast,
     element_of,
     is_static,
+    known_axes,
+    length_of,
     shape_of,
     tensor,
+    unknown_dims,
 )
 
 
@@ -53,11 +59,11 @@ class Reshape(OvOp):
         """The pattern, completed."""
         pattern = ints_of(self.pattern)
         if pattern is None:
-            return [tensor(element_of(self.x), (-1,) * shape_of(self.pattern)[0])]
+            return [tensor(element_of(self.x), unknown_dims(length_of(self.pattern)))]
         source = shape_of(self.x)
-        dims = list(pattern)
-        if int_value(self.special_zero):
-            dims = [source[i] if d == 0 else d for i, d in enumerate(dims)]
+        dims = self._kept(pattern, source) if int_value(self.special_zero) else list(pattern)
+        if pattern.count(-1) > 1:
+            raise ValueError(f"{pattern} leaves more than one dimension open")
         if -1 in pattern and is_static(source) and dims.count(-1) == 1:
             rest = math.prod(d for d in dims if d != -1)
             if rest and math.prod(source) % rest:
@@ -66,6 +72,13 @@ class Reshape(OvOp):
         if is_static(source) and is_static(dims) and math.prod(source) != math.prod(dims):
             raise ValueError(f"{source} cannot be reshaped to {pattern}")
         return [tensor(element_of(self.x), tuple(dims))]
+
+    @staticmethod
+    def _kept(pattern: list[int], source: Shape) -> list[int]:
+        """The pattern with the dimensions that it keeps."""
+        if 0 in pattern[len(source) :]:
+            raise ValueError(f"{pattern} keeps a dimension that {list(source)} does not have")
+        return [source[i] if d == 0 else d for i, d in enumerate(pattern)]
 
 
 @irdl_op_definition
@@ -113,7 +126,7 @@ class Unsqueeze(OvOp):
         if axes is None:
             raise ValueError("the axes are no constant")
         rank = len(shape_of(self.x)) + len(axes)
-        inserted = {axis % rank for axis in axes}
+        inserted = known_axes(axes, rank)
         rest = iter(shape_of(self.x))
         shape = tuple(1 if i in inserted else next(rest) for i in range(rank))
         return [tensor(element_of(self.x), shape)]
@@ -131,13 +144,19 @@ class Squeeze(OvOp):
     def infer(self) -> list[Tensor]:
         """The operand's shape without them."""
         shape = shape_of(self.x)
-        axes = ints_of(self.axes) if self.axes is not None else None
-        if axes is None:
-            removed = {i for i, d in enumerate(shape) if d == 1}
-        else:
-            removed = {axis % len(shape) for axis in axes}
+        removed = self._removed(shape)
+        if any(shape[i] not in (1, -1) for i in removed):
+            raise ValueError(f"dimensions {removed} of {list(shape)} are not all 1")
         kept = tuple(d for i, d in enumerate(shape) if i not in removed)
         return [tensor(element_of(self.x), kept)]
+
+    def _removed(self, shape: Shape) -> list[int]:
+        if self.axes is None:
+            return [i for i, d in enumerate(shape) if d == 1]
+        axes = ints_of(self.axes)
+        if axes is None:
+            raise ValueError("the axes are no constant")
+        return known_axes(axes, len(shape))
 
 
 @irdl_op_definition
@@ -155,10 +174,14 @@ class Broadcast(OvOp):
         target = ints_of(self.target_shape)
         source = shape_of(self.x)
         if target is None:
-            rank = shape_of(self.target_shape)[0]
-            return [tensor(element_of(self.x), (-1,) * max(rank, len(source)))]
+            rank = max(length_of(self.target_shape), len(source))
+            return [tensor(element_of(self.x), unknown_dims(rank))]
+        if min(target, default=0) < 0:
+            raise ValueError(f"a target shape of {target}")
         if self.mode.data == "bidirectional":
             return [tensor(element_of(self.x), broadcast(source, tuple(target)))]
+        if is_static(source) and broadcast(source, tuple(target)) != tuple(target):
+            raise ValueError(f"{list(source)} does not broadcast to {target}")
         return [tensor(element_of(self.x), tuple(target))]
 
 
@@ -175,8 +198,25 @@ class Range(OvOp):
 
     def infer(self) -> list[Tensor]:
         """A vector whose length follows from the values."""
-        bounds = [ints_of(v) for v in (self.start, self.stop, self.step)]
-        if any(bound is None for bound in bounds):
+        bounds = [self._number(v) for v in (self.start, self.stop, self.step)]
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) < len(bounds):
             return [tensor(self.output_type.data, (-1,))]
-        start, stop, step = (bound[0] for bound in bounds if bound is not None)
-        return [tensor(self.output_type.data, (len(range(start, stop, step)),))]
+        start, stop, step = known
+        if step == 0 or not all(map(math.isfinite, known)):
+            raise ValueError(f"from {start} to {stop} in steps of {step}")
+        # Integers are divided exactly, however large they are.
+        whole = all(isinstance(bound, int) for bound in known)
+        steps = -((start - stop) // step) if whole else math.ceil((stop - start) / step)
+        return [tensor(self.output_type.data, (max(0, int(steps)),))]
+
+    @staticmethod
+    def _number(value: SSAValue) -> float | None:
+        """The only element of a constant, or None if it is not known."""
+        values = values_of(value)
+        if values is None:
+            return None
+        if values.size != 1:
+            raise ValueError(f"{values.size} numbers where one is needed")
+        wide = convert_values(values, "bf16", "f32") if element_of(value) == "bf16" else values
+        return wide.reshape(-1)[0].item()

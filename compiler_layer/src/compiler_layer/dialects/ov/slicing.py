@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from types import EllipsisType
 from typing import Self
 
-import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -20,9 +19,18 @@ from xdsl.irdl import (
     var_result_def,
 )
 
-from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.constant import int_of, ints_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import (
+    Shape,
+    Tensor,
+    element_of,
+    known_axes,
+    known_axis,
+    length_of,
+    shape_of,
+    tensor,
+)
 
 
 @irdl_op_definition
@@ -35,8 +43,12 @@ class Concat(OvOp):
     output = result_def(Tensor)
 
     def known_axis(self) -> int:
-        """The axis, not negative."""
-        return int_value(self.axis) % len(shape_of(self.parts[0]))
+        """The axis, not negative.
+
+        Raises:
+            ValueError: there is no such axis.
+        """
+        return known_axis(int_value(self.axis), len(shape_of(self.parts[0])))
 
     def infer(self) -> list[Tensor]:
         """The first operand's shape with the axis summed."""
@@ -78,7 +90,7 @@ class Slice(OvOp):
         if start is None or stop is None or step is None or axes is None:
             return None
         result = [slice(None)] * len(shape)
-        for axis, a, b, c in zip(axes, start, stop, step, strict=True):
+        for axis, a, b, c in zip(known_axes(axes, len(shape)), start, stop, step, strict=True):
             if shape[axis] < 0:
                 return None
             result[axis] = slice(*slice(a, b, c).indices(shape[axis]))
@@ -92,7 +104,7 @@ class Slice(OvOp):
         shape = shape_of(self.x)
         if slices is None:
             axes = ints_of(self.axes) if self.axes is not None else None
-            cut = set(range(len(shape))) if axes is None else {a % len(shape) for a in axes}
+            cut = range(len(shape)) if axes is None else known_axes(axes, len(shape))
             return [
                 tensor(
                     element_of(self.x), tuple(-1 if i in cut else d for i, d in enumerate(shape))
@@ -102,10 +114,25 @@ class Slice(OvOp):
         return [tensor(element_of(self.x), tuple(dims))]
 
 
+_MAX_PARTS = 1 << 16
+"""Into more parts nothing is cut."""
+
+
 class _Splitting(OvOp, ABC):
     """Cuts the operand into several along an axis."""
 
     outputs = var_result_def(Tensor)
+
+    def known_axis(self) -> int:
+        """The axis, not negative.
+
+        Raises:
+            ValueError: it is not known, or there is no such axis.
+        """
+        axis = int_of(self.operands[1])
+        if axis is None:
+            raise ValueError("the axis is no constant")
+        return known_axis(axis, len(shape_of(self.operands[0])))
 
     @classmethod
     def make(
@@ -113,7 +140,10 @@ class _Splitting(OvOp, ABC):
     ) -> Self:
         """Build with inferred result types; see ``OvOp.make``."""
         flat = [operand for operand in operands if isinstance(operand, SSAValue)]
-        unknown = [tensor("f32", ())] * cls._count(flat, properties)
+        count = cls._count(flat, properties)
+        if not 1 <= count <= _MAX_PARTS:
+            raise ValueError(f"{count} parts")
+        unknown = [tensor("f32", ())] * count
         op = cls(operands=flat, properties=properties, result_types=[unknown])
         op.refresh_types()
         return op
@@ -140,13 +170,11 @@ class Split(_Splitting):
 
     def infer(self) -> list[Tensor]:
         """The axis divided by the number of parts."""
-        axis, count = ints_of(self.axis), int_value(self.num_splits)
-        if axis is None:
-            raise ValueError("the axis is no constant")
+        axis, count = self.known_axis(), int_value(self.num_splits)
         dims = list(shape_of(self.x))
-        if dims[axis[0]] % count and dims[axis[0]] >= 0:
-            raise ValueError(f"{dims[axis[0]]} elements in {count} equal parts")
-        dims[axis[0]] = -1 if dims[axis[0]] < 0 else dims[axis[0]] // count
+        if dims[axis] % count and dims[axis] >= 0:
+            raise ValueError(f"{dims[axis]} elements in {count} equal parts")
+        dims[axis] = -1 if dims[axis] < 0 else dims[axis] // count
         return [tensor(element_of(self.x), tuple(dims))] * count
 
 
@@ -162,29 +190,30 @@ class VariadicSplit(_Splitting):
     @classmethod
     def _count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
         del properties
-        return shape_of(operands[2])[0]
+        return length_of(operands[2])
 
     def part_lengths(self) -> list[int]:
         """The lengths, completed where the operand's length is known; -1 where they are not known.
 
         Raises:
-            ValueError: the axis is not known.
+            ValueError: the axis is not known, or the lengths do not fit the operand.
         """
-        axis, lengths = ints_of(self.axis), ints_of(self.lengths)
-        if axis is None:
-            raise ValueError("the axis is no constant")
+        whole, lengths = shape_of(self.x)[self.known_axis()], ints_of(self.lengths)
         if lengths is None:
-            return [-1] * shape_of(self.lengths)[0]
-        whole = shape_of(self.x)[axis[0]]
+            return [-1] * length_of(self.lengths)
+        rest = whole - sum(n for n in lengths if n >= 0)
+        if lengths.count(-1) > 1 or min(lengths, default=0) < -1:
+            raise ValueError(f"parts of {lengths}")
+        if whole >= 0 and (rest < 0 or (rest > 0 and -1 not in lengths)):
+            raise ValueError(f"parts of {lengths} of {whole} elements")
         if -1 in lengths and whole >= 0:
-            lengths[lengths.index(-1)] = whole - sum(n for n in lengths if n >= 0)
+            lengths[lengths.index(-1)] = rest
         return lengths
 
     def infer(self) -> list[Tensor]:
         """The operand's shape with each length."""
-        lengths, axis = self.part_lengths(), (ints_of(self.axis) or [0])[0]
-        shape = list(shape_of(self.x))
-        axis %= len(shape)
+        lengths, axis = self.part_lengths(), self.known_axis()
+        shape = shape_of(self.x)
         return [
             tensor(element_of(self.x), (*shape[:axis], length, *shape[axis + 1 :]))
             for length in lengths
@@ -248,16 +277,38 @@ class StridedSlice(OvOp):
         strides = ints_of(self.strides) if self.strides is not None else None
         if begin is None or end is None or (self.strides is not None and strides is None):
             raise ValueError("the bounds are no constants")
-        index = tuple(self.index(begin, end, strides))
-        small, large = (self._cut(index, length) for length in (1 << 20, 1 << 21))
-        dims = tuple(a if a == b else -1 for a, b in zip(small, large, strict=True))
-        return [tensor(element_of(self.x), dims)]
+        index = self.index(begin, end, strides)
+        return [tensor(element_of(self.x), _indexed(shape_of(self.x), index))]
 
-    def _cut(self, index: tuple[slice | int | EllipsisType | None, ...], unknown: int) -> Shape:
-        """The shape that is cut if dynamic dimensions have a certain length."""
-        dims = [unknown if d < 0 else d for d in shape_of(self.x)]
-        array = np.broadcast_to(np.zeros((), np.int8), dims)
-        try:
-            return array[index].shape
-        except IndexError as error:
-            raise ValueError(str(error)) from None
+
+def _indexed(shape: Shape, index: Sequence[slice | int | EllipsisType | None]) -> Shape:
+    """The shape of an array indexed with slices, numbers, new axes and an ellipsis.
+
+    Raises:
+        ValueError: there are more of them than dimensions, or a number is beyond the end.
+    """
+    rest = len(shape) - sum(isinstance(entry, slice | int) for entry in index)
+    if rest < 0 or index.count(...) > 1:
+        raise ValueError(f"{len(index)} indices of {list(shape)}")
+    whole = list(index) if ... in index else [*index, ...]
+    at = whole.index(...)
+    left = iter(shape)
+    dims: list[int] = []
+    for entry in (*whole[:at], *[slice(None)] * rest, *whole[at + 1 :]):
+        if isinstance(entry, slice):
+            dims.append(_cut(next(left), entry))
+        elif isinstance(entry, int):
+            length = next(left)
+            if length >= 0 and not -length <= entry < length:
+                raise ValueError(f"index {entry} of {length} elements")
+        else:
+            dims.append(1)
+    return tuple(dims)
+
+
+def _cut(length: int, taken: slice) -> int:
+    """How many of so many elements a slice takes; -1 if that depends on an unknown length."""
+    if length >= 0:
+        return len(range(length)[taken])
+    small, large = (len(range(guess)[taken]) for guess in (1 << 20, 1 << 21))
+    return small if small == large else -1

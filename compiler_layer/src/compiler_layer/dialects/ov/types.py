@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, cast
@@ -77,10 +78,84 @@ def stored_bytes(element: str, count: int) -> int:
     return (count + 1) // 2 if element in FOUR_BIT else count * NUMPY[element].itemsize
 
 
+MAX_RANK = 32
+"""No tensor has more dimensions."""
+
+MAX_ELEMENTS = 1 << 40
+"""No tensor has more elements."""
+
+
 @cache
 def tensor(element: str, shape: Shape) -> Tensor:
-    """Give the tensor type of an element type by name and a shape."""
+    """Give the tensor type of an element type by name and a shape.
+
+    Raises:
+        ValueError: there is no such element type, or no tensor can have that shape.
+    """
+    if element not in ELEMENTS:
+        raise ValueError(f"unknown element type {element}")
+    check_shape(shape)
     return TensorType(ELEMENTS[element], [DYNAMIC_INDEX if d < 0 else d for d in shape])
+
+
+def check_shape(shape: Shape) -> None:
+    """Refuse shapes that no tensor has.
+
+    Raises:
+        ValueError: there are too many dimensions or elements, or a dimension is negative, not -1.
+    """
+    if len(shape) > MAX_RANK:
+        raise ValueError(f"a shape of {len(shape)} dimensions")
+    if min(shape, default=0) < -1 or math.prod(max(d, 1) for d in shape) > MAX_ELEMENTS:
+        raise ValueError(f"a shape of {list(shape)}")
+
+
+def unknown_dims(rank: int) -> Shape:
+    """Give a shape of which only the number of dimensions is known.
+
+    Raises:
+        ValueError: not even that is known, or there are too many.
+    """
+    if not 0 <= rank <= MAX_RANK:
+        raise ValueError("a shape of unknown rank" if rank < 0 else f"a shape of {rank} dimensions")
+    return (-1,) * rank
+
+
+def known_axis(axis: int, rank: int) -> int:
+    """Give an axis that is not negative.
+
+    Raises:
+        ValueError: there is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} of {rank} dimensions")
+    return axis % rank
+
+
+def known_axes(axes: Sequence[int], rank: int) -> list[int]:
+    """Give axes that are not negative.
+
+    Raises:
+        ValueError: there is no such axis, or one comes twice.
+    """
+    if len(axes) > rank:
+        raise ValueError(f"{len(axes)} axes of {rank} dimensions")
+    known = [known_axis(axis, rank) for axis in axes]
+    if len(set(known)) < len(known):
+        raise ValueError(f"an axis comes twice in {list(axes)}")
+    return known
+
+
+def length_of(value: SSAValue) -> int:
+    """Give how many elements a vector has; -1 if it is not known.
+
+    Raises:
+        ValueError: it is no vector.
+    """
+    shape = shape_of(value)
+    if len(shape) != 1:
+        raise ValueError(f"a tensor of {len(shape)} dimensions where a vector is needed")
+    return shape[0]
 
 
 def tensor_type(value: SSAValue) -> Tensor:

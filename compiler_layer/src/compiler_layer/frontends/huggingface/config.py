@@ -14,6 +14,12 @@ _TOO_LARGE = 1 << 24
 """No model has so many of anything; arrays are made of such sizes before tensors are looked at."""
 
 
+_MAX_LAYERS = 1 << 10
+"""No model has more layers; a graph of them is begun before their weights are looked for."""
+
+_MAX_FILE_BYTES = 16 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """A JSON object of a file; an absent key and ``null`` mean the same.
@@ -34,6 +40,8 @@ class Config:
             BadModel: it is missing, or holds no JSON object.
         """
         try:
+            if path.stat().st_size > _MAX_FILE_BYTES or not path.is_file():
+                raise BadModel(path, f"is no file of at most {_MAX_FILE_BYTES} bytes")
             values: Any = json.loads(path.read_text())
         except OSError as error:
             raise BadModel(path, error.strerror or str(error)) from None
@@ -53,6 +61,13 @@ class Config:
         if type(value) is not int or not 0 < value < _TOO_LARGE:
             raise self.bad(key, f"a positive integer below {_TOO_LARGE}")
         return value
+
+    def layers(self, key: str, default: int | None = None) -> int:
+        """Give a number of layers."""
+        count = self.positive(key, default)
+        if count > _MAX_LAYERS:
+            raise self.bad(key, f"at most {_MAX_LAYERS}")
+        return count
 
     def optional_positive(self, key: str) -> int | None:
         """Give a positive integer, or None if there is no value."""

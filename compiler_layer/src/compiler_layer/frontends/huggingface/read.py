@@ -7,6 +7,7 @@ from pathlib import Path
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.types import tensor
+from compiler_layer.errors import BadModel
 from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.frontends.huggingface.blocks.attention import Context
 from compiler_layer.frontends.huggingface.blocks.cache import Cache, read_cache
@@ -43,7 +44,10 @@ def read_folder(path: str | Path) -> Model:
     model, arguments = Model.build(_INPUTS)
     g = GraphBuilder(model)
     weights = Weights(folder, read_folder_tensors(folder), g)
-    result = _write(Scope(g, weights, decoder), *arguments)
+    try:
+        result = _write(Scope(g, weights, decoder), *arguments)
+    except ValueError as error:
+        raise BadModel(folder, f"the config's numbers make no model: {error}") from None
     model.set_outputs([("logits", result)])
     return model
 

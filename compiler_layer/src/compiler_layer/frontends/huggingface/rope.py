@@ -17,6 +17,9 @@ from compiler_layer.errors import BadModel, UnsupportedModel
 from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import Rotary
 
+_MAX_WIDTH = 1 << 16
+"""No head has more channels."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Request:
@@ -67,6 +70,8 @@ def scaled_rotary(
     scaling = scaling or Config(config.path, {})
     theta = scaling.number("rope_theta", theta)
     width = int(head_dim * scaling.number("partial_rotary_factor", share))
+    if width > _MAX_WIDTH:
+        raise BadModel(config.path, f"{width} channels of a head cannot be rotated")
     if width % 2 or not 0 < width <= head_dim:
         raise BadModel(config.path, f"{width} of {head_dim} channels cannot be rotated in pairs")
     if theta <= 1:

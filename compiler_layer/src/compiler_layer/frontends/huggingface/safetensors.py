@@ -10,11 +10,12 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 from compiler_layer.dialects.ov.constant import FileView
-from compiler_layer.dialects.ov.types import NUMPY, Shape
+from compiler_layer.dialects.ov.types import MAX_RANK, NUMPY, Shape
 from compiler_layer.errors import BadModel
 
 _ELEMENTS = {
@@ -63,13 +64,17 @@ def read_folder_tensors(folder: Path) -> dict[str, StoredTensor]:
 
 def _shards(index: Path) -> list[str]:
     try:
+        if index.stat().st_size > _MAX_HEADER_BYTES or not index.is_file():
+            raise BadModel(index, f"is no file of at most {_MAX_HEADER_BYTES} bytes")
         weight_map = json.loads(index.read_text())["weight_map"]
-        names = sorted(set(cast(Mapping[str, str], weight_map).values()))
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        names = set(cast(Mapping[str, Any], weight_map).values())
+    except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         raise BadModel(index, f"no index of shards: {error}") from None
+    if not all(isinstance(name, str) and name and "\0" not in name for name in names):
+        raise BadModel(index, "no index of shards: not every shard is a file's name")
     if any(Path(name).name != name for name in names):
         raise BadModel(index, "a shard lies outside the folder")
-    return names
+    return sorted(names)
 
 
 def read_file_tensors(path: Path) -> dict[str, StoredTensor]:
@@ -79,6 +84,8 @@ def read_file_tensors(path: Path) -> dict[str, StoredTensor]:
         BadModel: the file is missing or broken; names the tensor.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise BadModel(path, "is no file")
         size = path.stat().st_size
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -93,17 +100,40 @@ def read_file_tensors(path: Path) -> dict[str, StoredTensor]:
         raise BadModel(path, "its header is no JSON object")
     entries = cast(dict[str, Any], header)
     begin = 8 + length
-    return {
+    tensors = {
         name: _tensor(path, name, entry, begin, size)
         for name, entry in entries.items()
         if name != "__metadata__"
     }
+    _check_apart(path, tensors)
+    return tensors
+
+
+def _check_apart(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
+    """No two tensors share bytes."""
+    filled = [(name, each.view) for name, each in tensors.items() if each.view.size]
+    filled.sort(key=lambda item: item[1].offset)
+    for (_, before), (name, view) in pairwise(filled):
+        if before.offset + before.size > view.offset:
+            raise BadModel(path, "shares bytes with another tensor", name)
+
+
+def _integers(values: Any, most: int) -> tuple[int, ...]:
+    """A JSON list of at most so many integers.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    items = cast(list[Any], values) if isinstance(values, list) else list[Any]([None])
+    if len(items) > most or any(type(item) is not int for item in items):
+        raise TypeError(f"no list of at most {most} integers")
+    return tuple(cast(list[int], items))
 
 
 def _tensor(path: Path, name: str, entry: Any, begin: int, size: int) -> StoredTensor:
     try:
-        kind, shape = str(entry["dtype"]), tuple(int(d) for d in entry["shape"])
-        first, last = (int(offset) for offset in entry["data_offsets"])
+        kind, shape = str(entry["dtype"]), _integers(entry["shape"], MAX_RANK)
+        first, last = _integers(entry["data_offsets"], 2)
     except (KeyError, TypeError, ValueError):
         raise BadModel(path, "dtype, shape or data_offsets are missing", name) from None
     element = _ELEMENTS.get(kind)

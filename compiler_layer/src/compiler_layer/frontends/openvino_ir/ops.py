@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.dialects.ov import OPS
 from compiler_layer.dialects.ov.op import OvOp, bool_attr, float_attr, int_attr, ints_attr
+from compiler_layer.dialects.ov.types import NUMPY
 
 Property = Callable[[str], Attribute]
 
@@ -31,15 +32,41 @@ def _flag(text: str) -> Attribute:
 
 
 def _integer(text: str) -> Attribute:
-    return int_attr(int(text))
+    return int_attr(_int64(text))
 
 
 def _integers(text: str) -> Attribute:
-    return ints_attr([int(part) for part in text.split(",") if part.strip()])
+    return ints_attr([_int64(part) for part in text.split(",") if part.strip()])
+
+
+def _int64(text: str) -> int:
+    number = int(text)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"an integer of {number.bit_length()} bits")
+    return number
 
 
 def _float(text: str) -> Attribute:
     return float_attr(float(text))
+
+
+class Words:
+    """Reads one of some words, however it is capitalised.
+
+    Args:
+        allowed: as the op wants them.
+    """
+
+    def __init__(self, *allowed: str) -> None:
+        self.words = allowed
+        self._spelled = {word.lower(): word for word in allowed}
+
+    def __contains__(self, text: str) -> bool:
+        return text.lower() in self._spelled
+
+    def __call__(self, text: str) -> Attribute:
+        """Give the word as a property."""
+        return StringAttr(self._spelled[text.lower()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +82,8 @@ class LayerRule:
         default_factory=dict[str, tuple[Property, str | None]]
     )
     """For each attribute, how to read it, and its default; None where it must be there."""
+    constants: tuple[int, ...] = ()
+    """Inputs without whose values not even the rank of the result is known."""
 
 
 def _rule(
@@ -62,13 +91,15 @@ def _rule(
     least: int,
     most: int | None = None,
     fixed: int | None = None,
+    constants: tuple[int, ...] = (),
     **properties: tuple[Property, str | None],
 ) -> LayerRule:
     numbered = frozenset(f"opset{number}" for number in opsets.split())
-    return LayerRule(numbered, (least, least if most is None else most), fixed, properties)
+    inputs = (least, least if most is None else most)
+    return LayerRule(numbered, inputs, fixed, properties, constants)
 
 
-_STRING: Property = StringAttr
+_ELEMENT = Words(*NUMPY)
 _KEEP = (_flag, "false")
 _MANY = 1 << 16
 
@@ -95,20 +126,20 @@ RULES: dict[str, LayerRule] = {
     **{name: _rule("1", 1) for name in _UNARY},
     **{name: _rule("1", 2) for name in (*_BINARY, "SquaredDifference")},
     "LogicalXor": _rule("1 2", 2),
-    **{name: _rule("1", 2, keep_dims=_KEEP) for name in _REDUCTIONS},
-    **{name: _rule("4", 2, keep_dims=_KEEP) for name in ("ReduceL1", "ReduceL2")},
+    **{name: _rule("1", 2, constants=(1,), keep_dims=_KEEP) for name in _REDUCTIONS},
+    **{name: _rule("4", 2, constants=(1,), keep_dims=_KEEP) for name in ("ReduceL1", "ReduceL2")},
     **{name: _rule("13", 2) for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     **{name: _rule("15", 2) for name in ("BitwiseLeftShift", "BitwiseRightShift")},
     "BitwiseNot": _rule("13", 1),
-    "Round": _rule("5", 1, mode=(_STRING, "half_to_even")),
+    "Round": _rule("5", 1, mode=(Words("half_to_even", "half_away_from_zero"), "half_to_even")),
     "Swish": _rule("4", 1, 2, fixed=1),
-    "Gelu": _rule("2 7", 1, approximation_mode=(_STRING, "ERF")),
+    "Gelu": _rule("2 7", 1, approximation_mode=(Words("ERF", "TANH"), "ERF")),
     "SoftPlus": _rule("4", 1),
     "HSwish": _rule("4", 1),
     "Clamp": _rule("1", 1, min=(_float, None), max=(_float, None)),
     "FakeQuantize": _rule("1", 5, levels=(_integer, None)),
     "Select": _rule("1", 3),
-    "Convert": _rule("1", 1, destination_type=(_STRING, None)),
+    "Convert": _rule("1", 1, destination_type=(_ELEMENT, None)),
     "MatMul": _rule("1", 2, transpose_a=(_flag, "false"), transpose_b=(_flag, "false")),
     "SoftMax": _rule("1 8", 1, axis=(_integer, "1")),
     "LogSoftmax": _rule("5", 1, axis=(_integer, "1")),
@@ -118,41 +149,48 @@ RULES: dict[str, LayerRule] = {
         2,
         normalize_variance=(_flag, "true"),
         eps=(_float, None),
-        eps_mode=(_STRING, "inside_sqrt"),
+        eps_mode=(Words("inside_sqrt", "outside_sqrt"), "inside_sqrt"),
     ),
-    "ShapeOf": _rule("1 3", 1, output_type=(_STRING, "i64")),
+    "ShapeOf": _rule("1 3", 1, output_type=(_ELEMENT, "i64")),
     "Reshape": _rule("1", 2, special_zero=(_flag, None)),
-    "Transpose": _rule("1", 2),
-    "Unsqueeze": _rule("1", 2),
-    "Squeeze": _rule("1 15", 1, 2, fixed=1),
-    "Broadcast": _rule("1 3", 2, mode=(_STRING, "numpy")),
+    "Transpose": _rule("1", 2, constants=(1,)),
+    "Unsqueeze": _rule("1", 2, constants=(1,)),
+    "Squeeze": _rule("1 15", 1, 2, fixed=1, constants=(1,)),
+    "Broadcast": _rule("1 3", 2, mode=(Words("numpy", "bidirectional"), "numpy")),
     "Tile": _rule("1", 2),
-    "Pad": _rule("1 12", 3, 4, fixed=3, pad_mode=(_STRING, None)),
+    "Pad": _rule(
+        "1 12", 3, 4, fixed=3, pad_mode=(Words("constant", "edge", "reflect", "symmetric"), None)
+    ),
     "Concat": _rule("1", 1, _MANY, fixed=0, axis=(_integer, None)),
     "Slice": _rule("8", 4, 5, fixed=4),
-    "StridedSlice": _rule("1", 3, 4, fixed=3, **_STRIDED_MASKS),
-    "Split": _rule("1", 2, num_splits=(_integer, None)),
-    "VariadicSplit": _rule("1", 3),
-    "Gather": _rule("1 7 8", 3, batch_dims=_INTEGER_0),
+    "StridedSlice": _rule("1", 3, 4, fixed=3, constants=(1, 2, 3), **_STRIDED_MASKS),
+    "Split": _rule("1", 2, constants=(1,), num_splits=(_integer, None)),
+    "VariadicSplit": _rule("1", 3, constants=(1,)),
+    "Gather": _rule("1 7 8", 3, constants=(2,), batch_dims=_INTEGER_0),
     "GatherElements": _rule("6", 2, axis=(_integer, None)),
     "GatherND": _rule("8", 2, batch_dims=_INTEGER_0),
     "ScatterUpdate": _rule("3", 4),
     "ScatterElementsUpdate": _rule(
-        "3 12", 4, reduction=(_STRING, "none"), use_init_val=(_flag, "true")
+        "3 12",
+        4,
+        reduction=(Words("none", "sum", "prod", "min", "max", "mean"), "none"),
+        use_init_val=(_flag, "true"),
     ),
-    "ScatterNDUpdate": _rule("3 4 15", 3, reduction=(_STRING, "none")),
+    "ScatterNDUpdate": _rule(
+        "3 4 15", 3, reduction=(Words("none", "sum", "sub", "prod", "min", "max"), "none")
+    ),
     "TopK": _rule(
         "1 3 11",
         2,
         axis=(_integer, None),
-        mode=(_STRING, None),
-        sort=(_STRING, None),
+        mode=(Words("max", "min"), None),
+        sort=(Words("value", "index", "none"), None),
         stable=_KEEP,
-        index_element_type=(_STRING, "i32"),
+        index_element_type=(_ELEMENT, "i32"),
     ),
-    "NonZero": _rule("3", 1, output_type=(_STRING, "i64")),
+    "NonZero": _rule("3", 1, output_type=(_ELEMENT, "i64")),
     "OneHot": _rule("1", 4, axis=(_integer, None)),
-    "Range": _rule("4", 3, output_type=(_STRING, None)),
+    "Range": _rule("4", 3, output_type=(_ELEMENT, None)),
     "ScaledDotProductAttention": _rule("13", 3, 5, fixed=3, causal=(_flag, "false")),
 }
 """The layers that are understood, besides Parameter, Const, Result, ReadValue and Assign."""
@@ -160,6 +198,21 @@ RULES: dict[str, LayerRule] = {
 
 _SPELLED_OTHERWISE = {"SoftMax": "Softmax", "SoftPlus": "Softplus", "ReLU": "Relu"}
 """Layers whose type in files differs from the op's name in the documentation."""
+
+
+_ANYWHERE = {"auto_broadcast": Words("numpy")}
+"""What attributes of layers of any type have to be."""
+
+
+def unsupported_value(kind: str, data: Mapping[str, str]) -> str | None:
+    """Tell which attribute of a layer has a value that is not understood, or None."""
+    read = {name: (reader, default) for name, (reader, default) in RULES[kind].properties.items()}
+    read |= {name: (words, None) for name, words in _ANYWHERE.items()}
+    for name, (reader, default) in read.items():
+        text = data.get(name, default)
+        if isinstance(reader, Words) and text is not None and text not in reader:
+            return f"of {text}" if reader is _ELEMENT else f"with {name} {text!r}"
+    return None
 
 
 def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> OvOp:
@@ -173,8 +226,6 @@ def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> O
     least, most = rule.inputs
     if not least <= len(operands) <= most:
         raise ValueError(f"{kind} has {len(operands)} inputs")
-    if data.get("auto_broadcast", "numpy") != "numpy":
-        raise ValueError(f"broadcasting of kind {data['auto_broadcast']} is not supported")
     properties: dict[str, Attribute] = {}
     for name, (read, default) in rule.properties.items():
         text = data.get(name, default)
@@ -200,6 +251,12 @@ def kind_of(op: OvOp) -> str:
 def newest_opset(kind: str) -> str:
     """Give the newest opset in which a layer means what we take it to mean."""
     return max(RULES[kind].opsets, key=lambda opset: int(opset.removeprefix("opset")))
+
+
+def layer_kind(op: OvOp) -> str:
+    """Give the type with opset that an op has in an IR, as people look it up: ``Gather-8``."""
+    kind = kind_of(op)
+    return f"{kind}-{newest_opset(kind).removeprefix('opset')}" if kind in RULES else kind
 
 
 def attributes_of(op: OvOp) -> dict[str, str]:

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from compiler_layer.dialects.ov.constant import Constant, FileView, Inline, InlineAttr, mapped_file
 from compiler_layer.dialects.ov.convert import from_bytes
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import NUMPY, Shape, Tensor, stored_bytes, tensor
-from compiler_layer.errors import BadModel, UnsupportedOps
-from compiler_layer.frontends.openvino_ir.ops import RULES, build
-from compiler_layer.frontends.openvino_ir.xml import Layer, Network, PortKey, parse_xml
+from compiler_layer.dialects.ov.types import (
+    NUMPY,
+    Shape,
+    Tensor,
+    check_shape,
+    element_of,
+    shape_of,
+    stored_bytes,
+    tensor,
+)
+from compiler_layer.errors import BadModel
+from compiler_layer.frontends.openvino_ir.ops import build
+from compiler_layer.frontends.openvino_ir.supported import PRECISIONS, check_supported
+from compiler_layer.frontends.openvino_ir.xml import Layer, Network, OutputPort, PortKey, parse_xml
 from compiler_layer.model import Model
-
-_SPECIAL = {
-    "Parameter": {"opset1"},
-    "Const": {"opset1"},
-    "Result": {"opset1"},
-    "ReadValue": {"opset6"},
-    "Assign": {"opset6"},
-}
 
 _INLINE_BYTES = 256
 """Constants up to this size are held in the IR: axes, shapes, scalars."""
-
-_MAX_ELEMENTS = 1 << 40
 
 
 def read_ir(path: str | Path) -> Model:
@@ -45,26 +48,8 @@ def read_ir(path: str | Path) -> Model:
     """
     xml = Path(path)
     network = parse_xml(xml)
-    _check_supported(xml, network)
+    check_supported(xml, network)
     return _Reader(xml, network).read()
-
-
-def _check_supported(path: Path, network: Network) -> None:
-    unsupported: list[tuple[str, str]] = []
-    for layer in network.layers:
-        opsets = _SPECIAL.get(layer.type)
-        if opsets is None:
-            opsets = RULES[layer.type].opsets if layer.type in RULES else set[str]()
-        elements = [layer.data[key] for key in _ELEMENT_ATTRIBUTES if key in layer.data]
-        if layer.version not in opsets:
-            unsupported.append((layer.kind, layer.name))
-        elif any(element not in NUMPY for element in elements):
-            unsupported.append((f"{layer.kind} of {elements[0]}", layer.name))
-    if unsupported:
-        raise UnsupportedOps(path, unsupported)
-
-
-_ELEMENT_ATTRIBUTES = ("element_type", "destination_type", "output_type", "variable_type")
 
 
 class _Reader:
@@ -74,32 +59,50 @@ class _Reader:
         self._path = path
         self._network = network
         self._weights = path.with_suffix(".bin")
-        self._weight_bytes = self._weights.stat().st_size if self._weights.exists() else 0
+        # What is no file has no bytes; the first constant says so.
+        is_file = self._weights.is_file()
+        self._weight_bytes = self._weights.stat().st_size if is_file else 0
         self._values: dict[PortKey, SSAValue] = {}
+        self._variables: dict[str, str] = {}
 
     def read(self) -> Model:
+        self._variables = self._read_variables()
         parameters = [layer for layer in self._network.layers if layer.type == "Parameter"]
         # Parameters and results keep their order in the file, as OpenVINO numbers ports.
         parameters.sort(key=lambda layer: layer.position)
-        model, arguments = Model.build(
-            [(self._port_name(layer), self._parameter_type(layer)) for layer in parameters]
-        )
+        types = [self._parameter_type(layer) for layer in parameters]
+        names = [(*layer.outputs[0].names, layer.name)[0] for layer in parameters]
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise BadModel(self._path, f"{count} parameters have the name {name!r}")
+        model, arguments = Model.build(list(zip(names, types, strict=True)))
         for layer, argument in zip(parameters, arguments, strict=True):
-            self._values[layer.id, layer.outputs[0].id] = argument
+            self._set_values(layer, [argument])
         for layer in self._network.layers:
             if layer.type not in ("Parameter", "Result"):
                 self._add(model, layer)
         results = [layer for layer in self._network.layers if layer.type == "Result"]
         results.sort(key=lambda layer: layer.position)
-        model.set_outputs([self._result(layer) for layer in results])
+        self._set_outputs(model, results)
         return model
+
+    def _read_variables(self) -> dict[str, str]:
+        """The element types of the variables; each is read once and assigned at most once."""
+        named: dict[str, dict[str, Layer]] = {"ReadValue": {}, "Assign": {}}
+        for layer in self._network.layers:
+            if layer.type in named:
+                same = named[layer.type].setdefault(layer.data.get("variable_id", ""), layer)
+                if same is not layer:
+                    raise self._bad(layer, f"layer {same.name!r} does that to its variable, too")
+        for name, layer in named["Assign"].items():
+            if name not in named["ReadValue"]:
+                raise self._bad(layer, f"nobody reads its variable {name!r}")
+        return {
+            name: layer.data.get("variable_type", "") for name, layer in named["ReadValue"].items()
+        }
 
     def _bad(self, layer: Layer, message: str) -> BadModel:
         return BadModel(self._path, message, f"layer {layer.name!r} ({layer.kind})")
-
-    def _port_name(self, layer: Layer) -> str:
-        names = layer.outputs[0].names if layer.outputs else ()
-        return names[0] if names else layer.name
 
     def _parameter_type(self, layer: Layer) -> Tensor:
         if len(layer.outputs) != 1 or "element_type" not in layer.data:
@@ -114,51 +117,80 @@ class _Reader:
             # A bounded dimension "1..8" is dynamic to us.
             parts = [part.strip() for part in text.split(",")] if text else []
             shape = tuple(-1 if p == "?" or ".." in p else int(p) for p in parts)
+            check_shape(shape)
         except ValueError:
             raise self._bad(layer, f"a shape of {text!r}") from None
-        if math.prod(max(d, 1) for d in shape) > _MAX_ELEMENTS or min(shape, default=0) < -1:
-            raise self._bad(layer, f"a shape of {text!r}")
         return shape
 
     def _operands(self, layer: Layer) -> list[SSAValue]:
         return [self._values[self._network.sources[layer.id, port]] for port in layer.inputs]
 
-    def _result(self, layer: Layer) -> tuple[str, SSAValue]:
-        if len(layer.inputs) != 1:
-            raise self._bad(layer, "a result needs one input")
-        source = self._network.sources[layer.id, layer.inputs[0]]
-        feeder = next(one for one in self._network.layers if one.id == source[0])
-        names = next(port.names for port in feeder.outputs if port.id == source[1])
-        return (names[0] if names else layer.name), self._values[source]
+    def _set_outputs(self, model: Model, results: Sequence[Layer]) -> None:
+        """Results are called as the tensor is, a second one of a tensor as its layer."""
+        tensors = {
+            (layer.id, port.id): port.names
+            for layer in self._network.layers
+            for port in layer.outputs
+        }
+        outputs: dict[str, SSAValue] = {}
+        for layer in results:
+            if len(layer.inputs) != 1:
+                raise self._bad(layer, "a result needs one input")
+            source = self._network.feeder(layer, 0)
+            free = [name for name in (*tensors[source][:1], layer.name) if name not in outputs]
+            if not free:
+                raise self._bad(layer, "another result has its name")
+            outputs[free[0]] = self._values[source]
+        model.set_outputs(list(outputs.items()))
+
+    def _set_values(self, layer: Layer, values: Sequence[SSAValue]) -> None:
+        """Say what the output ports of a layer give, as declared."""
+        if len(layer.outputs) != len(values):
+            raise self._bad(layer, f"{len(layer.outputs)} outputs instead of {len(values)}")
+        for port, value in zip(layer.outputs, values, strict=True):
+            if not _is_as_declared(port, value):
+                raise self._bad(
+                    layer,
+                    f"output port {port.id} is declared {port.precision} {port.dims}, "
+                    f"but gives {element_of(value)} {list(shape_of(value))}",
+                )
+            self._values[layer.id, port.id] = value
 
     def _add(self, model: Model, layer: Layer) -> None:
         try:
             op = self._make(layer)
         except KeyError as error:
             raise self._bad(layer, f"attribute {error} is missing") from None
-        except (ValueError, IndexError) as error:
+        except (ValueError, VerifyException) as error:
             raise self._bad(layer, str(error)) from None
         op.attributes[NAME_ATTRIBUTE] = StringAttr(layer.name)
-        if len(layer.outputs) != len(op.results):
-            raise self._bad(layer, f"{len(layer.outputs)} outputs instead of {len(op.results)}")
-        for port, result in zip(layer.outputs, op.results, strict=True):
-            self._values[layer.id, port.id] = result
+        self._set_values(layer, op.results)
         model.body.insert_op_before(op, model.terminator)
 
     def _make(self, layer: Layer) -> OvOp:
         if layer.type == "Const":
             return self._constant(layer)
         operands = self._operands(layer)
-        if layer.type == "ReadValue":
-            shape = self._shape(layer, "variable_shape")
-            return ReadValue(
-                operands=[operands],
-                properties={"variable_id": StringAttr(layer.data["variable_id"])},
-                result_types=[tensor(layer.data["variable_type"], shape)],
-            )
-        if layer.type == "Assign":
-            return Assign.make(operands, variable_id=StringAttr(layer.data["variable_id"]))
+        if layer.type in ("ReadValue", "Assign"):
+            return self._variable(layer, operands)
         return build(layer.type, operands, layer.data)
+
+    def _variable(self, layer: Layer, operands: Sequence[SSAValue]) -> OvOp:
+        name = layer.data["variable_id"]
+        element = self._variables[name]
+        if any(element_of(operand) != element for operand in operands):
+            raise ValueError(f"variable {name!r} is {element}, its value {operands[0].type}")
+        if layer.type == "Assign":
+            if len(operands) != 1:
+                raise ValueError(f"{len(operands)} inputs instead of 1")
+            return Assign.make(operands, variable_id=StringAttr(name))
+        if len(operands) > 1:
+            raise ValueError(f"{len(operands)} inputs, at most 1 is possible")
+        return ReadValue(
+            operands=[operands],
+            properties={"variable_id": StringAttr(name)},
+            result_types=[tensor(element, self._shape(layer, "variable_shape"))],
+        )
 
     def _constant(self, layer: Layer) -> Constant:
         element, shape = layer.data["element_type"], self._shape(layer, "shape")
@@ -181,3 +213,13 @@ class _Reader:
         values = from_bytes(data, element, math.prod(shape)) if size else np.zeros(0)
         value = InlineAttr(Inline(element, values.astype(NUMPY[element]).tobytes()))
         return Constant(properties={"value": value}, result_types=[tensor(element, shape)])
+
+
+def _is_as_declared(port: OutputPort, value: SSAValue) -> bool:
+    """Whether a value may be what the file declares; -1 is any dimension."""
+    if not port.precision:
+        return True
+    shape = shape_of(value)
+    if PRECISIONS[port.precision] != element_of(value) or len(port.dims) != len(shape):
+        return False
+    return all(a == b or -1 in (a, b) for a, b in zip(port.dims, shape, strict=True))

@@ -13,16 +13,21 @@ from typing import Any
 
 from compiler_layer.errors import BadModel
 
+_VERSIONS = ("10", "11")
+
 PortKey = tuple[str, str]
 """A port: layer id, port id."""
 
 
 @dataclass(slots=True)
 class OutputPort:
-    """A layer's result."""
+    """A layer's result, as the file declares it."""
 
     id: str
     names: tuple[str, ...]
+    precision: str = ""
+    """As files spell it, e.g. ``FP32``; "" if it is not declared."""
+    dims: list[int] = field(default_factory=list[int])
 
 
 @dataclass(slots=True)
@@ -51,6 +56,10 @@ class Network:
     layers: list[Layer]
     sources: Mapping[PortKey, PortKey]
 
+    def feeder(self, layer: Layer, port: int) -> PortKey:
+        """Give the output port that feeds a layer's input, by the input's position."""
+        return self.sources[layer.id, layer.inputs[port]]
+
 
 class _Target:
     """Collects layers and edges as the parser meets them."""
@@ -59,49 +68,65 @@ class _Target:
         self.layers: dict[str, Layer] = {}
         self.edges: list[tuple[PortKey, PortKey]] = []
         self._layer: Layer | None = None
-        self._depth = 0
-        self._section = ""
+        self._ports: set[PortKey] = set()
+        self._path: list[str] = []
+        self._text: list[str] | None = None
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         raise ValueError("a document type declaration is not allowed")
 
     def start(self, tag: str, attrs: dict[str, str]) -> None:
-        self._depth += 1
-        if tag == "layer" and self._depth == 3:
-            self._layer = Layer(
-                attrs["id"],
-                attrs["name"],
-                attrs["type"],
-                attrs.get("version", "opset1"),
-                len(self.layers),
-            )
-            if self._layer.id in self.layers:
-                raise ValueError(f"two layers have the id {self._layer.id}")
-            self.layers[self._layer.id] = self._layer
-        elif tag == "edge":
+        self._path.append(tag)
+        if self._path == ["net"] and attrs.get("version") not in _VERSIONS:
+            raise ValueError(f"version {attrs.get('version')} of the format is not known")
+        if self._path == ["net", "layers", "layer"]:
+            self._layer = self._new_layer(attrs)
+        elif self._path == ["net", "edges", "edge"]:
             source = (attrs["from-layer"], attrs["from-port"])
             self.edges.append((source, (attrs["to-layer"], attrs["to-port"])))
         elif self._layer is not None:
-            self._inside(self._layer, tag, attrs)
+            self._inside(self._layer, attrs)
 
-    def _inside(self, layer: Layer, tag: str, attrs: dict[str, str]) -> None:
-        if self._depth == 4:
-            self._section = tag
-            if tag == "data":
+    def _new_layer(self, attrs: dict[str, str]) -> Layer:
+        version = attrs.get("version", "opset1")
+        layer = Layer(attrs["id"], attrs["name"], attrs["type"], version, len(self.layers))
+        if layer.id in self.layers:
+            raise ValueError(f"two layers have the id {layer.id}")
+        self.layers[layer.id] = layer
+        return layer
+
+    def _inside(self, layer: Layer, attrs: dict[str, str]) -> None:
+        match self._path[3:]:
+            case ["data"]:
                 layer.data = dict(attrs)
-        elif tag == "port" and self._section == "input":
-            layer.inputs.append(attrs["id"])
-        elif tag == "port" and self._section == "output":
-            names = tuple(name for name in attrs.get("names", "").split(",") if name)
-            layer.outputs.append(OutputPort(attrs["id"], names))
+            case ["input", "port"]:
+                self._check_new_port(layer, attrs["id"])
+                layer.inputs.append(attrs["id"])
+            case ["output", "port"]:
+                self._check_new_port(layer, attrs["id"])
+                names = tuple(name for name in attrs.get("names", "").split(",") if name)
+                layer.outputs.append(OutputPort(attrs["id"], names, attrs.get("precision", "")))
+            case ["output", "port", "dim"]:
+                self._text = []
+            case _:
+                pass
+
+    def _check_new_port(self, layer: Layer, port: str) -> None:
+        if (layer.id, port) in self._ports:
+            raise ValueError(f"layer {layer.name!r} has two ports {port}")
+        self._ports.add((layer.id, port))
 
     def end(self, tag: str) -> None:
-        if tag == "layer" and self._depth == 3:
+        if self._text is not None and self._layer is not None:
+            self._layer.outputs[-1].dims.append(int("".join(self._text)))
+            self._text = None
+        if len(self._path) == 3:
             self._layer = None
-        self._depth -= 1
+        del tag, self._path[-1]
 
     def data(self, data: str) -> None:
-        pass
+        if self._text is not None:
+            self._text.append(data)
 
     def close(self) -> None:
         pass
@@ -115,13 +140,16 @@ def parse_xml(path: Path) -> Network:
     """
     target: Any = _Target()
     try:
+        if path.exists() and not path.is_file():
+            raise BadModel(path, "is no file")
         ET.parse(path, ET.XMLParser(target=target))
     except OSError as error:
         raise BadModel(path, error.strerror or str(error)) from None
-    except (ET.ParseError, ValueError) as error:
-        raise BadModel(path, f"no OpenVINO IR: {error}") from None
     except KeyError as error:
         raise BadModel(path, f"no OpenVINO IR: attribute {error} is missing") from None
+    except (ET.ParseError, ValueError, LookupError) as error:
+        # A LookupError is an encoding that nobody knows.
+        raise BadModel(path, f"no OpenVINO IR: {error}") from None
     if not target.layers:
         raise BadModel(path, "no OpenVINO IR: it has no layers")
     sources = _sources(path, target.layers, target.edges)
@@ -131,13 +159,16 @@ def parse_xml(path: Path) -> Network:
 def _sources(
     path: Path, layers: Mapping[str, Layer], edges: list[tuple[PortKey, PortKey]]
 ) -> dict[PortKey, PortKey]:
+    inputs = {(layer.id, port) for layer in layers.values() for port in layer.inputs}
     outputs = {(layer.id, port.id) for layer in layers.values() for port in layer.outputs}
     sources: dict[PortKey, PortKey] = {}
     for source, sink in edges:
-        if source not in outputs:
+        if source not in outputs or layers[source[0]].type == "Result":
             raise BadModel(
                 path, f"an edge begins at port {source[1]} of layer {source[0]}, unknown"
             )
+        if sink not in inputs:
+            raise BadModel(path, f"an edge ends at port {sink[1]} of layer {sink[0]}, unknown")
         if sink in sources:
             raise BadModel(path, f"port {sink[1]} of layer {sink[0]} is fed twice")
         sources[sink] = source

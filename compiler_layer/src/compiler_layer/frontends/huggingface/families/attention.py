@@ -43,7 +43,7 @@ def read_windows(
         BadModel: the list is malformed, or there is no window for those that need one.
         UnsupportedModel: a layer is of another type.
     """
-    layers = range(config.positive("num_hidden_layers"))
+    layers = range(config.layers("num_hidden_layers"))
     types: Any = config.values.get("layer_types")
     if types is None:
         return [window if slides(layer) else None for layer in layers]

@@ -44,7 +44,7 @@ def gpt2(config: Config) -> Decoder:
     return Decoder(
         vocab_size=config.positive("vocab_size", 50257),
         hidden_size=hidden,
-        layers=(Layer(None, None),) * config.positive("n_layer", 12),
+        layers=(Layer(None, None),) * config.layers("n_layer", 12),
         norm=Norm(NormKind.LAYER, config.number("layer_norm_epsilon", 1e-5), bias=True),
         attention=Attention(
             heads, heads, width, width**-0.5, Fusion.WHOLE, bias=True, output_bias=True

@@ -43,7 +43,7 @@ def gpt_neox(config: Config) -> Decoder:
     return Decoder(
         vocab_size=config.positive("vocab_size"),
         hidden_size=config.positive("hidden_size"),
-        layers=(layer,) * config.positive("num_hidden_layers"),
+        layers=(layer,) * config.layers("num_hidden_layers"),
         norm=Norm(NormKind.LAYER, config.number("layer_norm_eps", 1e-5), bias=True),
         attention=replace(attention, fusion=Fusion.BY_HEAD, bias=bias, output_bias=bias),
         mlp=Mlp(

@@ -52,7 +52,7 @@ def plain_llama(config: Config, head_dim: int | None = None, share: float = 1.0)
     return Decoder(
         vocab_size=config.positive("vocab_size"),
         hidden_size=config.positive("hidden_size"),
-        layers=(layer,) * config.positive("num_hidden_layers"),
+        layers=(layer,) * config.layers("num_hidden_layers"),
         norm=Norm(NormKind.RMS, config.number("rms_norm_eps", 1e-6)),
         attention=attention,
         mlp=Mlp(config.positive("intermediate_size"), Activation.SILU),

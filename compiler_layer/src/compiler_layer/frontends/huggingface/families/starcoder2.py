@@ -35,7 +35,7 @@ def starcoder2(config: Config) -> Decoder:
     decoder = Decoder(
         vocab_size=config.positive("vocab_size"),
         hidden_size=config.positive("hidden_size"),
-        layers=(layer,) * config.positive("num_hidden_layers"),
+        layers=(layer,) * config.layers("num_hidden_layers"),
         norm=Norm(NormKind.LAYER, config.number("norm_epsilon", 1e-5), bias=True),
         attention=replace(attention, bias=bias, output_bias=bias),
         mlp=Mlp(inner, ACTIVATIONS[activation], gated=False, bias=bias),

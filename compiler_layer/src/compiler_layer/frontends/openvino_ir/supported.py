@@ -1,0 +1,67 @@
+"""Finds everything in an IR that is not understood, before anything is built from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from compiler_layer.dialects.ov.types import FLOATS, NUMPY
+from compiler_layer.errors import UnsupportedOps
+from compiler_layer.frontends.openvino_ir.ops import RULES, unsupported_value
+from compiler_layer.frontends.openvino_ir.xml import Layer, Network
+
+_SPECIAL = {
+    "Parameter": {"opset1"},
+    "Const": {"opset1"},
+    "Result": {"opset1"},
+    "ReadValue": {"opset6"},
+    "Assign": {"opset6"},
+}
+
+PRECISIONS = {
+    **{element.upper(): element for element in NUMPY},
+    **{f"FP{width}": f"f{width}" for width in (64, 32, 16)},
+    "BOOL": "boolean",
+}
+"""Element types by what declarations of ports call them."""
+
+
+def check_supported(path: Path, network: Network) -> None:
+    """Look at every layer's type, opset, attributes and element types.
+
+    Raises:
+        UnsupportedOps: all that are not understood.
+    """
+    unsupported: list[tuple[str, str]] = []
+    types = {layer.id: layer.type for layer in network.layers}
+    for layer in network.layers:
+        opsets = _SPECIAL.get(layer.type)
+        if opsets is None:
+            opsets = RULES[layer.type].opsets if layer.type in RULES else set[str]()
+        if layer.version not in opsets:
+            unsupported.append((layer.kind, layer.name))
+            continue
+        detail = _unsupported_detail(network, types, layer)
+        if detail is not None:
+            unsupported.append((f"{layer.kind} {detail}", layer.name))
+    if unsupported:
+        raise UnsupportedOps(path, unsupported)
+
+
+def _unsupported_detail(network: Network, types: Mapping[str, str], layer: Layer) -> str | None:
+    """What of a layer of a known type is not understood, or None."""
+    for key in ("element_type", "variable_type"):
+        if layer.data.get(key, "f32") not in NUMPY:
+            return f"of {layer.data[key]}"
+    for port in layer.outputs:
+        if port.precision and port.precision not in PRECISIONS:
+            return f"of {port.precision}"
+    if layer.type in _SPECIAL:
+        return None
+    for index in RULES[layer.type].constants:
+        if index < len(layer.inputs) and types[network.feeder(layer, index)[0]] != "Const":
+            return f"whose input {index} is no constant"
+    floats = all(PRECISIONS.get(port.precision) in FLOATS for port in layer.outputs)
+    if layer.data.get("m_pythondiv", "true") not in ("true", "1") and not floats:
+        return f"of integers with m_pythondiv {layer.data['m_pythondiv']!r}"
+    return unsupported_value(layer.type, layer.data)

@@ -1,0 +1,85 @@
+"""Refuses models with ops that the device cannot run, all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from compiler_layer.codegen import kernel_refusal
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.errors import UnsupportedOps
+from compiler_layer.frontends.openvino_ir.ops import layer_kind
+from compiler_layer.model import Model
+from compiler_layer.passes.form_kernels import is_row_wise
+from compiler_layer.passes.lower_attention import attention_refusal
+from compiler_layer.passes.lower_gather import gather_refusal
+from compiler_layer.passes.lower_matmul import matmul_refusal
+from compiler_layer.schedule.layout import VIEWS, view_refusal
+
+Refusal = Callable[[Any], str | None]
+"""Tells what of an op cannot be done, or None."""
+
+
+def _none(op: OvOp) -> None:
+    """Of this op everything can be done."""
+    del op
+
+
+_LOWERINGS: dict[type[OvOp], Refusal] = {
+    Constant: _none,
+    Concat: _none,
+    MatMul: matmul_refusal,
+    ScaledDotProductAttention: attention_refusal,
+    Gather: gather_refusal,
+    **dict.fromkeys(VIEWS, view_refusal),
+}
+"""Whom to ask, for each op that is no kernel."""
+
+
+def refusal(op: OvOp) -> str | None:
+    """Tell what of an op the device cannot do, "" if nothing at all; None if it can do it."""
+    if any(0 in shape_of(value) for value in (*op.operands, *op.results)):
+        return None if isinstance(op, Constant) else "of an empty tensor"
+    ask = _LOWERINGS.get(type(op), kernel_refusal if is_row_wise(op) else None)
+    why = ask(op) if ask is not None else ""
+    if why is not None and op.operands and all(isinstance(x.owner, Constant) for x in op.operands):
+        return f"{why} that is too large to be computed in advance".strip()
+    return why
+
+
+@dataclass(frozen=True)
+class CheckSupported(ModulePass):
+    """Refuses models with ops that the device cannot run, all of them at once.
+
+    The lowerings themselves are asked, each for its own ops; nothing is changed.
+
+    Requires: ``lift-state``; what remains after folding and fusing is what would be lowered.
+
+    Raises:
+        UnsupportedOps: with the type, the opset and the friendly name of each.
+    """
+
+    name = "check-supported"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Check the module."""
+        del ctx
+        found: list[tuple[str, str]] = []
+        for each in Model(op).body.ops:
+            why = refusal(each) if isinstance(each, OvOp) else None
+            if isinstance(each, OvOp) and why is not None:
+                found.append((f"{layer_kind(each)} {why}".strip(), each.friendly_name))
+        if found:
+            # Ops without a name were made on the way, for the sake of one that has one.
+            raise UnsupportedOps("the NPU", [item for item in found if item[1]] or found)

@@ -1,0 +1,203 @@
+"""What cannot be run is said at once, all of it, before any work is done."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from compiler_layer.errors import UnsupportedOps
+from compiler_layer.frontends.openvino_ir import read_ir
+from compiler_layer.frontends.openvino_ir.ops import RULES
+from compiler_layer.model import Model
+from compiler_layer.passes.check_supported import refusal
+from compiler_layer.pipeline import Options, compile_model
+
+SEED = Path(__file__).parent / "corpus" / "seed.xml"
+
+
+@pytest.fixture
+def xml(tmp_path: Path) -> Path:
+    """An IR to be changed; its weights are a link."""
+    copy = tmp_path / "model.xml"
+    copy.write_bytes(SEED.read_bytes())
+    copy.with_suffix(".bin").symlink_to(SEED.with_suffix(".bin"))
+    return copy
+
+
+def refused(xml: Path, *changes: tuple[str, str]) -> UnsupportedOps:
+    text = xml.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    xml.write_text(text)
+    with pytest.raises(UnsupportedOps) as raised:
+        read_ir(xml)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('type="Sqrt" version="opset1"', 'type="Sqrt" version="opset99"', "Sqrt-99"),
+        ('type="Sqrt"', 'type="Lgamma"', "Lgamma-1"),
+        ('mode="half_to_even"', 'mode="up"', "Round-5 with mode 'up'"),
+        ('mode="numpy"', 'mode="explicit"', "Broadcast-3 with mode 'explicit'"),
+        ('auto_broadcast="numpy"', 'auto_broadcast="pdpd"', "with auto_broadcast 'pdpd'"),
+        ('eps_mode="INSIDE_SQRT"', 'eps_mode="nowhere"', "MVN-6 with eps_mode 'nowhere'"),
+        ('approximation_mode="TANH"', 'approximation_mode="X"', "Gelu-7 with approximation_mode"),
+        ('destination_type="f16"', 'destination_type="f8e4m3"', "Convert-1 of f8e4m3"),
+        ('precision="FP16"', 'precision="F8E5M2"', "Const-1 of F8E5M2"),
+        ('element_type="u4"', 'element_type="nf4"', "Const-1 of nf4"),
+        ('variable_type="f32"', 'variable_type="string"', "ReadValue-6 of string"),
+    ],
+)
+def test_a_value_that_is_not_understood_is_named(xml: Path, old: str, new: str, says: str) -> None:
+    assert says in str(refused(xml, (old, new)))
+
+
+def test_all_that_is_not_understood_is_listed_at_once(xml: Path) -> None:
+    error = refused(
+        xml,
+        ('type="Sqrt"', 'type="Lgamma"'),
+        ('mode="half_to_even"', 'mode="up"'),
+        ('element_type="u4"', 'element_type="nf4"'),
+    )
+    kinds = sorted(kind for kind, _ in error.ops)
+    assert kinds == ["Const-1 of nf4", "Lgamma-1", "Round-5 with mode 'up'"]
+    assert all(name in str(error) for _, name in error.ops)
+    assert str(xml) in str(error)
+
+
+def test_a_quotient_of_integers_is_rounded_down(xml: Path) -> None:
+    text = xml.read_text()
+    assert 'm_pythondiv="true"' in text
+    xml.write_text(text.replace('m_pythondiv="true"', 'm_pythondiv="false"'))
+    assert read_ir(xml).outputs, "it says nothing about floats"
+    divide = re.search('type="Divide".*?</layer>', xml.read_text(), re.S)
+    assert divide is not None
+    xml.write_text(xml.read_text().replace(divide[0], divide[0].replace("FP32", "I32")))
+    with pytest.raises(UnsupportedOps, match="Divide-1 of integers with m_pythondiv 'false'"):
+        read_ir(xml)
+
+
+def test_an_axis_must_be_a_constant(xml: Path) -> None:
+    text = xml.read_text()
+    gather = text.index('name="embed" type="Gather"')
+    number = text[text.rindex('<layer id="', 0, gather) :].split('"')[1]
+    edge = next(line for line in text.splitlines() if f'to-layer="{number}" to-port="2"' in line)
+    other = f'<edge from-layer="0" from-port="0" to-layer="{number}" to-port="2" />'
+    error = refused(xml, (edge.strip(), other))
+    assert error.ops == (("Gather-8 whose input 2 is no constant", "embed"),)
+
+
+def test_a_message_names_five_of_a_kind_and_the_error_all() -> None:
+    error = UnsupportedOps("model.xml", [("Sin-1", f"sin_{i}") for i in range(30)])
+    assert "Sin-1 (30: 'sin_0', 'sin_1', 'sin_2', 'sin_3', 'sin_4' and 25 more)" in str(error)
+    assert len(error.ops) == 30
+
+
+ROWS, WHOLE = "tensor<2x4xf32>", "tensor<2x4xi64>"
+SCALAR = "#ov.inline<i64 [0]> : tensor<i64>"
+
+CANNOT = {
+    "CumSum-3": f"%c = ov.Constant {SCALAR}\n"
+    '%y = ov.CumSum(%x, %c) {ov.name = "op", exclusive = false, reverse = false} : '
+    f"({ROWS}, tensor<i64>) -> {ROWS}",
+    "BitwiseAnd-13 of i64": f'%y = ov.BitwiseAnd(%i, %i) {{ov.name = "op"}} : '
+    f"({WHOLE}, {WHOLE}) -> {WHOLE}",
+    "Convert-1 of i4": '%y = ov.Convert(%x) {ov.name = "op", destination_type = "i4"} : '
+    f"({ROWS}) -> tensor<2x4xi4>",
+    "BitwiseLeftShift-15 without a SHAVE form": f"%y = ov.BitwiseLeftShift(%i, %i) "
+    f'{{ov.name = "op"}} : ({WHOLE}, {WHOLE}) -> {WHOLE}',
+    "TopK-11": "%c = ov.Constant #ov.inline<i64 [1]> : tensor<i64>\n"
+    '%y, %z = ov.TopK(%x, %c) {ov.name = "op", axis = 1 : i64, mode = "max", sort = "value", '
+    f'stable = false, index_element_type = "i64"}} : ({ROWS}, tensor<i64>) -> '
+    "(tensor<2x1xf32>, tensor<2x1xi64>)",
+    "ReduceSum-1": "%c = ov.Constant #ov.inline<i64 [0]> : tensor<1xi64>\n"
+    f'%y = ov.ReduceSum(%x, %c) {{ov.name = "op", keep_dims = true}} : ({ROWS}, tensor<1xi64>) '
+    "-> tensor<1x4xf32>",
+    "SoftMax-8": f'%y = ov.Softmax(%x) {{ov.name = "op", axis = 0 : i64}} : ({ROWS}) -> {ROWS}',
+    "MatMul-1 of i64 and i64": '%y = ov.MatMul(%i, %i) {ov.name = "op", transpose_a = false, '
+    f"transpose_b = true}} : ({WHOLE}, {WHOLE}) -> tensor<2x2xi64>",
+    "Gather-8 of something else than rows of a constant table": f"%c = ov.Constant {SCALAR}\n"
+    f'%y = ov.Gather(%x, %c, %c) {{ov.name = "op", batch_dims = 0 : i64}} : '
+    f"({ROWS}, tensor<i64>, tensor<i64>) -> tensor<4xf32>",
+    "Slice-8 with a negative step": "%a = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>\n"
+    "%b = ov.Constant #ov.inline<i64 [-9]> : tensor<1xi64>\n"
+    f'%y = ov.Slice(%x, %a, %b, %a, %a) {{ov.name = "op"}} : '
+    f"({ROWS}, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> {ROWS}",
+    "Range-4 that is too large to be computed in advance": f"%a = ov.Constant {SCALAR}\n"
+    "%b = ov.Constant #ov.inline<i64 [9000000]> : tensor<i64>\n"
+    "%c = ov.Constant #ov.inline<i64 [1]> : tensor<i64>\n"
+    '%y = ov.Range(%a, %b, %c) {ov.name = "op", output_type = "i64"} : '
+    "(tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<9000000xi64>",
+}
+
+
+def model_of(*lines: str) -> Model:
+    """A model of some ops; each gives a result ``%y``."""
+    body, results, types = [], [], []
+    for number, line in enumerate(lines):
+        body.append(line.replace("%y", f"%y{number}").replace("%c", f"%c{number}"))
+        body[-1] = body[-1].replace("%a", f"%a{number}").replace("%b", f"%b{number}")
+        body[-1] = body[-1].replace("%z", f"%z{number}")
+        results.append(f"%y{number}")
+        kinds = line.rpartition("-> ")[2].strip("()")
+        types.append(kinds.split(", ")[0])
+    text = "\n".join(body)
+    ports = ", ".join(types)
+    return Model.parse(
+        f'func.func @main(%x: {ROWS} {{ov.names = "x"}}, %i: {WHOLE} {{ov.names = "i"}}) '
+        f"-> ({ports}) {{\n"
+        f"{text}\nfunc.return {', '.join(results)} : {ports}\n}}"
+    )
+
+
+@pytest.mark.parametrize("kind", CANNOT)
+def test_an_op_that_the_device_cannot_run_is_named(kind: str) -> None:
+    with pytest.raises(UnsupportedOps) as raised:
+        compile_model(model_of(CANNOT[kind]), Options())
+    assert raised.value.ops == ((kind, "op"),)
+
+
+def test_all_ops_that_the_device_cannot_run_are_named_before_any_is_lowered() -> None:
+    model = model_of(*CANNOT.values())
+    seen: list[str] = []
+    with pytest.raises(UnsupportedOps) as raised:
+        compile_model(model, Options(), observer=lambda name, _: seen.append(name))
+    assert sorted(kind for kind, _ in raised.value.ops) == sorted(CANNOT)
+    assert seen[-1] == "lift-state"
+
+
+@pytest.mark.parametrize("dims", ["0x4", "4x0"])
+def test_an_op_without_elements_is_named(dims: str) -> None:
+    kind = f"tensor<{dims}xf32>"
+    text = (
+        _UNARY.format(name="Exp").replace("KIND", kind).replace("(%x) :", '(%x) {ov.name = "e"} :')
+    )
+    with pytest.raises(UnsupportedOps) as raised:
+        compile_model(Model.parse(text), Options())
+    assert raised.value.ops == (("Exp-1 of an empty tensor", "e"),)
+
+
+def test_nothing_is_refused_that_was_to_be_lowered() -> None:
+    """The check agrees with the lowerings: each op it lets pass compiles."""
+    for name in RULES:
+        text = _UNARY.format(name=_SPELLED.get(name, name))
+        if RULES[name].inputs != (1, 1) or RULES[name].properties:
+            continue
+        kind = "tensor<2x4xi1>" if "Not" in name else ROWS
+        model = Model.parse(text.replace("KIND", kind))
+        (op, *_) = model.body.ops
+        assert refusal(op) is None, name
+        assert compile_model(model, Options())
+
+
+_SPELLED = {"SoftMax": "Softmax", "SoftPlus": "Softplus", "ReLU": "Relu"}
+
+_UNARY = """func.func @main(%x: KIND {{ov.names = "x"}}) -> (KIND {{ov.names = "y"}}) {{
+  %y = ov.{name}(%x) : (KIND) -> KIND
+  func.return %y : KIND
+}}"""
