@@ -33,7 +33,7 @@ from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.widen_nibbles import WidenNibbles
-from compiler_layer.schedule.barriers import Schedule, assign_barriers, queue_of
+from compiler_layer.schedule.barriers import Schedule, assign_barriers, queues_of
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.layout import Layout, layout
 from compiler_layer.schedule.order import order_steps
@@ -164,7 +164,7 @@ def schedule(model: Model, platform: Platform, tiles: int) -> Scheduled:
     tasks = order_steps(steps, platform.workspace_bytes)
     scratch_bytes = place_ddr(tasks)
     barriers = platform.barriers_per_tile * tiles
-    queues = [queue_of(task, platform.dma_ports) for task in tasks]
+    queues = queues_of(tasks, platform.dma_ports)
     ordered = assign_barriers(tasks, dependencies(tasks, queues), barriers, platform.dma_ports)
     return Scheduled(laid_out, ordered, scratch_bytes)
 

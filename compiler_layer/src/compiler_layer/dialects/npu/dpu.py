@@ -83,8 +83,11 @@ class Attention(IRDLOperation):
     """softmax(q kᵀ · scale + mask) v, with keys and values in parts along the sequence.
 
     q [1, H, M, D]; each part of k and v [1, Hkv, S_i, D], in order; mask broadcasts to
-    [1, H, M, S]. A position whose mask is very low contributes exactly nothing. ``tile`` is the
-    block of (query rows, key rows) of one key head; ``tiles`` NCE tiles share the blocks.
+    [1, H, M, S]. A position whose mask is very low contributes exactly nothing.
+
+    ``tile`` is the block of (query rows, key rows, positions) of one key head; with fewer positions
+    at a time than there are, the softmax is found online, as in FlashAttention. ``tiles`` NCE tiles
+    share the blocks.
     """
 
     name = "npu.attention"
