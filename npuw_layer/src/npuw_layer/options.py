@@ -46,6 +46,9 @@ class Options(BaseModel):
     )
     """0 keeps activations floats. Any other number quantises them to 8 bits, a scale per token,
     where weights have 8 bits and one scale per column (W8A8); tokens are not cut into groups."""
+    kv_cache_precision: Literal["", "i8"] = Field("", alias="KV_CACHE_PRECISION")
+    """The element type of K and V caches: empty is that of activations, i8 keeps 8 bits and a scale
+    for each row of a head."""
     platform: str = Field("4000", alias="NPU_PLATFORM")
     """The device's generation: 3720, 4000 or 5010."""
     tiles: int = Field(-1, alias="NPU_TILES", ge=-1)

@@ -21,7 +21,7 @@ from npuw_layer.weights_bank import WeightsBank
 
 _log = logging.getLogger(__name__)
 
-CACHE_FORMAT = "2"
+CACHE_FORMAT = "3"
 """Changes whenever a split model gives another graph; part of the cache's key."""
 
 
@@ -103,7 +103,7 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
         program = cache.read(key) if cache is not None else None
         if program is None:
             _log.info("compiling %s (%d of %d)", stage.name, number, len(stages))
-            graph = split(source.model, stage.tokens, stage.past)
+            graph = split(source.model, stage.tokens, stage.past, options.kv_cache_precision)
             program = device.compile(graph, options.compiler_config())
             compiled += 1
             if cache is not None:
@@ -150,6 +150,7 @@ def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str
             "past": str(stage.past),
             "device": f"{options.devices} {device.version}",
             "format": CACHE_FORMAT,
+            "kv": options.kv_cache_precision,
             **options.compiler_config(),
         }
     )

@@ -9,22 +9,22 @@ token are contiguous, and the cache of a smaller variant *is* the beginning of a
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import OpResult, SSAValue
+from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.shape import Transpose
 from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.model import Model, Variable
 from compiler_layer.passes.match import stored_constant
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
+from npuw_layer.llm.stored_rows import Cache, store_plain, store_quantized
 
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
 LOGITS = "logits"
@@ -32,22 +32,22 @@ LOGITS = "logits"
 SEQUENCE_AXIS = 2
 """Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
 
-_TOKEN_MAJOR = (0, 2, 1, 3)
 
-
-def split(model: Model, tokens: int, past: int) -> Model:
+def split(model: Model, tokens: int, past: int, kv_precision: str = "") -> Model:
     """Make a static graph that takes ``tokens`` new tokens after ``past`` stored ones.
 
     Args:
         model: the stateful graph; it is not changed.
         tokens: new tokens, aligned to the right: the last one is always in use.
         past: rows of the caches, aligned to the left.
+        kv_precision: "i8" keeps caches in 8 bits with a scale for each row of a head, in a
+            variable of its own; "" keeps them as they are computed.
 
     Returns:
         A graph with input_ids and position_ids i64 [1, tokens], attention_mask i64
         [1, past + tokens], where windows slide cache_position i64 [1, tokens], logits f32
-        [1, 1, V], and one variable [1, rows, heads, width] for each K and V cache: ``past`` rows
-        are read, ``tokens`` rows assigned.
+        [1, 1, V], and one variable [1, rows, heads, width] for each K and V cache (two if it has
+        8 bits): ``past`` rows are read, ``tokens`` rows assigned.
 
     Raises:
         ModelError: the graph is no language model with K and V caches.
@@ -56,7 +56,7 @@ def split(model: Model, tokens: int, past: int) -> Model:
     _check_ports(clone)
     compare_tokens(clone, tokens, past)
     for variable in clone.variables():
-        _keep_new_rows(clone, variable, past)
+        _keep_new_rows(clone, variable, past, quantized=kv_precision == "i8")
     _drop_beams(clone)
     _keep_last_row(clone)
     shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}
@@ -81,7 +81,7 @@ def _check_ports(model: Model) -> None:
         )
 
 
-def _keep_new_rows(model: Model, variable: Variable, past: int) -> None:
+def _keep_new_rows(model: Model, variable: Variable, past: int, quantized: bool) -> None:
     """Give a cache its static shape and let it store only what is new."""
     name, read, assign = variable.name, variable.read, variable.assign
     if read is None or assign is None:
@@ -90,8 +90,9 @@ def _keep_new_rows(model: Model, variable: Variable, past: int) -> None:
     _, heads, _, width = shape_of(read.output)
     if heads <= 0 or width <= 0:
         raise ModelError(f"variable {name!r} has no static heads and width")
-    _read_token_major(model, read, (1, past, heads, width))
-    _assign_token_major(model, assign, new)
+    cache = Cache(read, assign, new, (1, past, heads, width))
+    store = store_quantized if quantized else store_plain
+    store(model, cache)
 
 
 def _new_rows(name: str, read: ReadValue, assign: Assign) -> SSAValue:
@@ -123,30 +124,6 @@ def _drop_beams(model: Model) -> None:
                 raise ModelError(f"{BEAMS} is used by {use.operation.name}, not to reorder caches")
             Rewriter.replace_op(use.operation, [], [use.operation.data])
         model.remove_input(BEAMS)
-
-
-def _read_token_major(model: Model, read: ReadValue, shape: tuple[int, ...]) -> None:
-    # The host supplies the initial value.
-    stored = ReadValue(
-        operands=[[]],
-        properties={"variable_id": read.variable_id},
-        result_types=[tensor(element_of(read.output), shape)],
-    )
-    Rewriter.insert_op(stored, InsertPoint.before(read))
-    turned = _transpose(model, stored.output, read)
-    read.output.replace_all_uses_with(turned)
-    Rewriter.erase_op(read)
-
-
-def _assign_token_major(model: Model, assign: Assign, new: SSAValue) -> None:
-    turned = _transpose(model, new, assign)
-    stored = Assign.make([turned], variable_id=assign.variable_id)
-    Rewriter.replace_op(assign, stored, [stored.output])
-
-
-def _transpose(model: Model, value: SSAValue, before: Operation) -> SSAValue:
-    g = GraphBuilder(model, before)
-    return g.op(Transpose, value, g.ints(*_TOKEN_MAJOR))
 
 
 def _keep_last_row(model: Model) -> None:

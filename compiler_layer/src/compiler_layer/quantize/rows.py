@@ -1,0 +1,48 @@
+"""Rows quantised as they pass: what a graph does to activations and to a cache of 8 bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.elementwise import Abs, Divide, Maximum, Multiply, Round
+from compiler_layer.dialects.ov.op import bool_attr
+from compiler_layer.dialects.ov.reduce import ReduceMax
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.frontends.builder import GraphBuilder
+
+LEVELS = 127
+"""The largest magnitude of a symmetric 8-bit number."""
+
+_SMALLEST = 1e-12
+"""Keeps the scale of a row of zeros from being zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedRows:
+    """Rows i8 [..., K], and what one of their steps is worth, f32 [..., 1]."""
+
+    values: SSAValue
+    scales: SSAValue
+
+
+def quantize_rows(g: GraphBuilder, x: SSAValue) -> QuantizedRows:
+    """Append ops that divide each row by its largest magnitude: symmetric, 8 bits.
+
+    Args:
+        g: where they go.
+        x: floats [..., K].
+    """
+    rank = len(shape_of(x))
+
+    def number(value: float) -> SSAValue:
+        return g.constant(np.full((1,) * rank, value, np.float32))
+
+    wide = x if element_of(x) == "f32" else g.convert(x, "f32")
+    peak = g.op(ReduceMax, g.op(Abs, wide), g.ints(-1), keep_dims=bool_attr(True))
+    scales = g.op(Multiply, g.op(Maximum, peak, number(_SMALLEST)), number(1 / LEVELS))
+    whole = g.op(Round, g.op(Divide, wide, scales), mode=StringAttr("half_to_even"))
+    return QuantizedRows(g.convert(whole, "i8"), scales)

@@ -1,0 +1,96 @@
+"""How a static model reads and stores rows of a K or V cache: plain, or in 8 bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Transpose
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.types import Shape, element_of, tensor
+from compiler_layer.frontends.builder import GraphBuilder
+from compiler_layer.model import Model
+from compiler_layer.quantize.rows import quantize_rows
+
+SCALE_SUFFIX = ".scale"
+"""Ends the id of the variable that holds the scales of a cache in 8 bits."""
+
+_TOKEN_MAJOR = (0, 2, 1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One K or V cache of the stateful graph, and its static shape [1, past, heads, width]."""
+
+    read: ReadValue
+    assign: Assign
+    new: SSAValue
+    """The rows that it grows by, [1, heads, tokens, width]."""
+    shape: Shape
+
+    @property
+    def name(self) -> str:
+        """The variable's id."""
+        return self.read.variable_id.data
+
+
+def store_plain(model: Model, cache: Cache) -> None:
+    """Store rows as they are computed."""
+    stored = _read(model, cache, cache.name, element_of(cache.read.output), cache.shape)
+    cache.read.output.replace_all_uses_with(_turned(model, stored, cache.read))
+    Rewriter.erase_op(cache.read)
+    kept = _assign(model, cache, cache.name, cache.new)
+    Rewriter.replace_op(cache.assign, [], [kept])
+
+
+def store_quantized(model: Model, cache: Cache) -> None:
+    """Store rows of 8 bits, and for each row of a head its scale in a variable beside.
+
+    Attention sees the new rows as they will be read later: what a token attends to does not depend
+    on how a prompt was cut into chunks.
+    """
+    kind = StringAttr(element_of(cache.read.output))
+    scale_name = cache.name + SCALE_SUFFIX
+    values = _read(model, cache, cache.name, "i8", cache.shape)
+    scales = _read(model, cache, scale_name, "f32", (*cache.shape[:3], 1))
+    g = GraphBuilder(model, cache.read)
+    past = g.op(Dequantize, values, scales, [], destination_type=kind)
+    cache.read.output.replace_all_uses_with(_turned(model, past, cache.read))
+    Rewriter.erase_op(cache.read)
+
+    join = cache.assign.value.owner
+    assert isinstance(join, Concat)  # the split found the new rows by it
+    g = GraphBuilder(model, join)
+    rows = quantize_rows(g, cache.new)
+    seen = g.op(Dequantize, rows.values, rows.scales, [], destination_type=kind)
+    join.operands[1] = seen  # behind what is stored
+    kept = _assign(model, cache, cache.name, rows.values)
+    _assign(model, cache, scale_name, rows.scales)
+    Rewriter.replace_op(cache.assign, [], [kept])
+
+
+def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> SSAValue:
+    """Read a variable; the host supplies its initial value."""
+    stored = ReadValue(
+        operands=[[]],
+        properties={"variable_id": StringAttr(name)},
+        result_types=[tensor(element, shape)],
+    )
+    return GraphBuilder(model, cache.read).add(stored).output
+
+
+def _assign(model: Model, cache: Cache, name: str, rows: SSAValue) -> SSAValue:
+    turned = _turned(model, rows, cache.assign)
+    stored = Assign.make([turned], variable_id=StringAttr(name))
+    return GraphBuilder(model, cache.assign).add(stored).output
+
+
+def _turned(model: Model, value: SSAValue, before: Operation) -> SSAValue:
+    """Exchange heads and tokens."""
+    g = GraphBuilder(model, before)
+    return g.op(Transpose, value, g.ints(*_TOKEN_MAJOR))
