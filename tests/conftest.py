@@ -8,12 +8,19 @@ import importlib.util
 import json
 import lzma
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from compiler_layer import pipeline
+from compiler_layer.model import Model
+from compiler_layer.schedule.check import check_ddr, check_schedule
+from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.place_ddr import lifetimes
+from driver_layer.abi.platforms import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDENS = ROOT / "tests" / "goldens"
@@ -89,3 +96,21 @@ def restore_ir(name: str, folder: Path, target: Path) -> Path:
     xml = target / "openvino_model.xml"
     xml.write_bytes(lzma.decompress((GOLDENS / f"{name}_ir.xml.xz").read_bytes()))
     return xml
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_schedule_is_checked() -> Iterator[None]:
+    """Whatever test compiles a blob: its schedule is checked by who did not make it."""
+    make = pipeline.schedule
+
+    def made_and_checked(model: Model, platform: Platform, tiles: int) -> pipeline.Scheduled:
+        done = make(model, platform, tiles)
+        tasks = done.schedule.tasks
+        check_schedule(done.schedule, dependencies(tasks), platform.workspace_bytes)
+        spans = lifetimes(tasks)
+        check_ddr(list(spans), spans)
+        return done
+
+    pipeline.schedule = made_and_checked
+    yield
+    pipeline.schedule = make
