@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from xdsl.passes import ModulePass
 
 from compiler_layer.emit.blob import Program, emit_blob
+from compiler_layer.garbage import collected_later
 from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.check_supported import CheckSupported
@@ -183,10 +184,11 @@ def compile_model(
     Raises:
         CompilerError: the model is not supported, or does not fit the device.
     """
-    lower(model, options, observer)
-    platform = PLATFORMS[options.platform]
-    tiles = Tile(options.platform, options.tiles).used_tiles()
-    done = schedule(model, platform, tiles)
-    return emit_blob(
-        Program(name, model, done.layout, done.schedule, platform, tiles, done.scratch_bytes)
-    )
+    with collected_later():
+        lower(model, options, observer)
+        platform = PLATFORMS[options.platform]
+        tiles = Tile(options.platform, options.tiles).used_tiles()
+        done = schedule(model, platform, tiles)
+        return emit_blob(
+            Program(name, model, done.layout, done.schedule, platform, tiles, done.scratch_bytes)
+        )
