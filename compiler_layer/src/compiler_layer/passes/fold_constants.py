@@ -28,8 +28,9 @@ from compiler_layer.dialects.ov.shape import (
     Transpose,
     Unsqueeze,
 )
-from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, StridedSlice, VariadicSplit
+from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, VariadicSplit
 from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.strided_slice import StridedSlice
 from compiler_layer.dialects.ov.types import (
     FOUR_BIT,
     NUMPY,

@@ -20,6 +20,7 @@ from compiler_layer.dialects.ov import (
     shape,
     slicing,
     state,
+    strided_slice,
 )
 from compiler_layer.dialects.ov.op import OvOp
 
@@ -39,6 +40,7 @@ _MODULES = (
     shape,
     slicing,
     state,
+    strided_slice,
 )
 
 

@@ -14,6 +14,7 @@ from compiler_layer.reference.ov import (
     scatter,
     shape,
     slicing,
+    strided_slice,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "scatter",
     "shape",
     "slicing",
+    "strided_slice",
 ]

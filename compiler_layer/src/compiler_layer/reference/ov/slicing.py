@@ -45,13 +45,3 @@ def variadic_split(
     sizes = [int(n) for n in lengths]
     sizes = [x.shape[along] - sum(s for s in sizes if s >= 0) if n < 0 else n for n in sizes]
     return tuple(np.split(x, np.cumsum(sizes)[:-1], along))
-
-
-@means(ov.StridedSlice)
-def strided_slice(
-    op: ov.StridedSlice, x: Array, begin: Array, end: Array, *strides: Array
-) -> Array:
-    """Index as Python does."""
-    bounds = [[int(v) for v in bound.reshape(-1)] for bound in (begin, end, *strides)]
-    index = op.index(bounds[0], bounds[1], bounds[2] if strides else None)
-    return np.asarray(x[tuple(index)])
