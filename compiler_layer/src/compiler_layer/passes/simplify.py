@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from compiler_layer.dialects.ov import elementwise, gather, logic, matmul, shape, slicing
+from compiler_layer.dialects.ov import elementwise, gather, logic, matmul, scatter, shape, slicing
 from compiler_layer.dialects.ov.constant import values_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
@@ -123,6 +124,21 @@ def double_reshape(op: shape.Reshape) -> SSAValue | None:
     return reshape_before(op, inner.x, shape_of(op.output))
 
 
+def scatter_of_everything(op: scatter.ScatterNDUpdate) -> SSAValue | None:
+    """An update of all slices, in order: how exporters write an assignment to ``mask[:, :n]``."""
+    indices = values_of(op.indices)
+    if indices is None or op.reduction.data != "none":
+        return None
+    outer = shape_of(op.data)[: indices.shape[-1]]
+    if indices.size != math.prod(outer) * len(outer):
+        return None
+    every = np.moveaxis(np.indices(outer), 0, -1).reshape(-1, len(outer))
+    if not np.array_equal(indices.reshape(-1, len(outer)), every):
+        return None
+    same = op.updates.type == op.output.type
+    return op.updates if same else reshape_before(op, op.updates, shape_of(op.output))
+
+
 RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     elementwise.Convert: (same_type,),
     shape.Broadcast: (same_type,),
@@ -137,6 +153,7 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     logic.LogicalAnd: (and_with_true,),
     elementwise.Multiply: (times_one,),
     matmul.MatMul: (outer_product,),
+    scatter.ScatterNDUpdate: (scatter_of_everything,),
 }
 """What may become simpler, by op."""
 
