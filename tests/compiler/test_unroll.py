@@ -22,6 +22,7 @@ from compiler_layer.pipeline import schedule
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.hazards import hazards
 from compiler_layer.schedule.place_ddr import lifetimes
 from compiler_layer.testing.pass_test import parse_passes
 from driver_layer.abi.platforms import PLATFORMS
@@ -64,7 +65,7 @@ def run(model: Model, inputs: Arrays, tiles: int) -> np.ndarray:
     """Schedule a tiled model, check the schedule, run the blob, and give its only output."""
     done = schedule(model, PLATFORM, tiles)
     tasks = done.schedule.tasks
-    check_schedule(done.schedule, dependencies(tasks), PLATFORM.workspace_bytes)
+    check_schedule(done.schedule, hazards(tasks, done.schedule.queues), PLATFORM.workspace_bytes)
     spans = lifetimes(tasks)
     check_ddr(list(spans), spans)
     blob = emit_blob(

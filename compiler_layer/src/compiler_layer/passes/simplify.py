@@ -22,6 +22,11 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, reshape_before
+from compiler_layer.passes.simplify_gather import (
+    gather_of_a_slice,
+    gather_of_everything,
+    gather_of_repetitions,
+)
 
 Rule = Callable[[Any], SSAValue | None]
 
@@ -49,21 +54,6 @@ def identity_transpose(op: shape.Transpose) -> SSAValue | None:
     if order == sorted(order):
         return op.x
     return reshape_before(op, op.x, shape_of(op.output))
-
-
-def gather_of_everything(op: gather.Gather) -> SSAValue | None:
-    """A gather along a dimension at 0, 1, 2 … to its end, or along a dimension of 1."""
-    axis = op.known_axis()
-    length = shape_of(op.data)[axis]
-    indices = values_of(op.indices)
-    ordered = indices is not None and np.array_equal(indices.reshape(-1), np.arange(length))
-    # The only valid index along a dimension of 1 is 0: a beam index of a single sequence.
-    single = length == 1 and np.prod(shape_of(op.indices), dtype=int) == 1
-    if int_value(op.batch_dims) or not (ordered or single):
-        return None
-    if op.data.type == op.output.type:
-        return op.data
-    return reshape_before(op, op.data, shape_of(op.output))
 
 
 def concat_of_one(op: slicing.Concat) -> SSAValue | None:
@@ -148,7 +138,7 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     slicing.Slice: (whole_slice,),
     shape.Transpose: (identity_transpose,),
     slicing.Concat: (concat_of_one,),
-    gather.Gather: (gather_of_everything,),
+    gather.Gather: (gather_of_everything, gather_of_a_slice, gather_of_repetitions),
     logic.BitwiseAnd: (and_with_true,),
     logic.LogicalAnd: (and_with_true,),
     elementwise.Multiply: (times_one,),

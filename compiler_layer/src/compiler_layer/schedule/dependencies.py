@@ -66,6 +66,8 @@ class _Segment:
     owner: int
     writers: Latest = field(default_factory=Latest)
     readers: Latest = field(default_factory=Latest)
+    before: Latest = field(default_factory=Latest)
+    """Who used the bytes before the owner wrote any: all its writers must follow them."""
 
 
 class _Memory:
@@ -80,18 +82,19 @@ class _Memory:
         after = Latest()
         covering = self._covering(access.begin, access.end)
         for segment in covering:
-            if segment.owner != access.owner or not segment.writers:
+            own = segment.owner == access.owner
+            if not own:
                 _merge(after, segment.writers)
-                if access.write:
-                    _merge(after, segment.readers)
             if not access.write:
                 segment.readers[kind] = task
-            elif segment.owner == access.owner:
-                segment.writers[kind] = task
-            else:
+                continue
+            if not own:
+                segment.before = dict(segment.writers)
+                _merge(segment.before, segment.readers)
                 segment.owner = access.owner
-                segment.writers = {kind: task}
-                segment.readers = Latest()
+                segment.writers, segment.readers = Latest(), Latest()
+            _merge(after, segment.before)
+            segment.writers[kind] = task
         return after
 
     def join(self, access: Access) -> None:
@@ -105,6 +108,7 @@ class _Memory:
         for part in parts:
             _merge(whole.writers, part.writers)
             _merge(whole.readers, part.readers)
+            _merge(whole.before, part.before)
         self._segments[low:high] = [whole]
         self._begins[low:high] = [whole.begin]
 
@@ -134,7 +138,12 @@ class _Memory:
         segment = self._segments[index]
         if segment.begin < at < segment.end:
             right = _Segment(
-                at, segment.end, segment.owner, dict(segment.writers), dict(segment.readers)
+                at,
+                segment.end,
+                segment.owner,
+                dict(segment.writers),
+                dict(segment.readers),
+                dict(segment.before),
             )
             segment.end = at
             self._segments.insert(index + 1, right)

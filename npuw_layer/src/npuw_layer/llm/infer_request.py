@@ -151,6 +151,8 @@ class InferRequest:
 
     def _take(self, inputs: Mapping[str, Array]) -> _Tokens:
         """Check the inputs, and rewind if they say so."""
+        if POSITIONS not in inputs and not self._prefill.takes_positions:
+            inputs = {**inputs, **_continued(inputs)}
         missing = [name for name in (IDS, MASK, POSITIONS) if name not in inputs]
         if missing:
             raise TensorError(f"inputs are missing: {', '.join(missing)}")
@@ -223,6 +225,14 @@ class InferRequest:
             mask = tokens.mask[: stored + at + 1]
             logits = self._generate(_Tokens(tokens.ids[one], mask, tokens.positions[one]))
         return logits
+
+
+def _continued(inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Positions of the new tokens at the end of the mask, for models that do not want them."""
+    if IDS not in inputs or MASK not in inputs:
+        return {}
+    total, new = inputs[MASK].shape[-1], inputs[IDS].shape[-1]
+    return {POSITIONS: np.arange(total - new, total, dtype=np.int64)[None]}
 
 
 def _row(name: str, array: Array) -> Array:

@@ -60,19 +60,21 @@ def split(model: Model, tokens: int, past: int, kv_precision: str = "") -> Model
     _drop_beams(clone)
     _keep_last_row(clone)
     shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}
-    clone.set_input_shapes(shapes)
+    names = {port.name for port in clone.inputs}
+    clone.set_input_shapes({name: shape for name, shape in shapes.items() if name in names})
     return clone
 
 
 def _check_ports(model: Model) -> None:
     names = {port.name for port in model.inputs}
-    missing = {IDS, MASK, POSITIONS} - names
+    # A model that biases attention by distance (ALiBi) has no use for positions.
+    missing = {IDS, MASK} - names
     unknown = names - {IDS, MASK, POSITIONS, BEAMS}
     outputs = [port.name for port in model.outputs]
     if missing or unknown or outputs != [LOGITS]:
         raise ModelError(
             f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
-            f"expected {IDS}, {MASK}, {POSITIONS}[, {BEAMS}] and {LOGITS}"
+            f"expected {IDS}, {MASK}[, {POSITIONS}, {BEAMS}] and {LOGITS}"
         )
     if not model.variables():
         raise ModelError(

@@ -40,6 +40,11 @@ class Submodel:
         """Rows of the cache that it reads."""
 
     @property
+    def takes_positions(self) -> bool:
+        """Whether it wants position_ids."""
+        return POSITIONS in self._arena.tensors
+
+    @property
     def capacity(self) -> int:
         """Positions that its attention spans."""
         return self.past + self.width
@@ -69,8 +74,9 @@ class Submodel:
         used, stored = len(ids), self._cache.stored
         arena = self._arena
         for name, values in ((IDS, ids), (POSITIONS, positions)):
-            arena[name][...] = 0
-            arena[name][0, self.width - used :] = values
+            if name in arena.tensors:
+                arena[name][...] = 0
+                arena[name][0, self.width - used :] = values
         if CACHE_POSITION in arena.tensors:
             arena[CACHE_POSITION][...] = 0
             arena[CACHE_POSITION][0, self.width - used :] = range(stored, stored + used)
