@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import openvino as ov
+import openvino.opset1 as op_1
 import openvino.opset15 as op
 import pytest
 from hypothesis import given, settings
@@ -210,6 +211,7 @@ def test_transpose_unsqueeze_squeeze(folder: Path) -> None:
     check(folder, lambda x: op.unsqueeze(x, np.array([0, -1], np.int64)), x)
     check(folder, lambda x: op.squeeze(x, np.array([1], np.int64)), x)
     check(folder, op.squeeze, x)
+    check(folder, lambda x: op_1.squeeze(x, np.array([0, 1], np.int64)), x)
 
 
 @pytest.mark.parametrize("mode", ["NUMPY", "BIDIRECTIONAL"])

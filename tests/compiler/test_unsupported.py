@@ -122,8 +122,9 @@ CANNOT = {
     "MatMul-1 of i64 and i64": '%y = ov.MatMul(%i, %i) {ov.name = "op", transpose_a = false, '
     f"transpose_b = true}} : ({WHOLE}, {WHOLE}) -> tensor<2x2xi64>",
     "Gather-8 of something else than rows of a constant table": f"%c = ov.Constant {SCALAR}\n"
-    f'%y = ov.Gather(%x, %c, %c) {{ov.name = "op", batch_dims = 0 : i64}} : '
-    f"({ROWS}, tensor<i64>, tensor<i64>) -> tensor<4xf32>",
+    "%a = ov.Constant #ov.inline<i64 [1, 0]> : tensor<2xi64>\n"
+    f'%y = ov.Gather(%x, %a, %c) {{ov.name = "op", batch_dims = 0 : i64}} : '
+    f"({ROWS}, tensor<2xi64>, tensor<i64>) -> {ROWS}",
     "Slice-8 with a negative step": "%a = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>\n"
     "%b = ov.Constant #ov.inline<i64 [-9]> : tensor<1xi64>\n"
     f'%y = ov.Slice(%x, %a, %b, %a, %a) {{ov.name = "op"}} : '

@@ -15,7 +15,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.fold_constants import fold
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 
-_SHAPE_ELEMENTS = 64
+_SHAPE_ELEMENTS = 8192
 """Integer vectors up to this long are taken for parts of shapes, and folded on the way."""
 
 

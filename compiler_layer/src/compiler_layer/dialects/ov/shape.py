@@ -134,7 +134,7 @@ class Unsqueeze(OvOp):
 
 @irdl_op_definition
 class Squeeze(OvOp):
-    """Removes dimensions of 1: those at ``axes``, or all."""
+    """Removes dimensions of 1: those at ``axes``, or all; a longer one at an axis stays."""
 
     name = "ov.Squeeze"
     x = operand_def(Tensor)
@@ -144,9 +144,8 @@ class Squeeze(OvOp):
     def infer(self) -> list[Tensor]:
         """The operand's shape without them."""
         shape = shape_of(self.x)
-        removed = self._removed(shape)
-        if any(shape[i] not in (1, -1) for i in removed):
-            raise ValueError(f"dimensions {removed} of {list(shape)} are not all 1")
+        # A dynamic dimension at an axis is taken for 1, as OpenVINO does.
+        removed = [i for i in self._removed(shape) if shape[i] in (1, -1)]
         kept = tuple(d for i, d in enumerate(shape) if i not in removed)
         return [tensor(element_of(self.x), kept)]
 

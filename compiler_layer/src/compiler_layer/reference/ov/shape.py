@@ -45,7 +45,10 @@ def unsqueeze(op: ov.Unsqueeze, x: Array, axes: Array) -> Array:
 def squeeze(op: ov.Squeeze, x: Array, *axes: Array) -> Array:
     """Remove dimensions of 1."""
     del op
-    return np.squeeze(x, tuple(int(a) for a in axes[0].reshape(-1)) if axes else None)
+    if not axes:
+        return np.squeeze(x)
+    at = {int(a) % x.ndim for a in axes[0].reshape(-1)}
+    return np.squeeze(x, tuple(a for a in at if x.shape[a] == 1))
 
 
 @means(ov.Broadcast)
