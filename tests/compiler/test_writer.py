@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import StringAttr
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import activation, elementwise, reduce
 from compiler_layer.dialects.ov.constant import Constant, FileAttr, FileView, Inline, InlineAttr
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, bool_attr
 from compiler_layer.dialects.ov.types import ELEMENTS, FOUR_BIT, NUMPY, tensor
 from compiler_layer.errors import BadModel, CompilerUsageError, UnsupportedOps
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.frontends.openvino_ir.ops import RULES, Words
@@ -86,23 +86,6 @@ def test_every_exported_ir_is_written_as_it_was_read(source: Path, tmp_path: Pat
 def ask_openvino(xml: Path, turns: list[Mapping[str, np.ndarray]]) -> list[np.ndarray]:
     request = CORE.compile_model(xml, "CPU", EXACT).create_infer_request()
     return [np.array(request.infer(turn)["logits"]) for turn in turns]
-
-
-@pytest.fixture
-def turns() -> list[Mapping[str, np.ndarray]]:
-    """Two turns of a conversation with llama-8m."""
-    draw, past, made = np.random.default_rng(0), 0, []
-    for count in (11, 2):
-        made.append(
-            {
-                "input_ids": draw.integers(0, 8192, (1, count)),
-                "attention_mask": np.ones((1, past + count), np.int64),
-                "position_ids": np.arange(past, past + count)[None],
-                "beam_idx": np.zeros(1, np.int32),
-            }
-        )
-        past += count
-    return made
 
 
 def test_openvino_computes_on_a_written_folder_what_we_compute(

@@ -14,7 +14,8 @@ from compiler_layer.errors import BadModel
 from driver_layer.abi.layer_map import SECTION_NAME, LayerMap, LayerMapError, decode_layer_map
 from driver_layer.errors import DriverError
 from driver_layer.loader.read import Blob, read_blob
-from driver_layer.npu.timeline import TaskTime, predict
+from driver_layer.npu.program import queue_name
+from driver_layer.npu.timeline import Engine, TaskTime, predict
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def explain(data: bytes | memoryview, name: str = "blob") -> Explanation:
         raise BadModel(name, str(error)) from None
     names = _layer_map(blob, name)
     costs = [_Sum() for _ in names.layers]
-    keys = {_queue_name(kind, number): (kind, number) for kind, number in names.tasks}
+    keys = {queue_name(kind, number): (kind, number) for kind, number in names.tasks}
     for task in times:
         numbers = names.tasks.get(keys.get(task.queue, ("", -1)))
         if numbers is None or task.index >= len(numbers):
@@ -115,13 +116,6 @@ def _layer_map(blob: Blob, name: str) -> LayerMap:
     raise BadModel(name, f"it has no section {SECTION_NAME}: compile it with npuc")
 
 
-def _queue_name(kind: str, number: int) -> str:
-    """A queue as the timeline calls it."""
-    if kind.startswith("dma_"):
-        return f"DMA port {number} {kind.removeprefix('dma_').upper()}"
-    return f"{kind.upper()} tile {number}"
-
-
 def _busy(times: Sequence[TaskTime], total: float) -> dict[str, float]:
     work: dict[str, float] = {}
     for task in times:
@@ -140,14 +134,14 @@ class _Sum:
 
     def cost(self, name: str, cmx_bytes: int) -> LayerCost:
         tasks = self._tasks
-        kinds = [task.queue.split()[0] for task in tasks]
+        engines = [task.engine for task in tasks]
         span = max(t.end_ns for t in tasks) - min(t.begin_ns for t in tasks) if tasks else 0.0
         return LayerCost(
             name=name,
             count=1,
-            transfers=kinds.count("DMA"),
-            products=kinds.count("DPU"),
-            invocations=kinds.count("SHAVE"),
+            transfers=engines.count(Engine.DMA),
+            products=engines.count(Engine.DPU),
+            invocations=engines.count(Engine.SHAVE),
             cmx_bytes=cmx_bytes,
             ddr_bytes=sum(task.ddr_bytes for task in tasks),
             macs=sum(task.macs for task in tasks),

@@ -8,12 +8,13 @@ Source: the prefix is that of npu_compiler's separated weights.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_layer.dialects.ov.constant import Constant, FileView, mapped_file
-from compiler_layer.dialects.ov.types import NUMPY, Shape
+from compiler_layer.dialects.ov.types import NUMPY, Shape, stored_bytes
 from compiler_layer.errors import BadModel, CompilerUsageError
 
 WEIGHT_PREFIX = "vpux_ow_"
@@ -65,9 +66,13 @@ class WeightRef:
         """Give the bytes that the blob reads; those of the file itself where no type changes.
 
         Raises:
-            BadModel: the file is missing or too short.
+            BadModel: the file is missing or too short, or the weight is of another size.
         """
         path = folder / self.file
+        if self.size != stored_bytes(self.stored, math.prod(shape)):
+            raise BadModel(
+                path, f"{self.size} bytes are no {self.stored} {list(shape)}; compile the blob anew"
+            )
         try:
             length = len(mapped_file(str(path)))
         except (OSError, ValueError) as error:

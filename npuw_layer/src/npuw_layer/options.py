@@ -45,7 +45,8 @@ class Options(BaseModel):
         0, alias="DYNAMIC_QUANTIZATION_GROUP_SIZE", ge=0, le=(1 << 64) - 1
     )
     """0 keeps activations floats. Any other number quantises them to 8 bits, a scale per token,
-    where weights have 8 bits and one scale per column (W8A8); tokens are not cut into groups."""
+    where weights have 8 bits and one scale per column (W8A8); tokens are not cut into groups. The
+    graph interpreter (NPUW_DEVICES=CPU) stays exact."""
     kv_cache_precision: Literal["", "i8"] = Field("", alias="KV_CACHE_PRECISION")
     """The element type of K and V caches: empty is that of activations, i8 keeps 8 bits and a scale
     for each row of a head."""

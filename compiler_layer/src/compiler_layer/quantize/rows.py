@@ -8,11 +8,11 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Abs, Divide, Maximum, Multiply, Round
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.reduce import ReduceMax
 from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.frontends.builder import GraphBuilder
 
 LEVELS = 127
 """The largest magnitude of a symmetric 8-bit number."""

@@ -62,6 +62,18 @@ class Program:
         )
 
 
+def queue_name(kind: str, number: int) -> str:
+    """What a queue is called in errors and timelines.
+
+    Args:
+        kind: one of ``abi.layer_map.QUEUE_KINDS``.
+        number: its port or tile.
+    """
+    if kind.startswith("dma_"):
+        return f"DMA port {number} {kind.removeprefix('dma_').upper()}"
+    return f"{kind.upper()} tile {number}"
+
+
 class Decoder:
     """Reads one mapped inference."""
 
@@ -114,7 +126,7 @@ class Decoder:
             for channel in ("ddr", "cmx")
             for port, reference in enumerate(root[f"dma_{channel}"])
             for queue in self._queue(
-                f"DMA port {port} {channel.upper()}",
+                queue_name(f"dma_{channel}", port),
                 list(self._list(reference, tasks.DMA_TASK)),
                 self._dma_task,
             )
@@ -144,7 +156,7 @@ class Decoder:
                 (invariant, variants[end - int(invariant["variant_count"]) : end])
                 for invariant, end in zip(invariants, ends.tolist(), strict=True)
             ]
-            queues += self._queue(f"DPU tile {tile}", work, partial(self._dpu_task, tile))
+            queues += self._queue(queue_name("dpu", tile), work, partial(self._dpu_task, tile))
         return queues
 
     def _dpu_task(self, tile: int, work: tuple[Any, RecordArray]) -> Task:
@@ -161,7 +173,7 @@ class Decoder:
             ranges = self._list(root["kernel_ranges"][tile], tasks.KERNEL_RANGE)
             programs = [self._program(one) for one in ranges]
             make = partial(self._shave_task, tile, programs)
-            queues += self._queue(f"SHAVE tile {tile}", list(invocations), make)
+            queues += self._queue(queue_name("shave", tile), list(invocations), make)
         return queues
 
     def _program(self, kernel_range: Any) -> list[Instruction]:

@@ -13,11 +13,11 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic, shape
 from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import element_of, tensor
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.model import Model
 
 CACHE_POSITION = "cache_position"

@@ -12,6 +12,7 @@ from __future__ import annotations
 from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.matmul import MatMul
@@ -19,7 +20,6 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.model import Model, Variable
 from compiler_layer.passes.match import stored_constant
 from npuw_layer.errors import ModelError

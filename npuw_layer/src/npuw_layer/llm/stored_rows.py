@@ -8,12 +8,12 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Transpose
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, tensor
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
 

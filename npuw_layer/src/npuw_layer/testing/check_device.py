@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import StringAttr
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import tensor
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.model import Model
 from npuw_layer.ports import (
     ASSIGN_PREFIX,

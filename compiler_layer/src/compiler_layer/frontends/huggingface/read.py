@@ -6,9 +6,9 @@ from pathlib import Path
 
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.errors import BadModel
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.frontends.huggingface.blocks.attention import Context
 from compiler_layer.frontends.huggingface.blocks.cache import Cache, read_cache
 from compiler_layer.frontends.huggingface.blocks.ends import embed, embedding_table, logits

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import BadModel
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.frontends.huggingface.safetensors import StoredTensor
 
 

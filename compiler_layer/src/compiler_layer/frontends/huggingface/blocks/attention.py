@@ -8,10 +8,10 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import activation, elementwise, reduce, shape
 from compiler_layer.dialects.ov import attention as ov
 from compiler_layer.dialects.ov.op import bool_attr, int_attr
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.frontends.huggingface.blocks.cache import Cache, extend
 from compiler_layer.frontends.huggingface.blocks.linear import Linear, linear
 from compiler_layer.frontends.huggingface.blocks.norm import norm

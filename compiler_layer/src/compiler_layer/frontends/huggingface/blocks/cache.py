@@ -8,9 +8,9 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import shape, state
 from compiler_layer.dialects.ov.types import tensor
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.frontends.huggingface.decoder import Attention
 
 

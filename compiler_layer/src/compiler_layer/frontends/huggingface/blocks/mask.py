@@ -8,8 +8,8 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic, shape
-from compiler_layer.frontends.builder import GraphBuilder
 
 MASKED = -65504.0
 """What the exporter adds to the score of a position that is not attended to: f16's lowest."""

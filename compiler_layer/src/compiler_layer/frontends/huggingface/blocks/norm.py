@@ -6,10 +6,10 @@ import numpy as np
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f64
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, reduce
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.frontends.huggingface.blocks.scope import Scope
 from compiler_layer.frontends.huggingface.decoder import Norm, NormKind
 

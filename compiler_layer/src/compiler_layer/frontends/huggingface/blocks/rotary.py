@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import SSAValue
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.frontends.builder import GraphBuilder
 from compiler_layer.frontends.huggingface.decoder import Rotary
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler_layer.frontends.builder import GraphBuilder
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.frontends.huggingface.decoder import Decoder
 from compiler_layer.frontends.huggingface.weights import Weights
 
