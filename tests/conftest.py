@@ -19,7 +19,9 @@ from compiler_layer import pipeline
 from compiler_layer.model import Model
 from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.place_ddr import lifetimes
+from compiler_layer.schedule.program import ScheduledProgram
 from driver_layer.abi.platforms import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,11 +105,11 @@ def every_schedule_is_checked() -> Iterator[None]:
     """Whatever test compiles a blob: its schedule is checked by who did not make it."""
     make = pipeline.schedule
 
-    def made_and_checked(model: Model, platform: Platform, tiles: int) -> pipeline.Scheduled:
+    def made_and_checked(model: Model, platform: Platform, tiles: int) -> ScheduledProgram:
         done = make(model, platform, tiles)
-        tasks = done.schedule.tasks
-        check_schedule(done.schedule, dependencies(tasks), platform.workspace_bytes)
-        spans = lifetimes(tasks)
+        whole = expanded(done)
+        check_schedule(whole, dependencies(whole.tasks), platform.workspace_bytes)
+        spans = lifetimes(whole.tasks)
         check_ddr(list(spans), spans)
         return done
 

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model, lower, schedule
+from compiler_layer.pipeline import Options, compile_model, lower
 from compiler_layer.schedule.barriers import assign_barriers, queues_of
+from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_barriers, check_cmx, check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import accesses, dependencies
+from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.order import order_steps
 from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
 from compiler_layer.schedule.tasks import Product, Region, Step, Task, Transfer
@@ -63,10 +65,10 @@ def _load(step: Step, source: Buffer, elements: int, tile: int) -> Region:
 @settings(max_examples=60, deadline=None)
 @given(steps=programs(), physical=st.sampled_from([16, 32, 64]))
 def test_any_program_is_scheduled_soundly(steps: list[Step], physical: int) -> None:
-    tasks = order_steps(steps, CMX_BYTES)
-    place_ddr(tasks)
+    tasks = order_steps(steps, CMX_BYTES).tasks
+    place_ddr(lifetimes(tasks))
     after = dependencies(tasks)
-    check_schedule(assign_barriers(tasks, after, physical, 2), after, CMX_BYTES)
+    check_schedule(assign_barriers(tasks, after, physical, queues_of(tasks, 2)), after, CMX_BYTES)
     spans = lifetimes(tasks)
     check_ddr(list(spans), spans)
 
@@ -75,8 +77,8 @@ def test_any_program_is_scheduled_soundly(steps: list[Step], physical: int) -> N
 @given(steps=programs())
 def test_every_conflict_is_a_dependency_directly_or_through_others(steps: list[Step]) -> None:
     """Compared with looking at every pair of tasks and every pair of bytes they touch."""
-    tasks = order_steps(steps, CMX_BYTES)
-    place_ddr(tasks)
+    tasks = order_steps(steps, CMX_BYTES).tasks
+    place_ddr(lifetimes(tasks))
     after = dependencies(tasks)
     touched = [list(accesses(index, task)) for index, task in enumerate(tasks)]
     reached: list[set[int]] = []
@@ -114,7 +116,7 @@ def test_weights_of_the_next_step_are_loaded_before_this_one_computes() -> None:
         step.work.append(Product(0, act, weight, out))
         step.stores.append(Transfer(out, View.dense(tensor, "f16", (1, 1, 8)), (0,)))
         steps.append(step)
-    kinds = [_kind(task) for task in order_steps(steps, CMX_BYTES)]
+    kinds = [_kind(task) for task in order_steps(steps, CMX_BYTES).tasks]
     assert kinds == ["t", "w", "w", "product", "store", "t", "product", "store"]
 
 
@@ -164,9 +166,9 @@ def test_the_checker_sees_an_overlap_and_a_missing_wait() -> None:
         act = _load(step, Buffer("a", Space.CONSTANT, 64), 8, 0)
         out = Region.dense("out", "f16", (1, 1, 8), (0,))
         step.work.append(Product(0, act, act, out))
-    tasks = order_steps(steps, CMX_BYTES)
+    tasks = order_steps(steps, CMX_BYTES).tasks
     after = dependencies(tasks)
-    good = assign_barriers(tasks, after, 16, 2)
+    good = assign_barriers(tasks, after, 16, queues_of(tasks, 2))
     product = next(i for i, task in enumerate(tasks) if isinstance(task.work, Product))
     good.waits[product].clear()
     with pytest.raises(AssertionError, match="consumers of barrier"):
@@ -225,10 +227,10 @@ def test_a_real_model_is_scheduled_soundly(
     model = static_llama.clone()
     lower(model, Options(precision, name, tiles=tiles))
     platform = PLATFORMS[name]
-    done = schedule(model, platform, tiles)
-    after = dependencies(done.schedule.tasks)
-    check_schedule(done.schedule, after, platform.workspace_bytes)
-    spans = lifetimes(done.schedule.tasks)
+    done = expanded(schedule(model, platform, tiles))
+    after = dependencies(done.tasks)
+    check_schedule(done, after, platform.workspace_bytes)
+    spans = lifetimes(done.tasks)
     check_ddr(list(spans), spans)
 
 

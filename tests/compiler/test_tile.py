@@ -21,9 +21,12 @@ from compiler_layer.passes.tile.attention import (
 )
 from compiler_layer.passes.tile.machine import TASK_NS, Machine, cuts
 from compiler_layer.passes.tile.matmul import MatMulProblem, Strategy, choose_matmul, matmul_ns
-from compiler_layer.pipeline import Scheduled, schedule
+from compiler_layer.schedule.barriers import Schedule
+from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_schedule
 from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.expand import expanded
+from compiler_layer.schedule.program import ScheduledProgram
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.npu.timeline import predict
 
@@ -61,24 +64,22 @@ def kernel(domain: tuple[int, ...], repeated: tuple[int, ...]) -> str:
     )
 
 
-def scheduled(text: str, platform: str) -> tuple[Model, Scheduled]:
+def scheduled(text: str, platform: str) -> tuple[ScheduledProgram, Schedule]:
     """Tile and schedule a model, and check that the schedule is sound."""
     model, tile = Model.parse(text), Tile(platform)
     tile.apply(None, model.module)  # pyright: ignore[reportArgumentType]
     done = schedule(model, PLATFORMS[platform], tile.used_tiles())
     workspace = PLATFORMS[platform].workspace_bytes
-    check_schedule(done.schedule, dependencies(done.schedule.tasks), workspace)
-    return model, done
+    whole = expanded(done)
+    check_schedule(whole, dependencies(whole.tasks), workspace)
+    return done, whole
 
 
 def predicted_ns(text: str) -> tuple[float, int]:
     """The time that the timeline predicts on 4000, and the number of tasks."""
-    model, done = scheduled(text, "4000")
-    platform = PLATFORMS["4000"]
-    blob = emit_blob(
-        Program("op", model, done.layout, done.schedule, platform, 4, done.scratch_bytes)
-    )
-    return max(task.end_ns for task in predict(blob)), len(done.schedule.tasks)
+    done, whole = scheduled(text, "4000")
+    blob = emit_blob(Program("op", done, PLATFORMS["4000"], 4))
+    return max(task.end_ns for task in predict(blob)), len(whole.tasks)
 
 
 _SIZE = st.integers(1, 3000)

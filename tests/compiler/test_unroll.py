@@ -18,10 +18,11 @@ from compiler_layer.dialects.ov.op import int_attr, ints_attr
 from compiler_layer.dialects.ov.types import NUMPY
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.model import Model
-from compiler_layer.pipeline import schedule
 from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.hazards import hazards
 from compiler_layer.schedule.place_ddr import lifetimes
 from compiler_layer.testing.pass_test import parse_passes
@@ -64,13 +65,12 @@ def _element(name: str, array: np.ndarray) -> str:
 def run(model: Model, inputs: Arrays, tiles: int) -> np.ndarray:
     """Schedule a tiled model, check the schedule, run the blob, and give its only output."""
     done = schedule(model, PLATFORM, tiles)
-    tasks = done.schedule.tasks
-    check_schedule(done.schedule, hazards(tasks, done.schedule.queues), PLATFORM.workspace_bytes)
+    whole = expanded(done)
+    tasks = whole.tasks
+    check_schedule(whole, hazards(tasks, whole.queues), PLATFORM.workspace_bytes)
     spans = lifetimes(tasks)
     check_ddr(list(spans), spans)
-    blob = emit_blob(
-        Program("op", model, done.layout, done.schedule, PLATFORM, tiles, done.scratch_bytes)
-    )
+    blob = emit_blob(Program("op", done, PLATFORM, tiles))
     space = AddressSpace()
     inference = HostParsedInference(blob, PLATFORM)
     inference.load(space)
@@ -204,10 +204,8 @@ def test_attention_of_4096_by_4096_fits_every_platform(platform: str, element: s
     (tile,) = parse_passes(f'tile{{platform="{platform}"}}')
     tile.apply(None, model.module)  # pyright: ignore[reportArgumentType]
     tiles = tile.used_tiles()
-    done = schedule(model, PLATFORMS[platform], tiles)
-    check_schedule(
-        done.schedule, dependencies(done.schedule.tasks), PLATFORMS[platform].workspace_bytes
-    )
+    done = expanded(schedule(model, PLATFORMS[platform], tiles))
+    check_schedule(done, dependencies(done.tasks), PLATFORMS[platform].workspace_bytes)
 
 
 @settings(max_examples=40, deadline=None)

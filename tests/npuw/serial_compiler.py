@@ -12,10 +12,11 @@ from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options, lower
-from compiler_layer.schedule.barriers import assign_barriers
+from compiler_layer.schedule.barriers import assign_barriers, queues_of
 from compiler_layer.schedule.layout import layout
 from compiler_layer.schedule.order import order_steps
-from compiler_layer.schedule.place_ddr import place_ddr
+from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
+from compiler_layer.schedule.program import unrepeated
 from compiler_layer.schedule.unroll import unroll
 from driver_layer.abi.platforms import PLATFORMS
 from npuw_layer.errors import ModelError
@@ -31,7 +32,7 @@ class SerialCompiler:
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         platform = PLATFORMS[config["NPU_PLATFORM"]]
-        options = Options(config["INFERENCE_PRECISION_HINT"], platform.name, tiles=1)
+        options = Options(config["INFERENCE_PRECISION_HINT"], platform.name, tiles=1, fold=False)
         try:
             lower(model, options)
         except CompilerError as error:
@@ -39,9 +40,11 @@ class SerialCompiler:
         placed = layout(model)
         budget = platform.workspace_bytes // 2
         steps = [step for index, op in enumerate(placed.ops) for step in unroll(index, op, budget)]
-        tasks = order_steps(steps, platform.workspace_bytes)
-        scratch = place_ddr(tasks)
+        tasks = order_steps(steps, platform.workspace_bytes).tasks
+        scratch = place_ddr(lifetimes(tasks))
         one_by_one = [{number - 1} if number else set() for number in range(len(tasks))]
-        schedule = assign_barriers(tasks, one_by_one, platform.barriers_per_tile, ports=1)
+        queues = queues_of(tasks, ports=1)
+        schedule = assign_barriers(tasks, one_by_one, platform.barriers_per_tile, queues)
         self.compiled += 1
-        return emit_blob(Program("serial", model, placed, schedule, platform, 1, scratch))
+        program = unrepeated(model, placed, schedule, scratch)
+        return emit_blob(Program("serial", program, platform, 1))

@@ -7,6 +7,7 @@ CompilerError
 │   ├── UnsupportedOps       operations that this compiler does not know, all of them at once
 │   └── UnsupportedModel     an architecture, type or shape that it does not know
 └── CompilerFault            a limit of the device cannot be met
+    ├── NotPeriodic          the layers of a folded model cannot be compiled as one
     └── DoesNotFit           a tensor or tile needs more memory than there is
 """
 
@@ -47,6 +48,10 @@ class CompilerInputError(CompilerError):
 
 class CompilerFault(CompilerError):
     """The model cannot be laid out on the device."""
+
+
+class NotPeriodic(CompilerFault):
+    """The layers of a folded model have become different: they cannot be compiled as one."""
 
 
 class BadModel(CompilerInputError):

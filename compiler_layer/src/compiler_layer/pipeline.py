@@ -5,16 +5,18 @@ This list is the compiler's table of contents; each pass is a file of ``compiler
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.passes import ModulePass
 
 from compiler_layer.emit.blob import Program, emit_blob
+from compiler_layer.errors import NotPeriodic
 from compiler_layer.garbage import collected_later
 from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.check_supported import CheckSupported
+from compiler_layer.passes.fold_blocks import FoldBlocks, folded
 from compiler_layer.passes.fold_constants import FoldConstants
 from compiler_layer.passes.form_kernels import FormKernels
 from compiler_layer.passes.fuse_dequantize import FuseDequantize
@@ -31,16 +33,13 @@ from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.separate_weights import SeparateWeights
 from compiler_layer.passes.simplify import Simplify
+from compiler_layer.passes.sort_ops import SortOps
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.widen_nibbles import WidenNibbles
-from compiler_layer.schedule.barriers import Schedule, assign_barriers, queues_of
-from compiler_layer.schedule.dependencies import dependencies
-from compiler_layer.schedule.layout import Layout, layout
-from compiler_layer.schedule.order import order_steps
-from compiler_layer.schedule.place_ddr import place_ddr
-from compiler_layer.schedule.unroll import unroll
-from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS, Platform
+from compiler_layer.schedule.build import schedule
+from compiler_layer.schedule.program import ScheduledProgram
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
 
 Observer = Callable[[str, Model], None]
 """Called after each pass with its name and the model."""
@@ -51,7 +50,7 @@ class Options:
     """What a compilation depends on besides the model.
 
     Names are OpenVINO's where it has one: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
-    DYNAMIC_QUANTIZATION_GROUP_SIZE (any but 0), ENABLE_WEIGHTLESS.
+    DYNAMIC_QUANTIZATION_GROUP_SIZE (any but 0), ENABLE_WEIGHTLESS, NPUW_FOLD.
     """
 
     precision: str = "f16"
@@ -68,6 +67,8 @@ class Options:
     """Shapes of inputs and variables to set first, as ``name=1x128,…``."""
     verify_each: bool = False
     """Verify the graph after each pass."""
+    fold: bool = True
+    """Whether repeated layers are compiled once (NPUW_FOLD)."""
 
 
 def graph_passes(options: Options) -> Sequence[ModulePass]:
@@ -77,6 +78,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
         SpecializeShapes(options.shapes),
         FoldConstants(),
         Simplify(),
+        SortOps(),
         FuseRMS(),
         FuseRoPE(),
         FuseSDPA(),
@@ -103,8 +105,9 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
 
 def passes(options: Options) -> Sequence[ModulePass]:
     """All passes in order."""
+    first = (FoldBlocks(),) if options.fold else ()
     last = (SeparateWeights(),) if options.weightless else ()
-    return (*graph_passes(options), *hardware_passes(options), *last)
+    return (*first, *graph_passes(options), *hardware_passes(options), *last)
 
 
 def available_passes() -> dict[str, type[ModulePass]]:
@@ -148,28 +151,6 @@ def run_passes(
             observer(each.name, model)
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
-    """A lowered model with its tasks in order."""
-
-    layout: Layout
-    schedule: Schedule
-    scratch_bytes: int
-
-
-def schedule(model: Model, platform: Platform, tiles: int) -> Scheduled:
-    """Lay out a lowered model, cut it into tasks and order them."""
-    laid_out = layout(model)
-    budget = platform.workspace_bytes // 2
-    steps = [step for index, op in enumerate(laid_out.ops) for step in unroll(index, op, budget)]
-    tasks = order_steps(steps, platform.workspace_bytes)
-    scratch_bytes = place_ddr(tasks)
-    barriers = platform.barriers_per_tile * tiles
-    queues = queues_of(tasks, platform.dma_ports)
-    ordered = assign_barriers(tasks, dependencies(tasks, queues), barriers, platform.dma_ports)
-    return Scheduled(laid_out, ordered, scratch_bytes)
-
-
 def compile_model(
     model: Model, options: Options, name: str = "main", observer: Observer | None = None
 ) -> bytes:
@@ -185,10 +166,34 @@ def compile_model(
         CompilerError: the model is not supported, or does not fit the device.
     """
     with collected_later():
-        lower(model, options, observer)
         platform = PLATFORMS[options.platform]
         tiles = Tile(options.platform, options.tiles).used_tiles()
-        done = schedule(model, platform, tiles)
-        return emit_blob(
-            Program(name, model, done.layout, done.schedule, platform, tiles, done.scratch_bytes)
-        )
+        scheduled = _lower_and_schedule(model, options, observer)
+        return emit_blob(Program(name, scheduled, platform, tiles))
+
+
+def _lower_and_schedule(
+    model: Model, options: Options, observer: Observer | None
+) -> ScheduledProgram:
+    """Lower a model as small as it can be folded, and schedule all of it."""
+    platform = PLATFORMS[options.platform]
+    tiles = Tile(options.platform, options.tiles).used_tiles()
+    wanted = passes(replace(options, fold=False))
+    for smaller in _folded(model) if options.fold else ():
+        try:
+            if observer is not None:
+                observer(FoldBlocks.name, smaller)
+            run_passes(smaller, wanted, options, observer)
+            return schedule(smaller, platform, tiles)
+        except NotPeriodic:
+            continue  # with more of the layers, or all of them
+    run_passes(model, wanted, options, observer)
+    return schedule(model, platform, tiles)
+
+
+def _folded(model: Model) -> Iterator[Model]:
+    """The model with its first and last layer; then with its first two and its last."""
+    for both_first in (False, True):
+        smaller = folded(model, both_first)
+        if smaller is not None:
+            yield smaller

@@ -6,7 +6,7 @@ Source: section names, flags and alignments as in fact sheet elf_driver §1.3 an
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,12 +20,14 @@ from compiler_layer.emit.elf import (
     relocation_table,
 )
 from compiler_layer.emit.layer_map import layer_map
-from compiler_layer.emit.lists import CMX, SCRATCH, BufferKey, Key, ListBuilder
+from compiler_layer.emit.lists import CMX, PARAMS, Key
+from compiler_layer.emit.merge import MergedList, MergedLists, merge
 from compiler_layer.emit.metadata import network_metadata, platform_info
-from compiler_layer.emit.records import Fixup, TaskList
-from compiler_layer.model import Model
-from compiler_layer.schedule.barriers import Schedule
-from compiler_layer.schedule.layout import Layout
+from compiler_layer.emit.programs import TEXT
+from compiler_layer.emit.records import Fixup
+from compiler_layer.emit.relocations import Columns, Relocations
+from compiler_layer.emit.stamp import barrier_configs
+from compiler_layer.schedule.program import ScheduledProgram
 from compiler_layer.schedule.views import Buffer, Space
 from driver_layer.abi import notes, tasks
 from driver_layer.abi.elf import Relocation, SectionFlag, SectionType, SymbolType
@@ -51,6 +53,9 @@ _LIST_SECTIONS = {
 }
 """How the lists are called in the blob, and where they are reached from."""
 
+_SPACES = (None, Space.INPUT, Space.OUTPUT)
+"""Tables of symbols: what the blob has itself, and what its user brings."""
+
 SHAVE_ALIGN = 1024
 """Alignment of SHAVE code and data."""
 
@@ -60,12 +65,9 @@ class Program:
     """All that goes into a blob."""
 
     name: str
-    model: Model
-    layout: Layout
-    schedule: Schedule
+    scheduled: ScheduledProgram
     platform: Platform
     tiles: int
-    scratch_bytes: int
 
 
 def emit_blob(program: Program) -> bytes:
@@ -73,23 +75,12 @@ def emit_blob(program: Program) -> bytes:
     return _Emitter(program).emit()
 
 
-_Entry = tuple[int, int, int, int]
-"""A relocation: offset, type, symbol index, addend."""
-
-
-def _port(target: Hashable) -> tuple[Space, int] | None:
-    """The input or output that a fixup refers to, if it does."""
-    if isinstance(target, BufferKey) and target.space is not Space.CONSTANT:
-        return target.space, target.index
-    return None
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Pending:
     """Relocations of one section, waiting for symbols."""
 
     target: Section
-    fixups: Sequence[Fixup] = field(default_factory=list[Fixup])
+    relocations: Relocations
 
 
 class _Emitter:
@@ -103,14 +94,14 @@ class _Emitter:
         self._pending: list[_Pending] = []
 
     def emit(self) -> bytes:
-        lists = ListBuilder(self._p.schedule)
-        lists.build()
+        scheduled = self._p.scheduled
+        lists = merge(scheduled)
         self._add_notes_and_metadata()
         entry = self._add_program(lists)
         self._add_shave(lists)
         self._add_buffers()
-        inputs = self._add_ports("NetworkInput", self._p.layout.inputs, _IN)
-        outputs = self._add_ports("NetworkOutput", self._p.layout.outputs, _OUT)
+        inputs = self._add_ports("NetworkInput", scheduled.layout.inputs, _IN)
+        outputs = self._add_ports("NetworkOutput", scheduled.layout.outputs, _OUT)
         symtab = self._add_symtab("symtab", NO_FLAGS)
         self._add_relocations(symtab, inputs[0], outputs[0])
         self._symbols.append(Symbol("entry", SymbolType.VPU_STT_ENTRY, entry, binding=STB_GLOBAL))
@@ -142,28 +133,29 @@ class _Emitter:
         info = platform_info(p.platform)
         kind = SectionType.VPU_SHT_PLATFORM_INFO
         self._elf.add(Section("meta.PlatformInfo", kind, content=info))
-        layers = layer_map(p.layout, p.schedule)
+        layers = layer_map(p.scheduled)
         kind = SectionType.SHT_PROGBITS
         self._elf.add(Section(SECTION_NAME, kind, content=layers, align=8))
-        described = network_metadata(p.name, p.model.inputs, p.model.outputs, p.platform, p.tiles)
+        ports = (p.scheduled.inputs, p.scheduled.outputs)
+        described = network_metadata(p.name, *ports, p.platform, p.tiles)
         kind = SectionType.VPU_SHT_NETDESC
         self._elf.add(Section("MetadataSection", kind, content=described))
 
-    def _add_program(self, lists: ListBuilder) -> Section:
+    def _add_program(self, lists: MergedLists) -> Section:
         """Add the mapped inference, the barriers and the task lists; give the first."""
         root = np.zeros(1, tasks.MAPPED_INFERENCE)
         version = notes.MAPPED_INFERENCE_VERSION
         root["api_version"] = version.major << 16 | version.minor
         fixups: list[Fixup] = []
-        barriers = self._barriers()
+        barriers = barrier_configs(self._p.scheduled)
         root["barriers"]["count"] = len(barriers)
         fixups.append(self._reference("barriers", 0, "barriers"))
         for key in sorted(lists.lists):
             what, where = key
-            root[_LIST_SECTIONS[what][3]]["count"][0, where] = len(lists.lists[key].rows)
+            root[_LIST_SECTIONS[what][3]]["count"][0, where] = lists.lists[key].count
             fixups.append(self._reference(_LIST_SECTIONS[what][3], where, key))
         entry = self._section("program.mapped_inference", _FW, root.tobytes(), 32)
-        self._pending.append(_Pending(entry, fixups))
+        self._pending.append(_Pending(entry, Relocations.of(fixups)))
         section = self._section("program.barrier", _FW, barriers.tobytes(), 4, 12)
         self._symbol("barriers", section)
         for key in sorted(lists.lists):
@@ -176,34 +168,21 @@ class _Emitter:
         offset += field_offset(tasks.TASK_REFERENCE, "address")
         return Fixup(offset, Relocation.R_VPU_64, key, 0)
 
-    def _barriers(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-        schedule = self._p.schedule
-        count, physical = len(schedule.barriers), schedule.physical
-        configs = np.zeros(count, tasks.BARRIER_CONFIG)
-        for number, barrier in enumerate(schedule.barriers):
-            following = number + physical
-            configs[number] = (
-                following if following < count else -1,
-                len(barrier.producers),
-                len(barrier.consumers),
-                number % physical,
-            )
-        return configs
-
-    def _add_list(self, key: Key, content: TaskList) -> None:
+    def _add_list(self, key: Key, content: MergedList) -> None:
         name, flags, align, _ = _LIST_SECTIONS[key[0]]
-        data = content.records().tobytes()
-        section = self._section(name.format(key[1]), flags, data, align, content.kind.itemsize)
+        size = content.kind.itemsize
+        section = self._section(name.format(key[1]), flags, content.content(), align, size)
         self._symbol(key, section)
-        self._pending.append(_Pending(section, content.fixups))
+        self._pending.append(_Pending(section, content.relocations))
 
-    def _add_shave(self, lists: ListBuilder) -> None:
-        if not lists.text:
+    def _add_shave(self, lists: MergedLists) -> None:
+        text = bytes(lists.programs.text)
+        if not text:
             return
-        self._symbol("text", self._section("shave.text", _FW, bytes(lists.text), SHAVE_ALIGN))
+        self._symbol(TEXT, self._section("shave.text", _FW, text, SHAVE_ALIGN))
         params = self._section("shave.params", _SHAVE, lists.params, SHAVE_ALIGN)
-        self._symbol("params", params)
-        self._pending.append(_Pending(params, lists.param_fixups))
+        self._symbol(PARAMS, params)
+        self._pending.append(_Pending(params, lists.params_relocations))
 
     def _add_buffers(self) -> None:
         p = self._p
@@ -213,16 +192,16 @@ class _Emitter:
             size=p.platform.workspace_bytes,
         )
         self._symbol(CMX, self._elf.add(workspace), CMX_WORKSPACE_ADDRESS)
-        if p.scratch_bytes:
+        if p.scheduled.scratch_bytes:
             flags = _DMA | SectionFlag.SHF_WRITE
             kind = SectionType.SHT_NOBITS
-            scratch = Section("buffer.DDR.0", kind, flags, size=p.scratch_bytes)
-            self._symbol(SCRATCH, self._elf.add(scratch))
-        for buffer in p.layout.constants:
+            scratch = Section("buffer.DDR.0", kind, flags, size=p.scheduled.scratch_bytes)
+            self._symbol(Space.SCRATCH, self._elf.add(scratch))
+        for buffer in p.scheduled.layout.constants:
             assert buffer.constant is not None  # its space says so
             content = buffer.constant.stored()
             section = self._section(f"buffer.Constant.{buffer.index}.constant", _DMA, content)
-            self._symbol(BufferKey(Space.CONSTANT, buffer.index), section)
+            self._symbol(buffer, section)
 
     def _add_ports(
         self, what: str, buffers: Sequence[Buffer], user: SectionFlag
@@ -242,19 +221,35 @@ class _Emitter:
 
     def _add_relocations(self, symtab: Section, inputs: Section, outputs: Section) -> None:
         for pending in self._pending:
-            static: list[_Entry] = []
-            user: dict[Space, list[_Entry]] = {Space.INPUT: [], Space.OUTPUT: []}
-            for fixup in pending.fixups:
-                port = _port(fixup.target)
-                if port is not None:
-                    space, index = port
-                    user[space].append((fixup.offset, fixup.type, index + 1, fixup.addend))
-                else:
-                    symbol = self._symbol_of[fixup.target]
-                    static.append((fixup.offset, fixup.type, symbol, fixup.addend))
-            self._add_rela(pending.target, "", NO_FLAGS, symtab, static)
-            self._add_rela(pending.target, ".input", _JIT | _IN, inputs, user[Space.INPUT])
-            self._add_rela(pending.target, ".output", _JIT | _OUT, outputs, user[Space.OUTPUT])
+            spaces, columns = self._resolved(pending.relocations)
+            for suffix, flags, table, space in (
+                ("", NO_FLAGS, symtab, None),
+                (".input", _JIT | _IN, inputs, Space.INPUT),
+                (".output", _JIT | _OUT, outputs, Space.OUTPUT),
+            ):
+                chosen = columns[spaces == _SPACES.index(space)]
+                self._add_rela(pending.target, suffix, flags, table, chosen)
+
+    def _resolved(self, relocations: Relocations) -> tuple[Columns, Columns]:
+        """Symbols and addends of relocations, and for each which table its symbol is in."""
+        columns = relocations.columns()
+        places = np.array([self._place(each) for each in relocations.targets], np.int64)
+        places = places.reshape(-1, 3)[columns[:, 2]]
+        columns[:, 2] = places[:, 1]
+        columns[:, 3] += places[:, 2]
+        return places[:, 0], columns
+
+    def _place(self, target: Hashable) -> tuple[int, int, int]:
+        """The table of a target's symbol, its number there, and what is added to it."""
+        if not isinstance(target, Buffer):
+            return 0, self._symbol_of[target], 0
+        match target.space:
+            case Space.SCRATCH:
+                return 0, self._symbol_of[Space.SCRATCH], target.offset
+            case Space.CONSTANT:
+                return 0, self._symbol_of[target], 0
+            case _:
+                return _SPACES.index(target.space), target.index + 1, 0
 
     def _add_rela(
         self,
@@ -262,9 +257,9 @@ class _Emitter:
         suffix: str,
         flags: SectionFlag,
         symtab: Section,
-        entries: Sequence[_Entry],
+        entries: Columns,
     ) -> None:
-        if entries:
+        if len(entries):
             self._elf.add(
                 Section(
                     f"rela.{target.name}{suffix}",

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from driver_layer.abi.elf import (
     EHDR,
@@ -187,10 +188,9 @@ def _elf_header(count: int, names: int) -> bytes:
     return header.tobytes()
 
 
-def relocation_table(entries: Sequence[tuple[int, int, int, int]]) -> RecordArray:
-    """Make RELA records from (offset, type, symbol index, addend)."""
-    table = np.zeros(len(entries), RELA)
-    columns = np.array(entries, np.int64).reshape(-1, 4)
+def relocation_table(columns: npt.NDArray[np.int64]) -> RecordArray:
+    """Make RELA records from rows of offset, type, symbol index and addend."""
+    table = np.zeros(len(columns), RELA)
     table["r_offset"] = columns[:, 0]
     table["r_info"] = columns[:, 2] << 32 | columns[:, 1]
     table["r_addend"] = columns[:, 3]

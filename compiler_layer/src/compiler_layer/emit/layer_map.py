@@ -1,33 +1,62 @@
-"""Says which operation each task of a schedule belongs to."""
+"""Says which operation each task of a program belongs to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compiler_layer.schedule.barriers import Schedule
-from compiler_layer.schedule.layout import Layout
+import numpy as np
+import numpy.typing as npt
+
+from compiler_layer.schedule.program import ScheduledProgram, Stretch
 from compiler_layer.schedule.tasks import CmxBuffer, Task, regions_of
 from driver_layer.abi.layer_map import Layer, QueueKey, encode_layer_map
 
 
-def layer_map(layout: Layout, schedule: Schedule) -> bytes:
+def layer_map(program: ScheduledProgram) -> bytes:
     """Write the section of a program."""
-    tasks: dict[QueueKey, list[int]] = {}
-    for task, queue in zip(schedule.tasks, schedule.queues, strict=True):
-        tasks.setdefault(queue, []).append(task.op)
-    peaks = _cmx_peaks(len(layout.ops), schedule.tasks)
-    layers = [Layer(op.name, peak) for op, peak in zip(layout.ops, peaks, strict=True)]
-    return encode_layer_map(layers, tasks)
+    tasks: dict[QueueKey, list[npt.NDArray[np.uint32]]] = {}
+    for stretch in program.stretches:
+        for queue, ops in _ops_by_queue(stretch).items():
+            tasks.setdefault(queue, []).append(ops)
+    peaks = _cmx_peaks(program)
+    layers = [Layer(op.name, peak) for op, peak in zip(program.layout.ops, peaks, strict=True)]
+    return encode_layer_map(layers, {q: np.concatenate(parts) for q, parts in tasks.items()})
 
 
-def _cmx_peaks(count: int, tasks: Sequence[Task]) -> list[int]:
+def _ops_by_queue(stretch: Stretch) -> dict[QueueKey, npt.NDArray[np.uint32]]:
+    """For each queue the ops of its tasks, run after run."""
+    queues: dict[QueueKey, list[int]] = {}
+    for task, queue in zip(stretch.schedule.tasks, stretch.schedule.queues, strict=True):
+        queues.setdefault(queue, []).append(task.op)
+    begins = np.array([run.ops for run in stretch.runs])[:, None]
+    return {
+        queue: (np.array(ops) + begins).reshape(-1).astype(np.uint32)
+        for queue, ops in queues.items()
+    }
+
+
+def _cmx_peaks(program: ScheduledProgram) -> list[int]:
     """For each operation the most bytes of one tile that its buffers hold at a time."""
-    spans: list[dict[CmxBuffer, tuple[int, int]]] = [{} for _ in range(count)]
+    once = [task for stretch in program.stretches for task in stretch.schedule.tasks]
+    spans = _cmx_spans(once)
+    peaks = [0] * len(program.layout.ops)
+    for stretch in program.stretches:
+        for op in {task.op for task in stretch.schedule.tasks}:
+            peak = _peak(spans[op])
+            for run in stretch.runs:
+                peaks[op + run.ops] = peak
+    return peaks
+
+
+def _cmx_spans(tasks: Sequence[Task]) -> dict[int, dict[CmxBuffer, tuple[int, int]]]:
+    """For each operation when its buffers are alive."""
+    spans: dict[int, dict[CmxBuffer, tuple[int, int]]] = {}
     for at, task in enumerate(tasks):
+        buffers = spans.setdefault(task.op, {})
         for region, _, _ in regions_of(task.work):
-            first, _ = spans[task.op].get(region.buffer, (at, at))
-            spans[task.op][region.buffer] = (first, at)
-    return [_peak(buffers) for buffers in spans]
+            first, _ = buffers.get(region.buffer, (at, at))
+            buffers[region.buffer] = (first, at)
+    return spans
 
 
 def _peak(spans: Mapping[CmxBuffer, tuple[int, int]]) -> int:

@@ -24,15 +24,17 @@ class Fixup:
 
 @dataclass(slots=True)
 class TaskList:
-    """The content of a section of records."""
+    """The content of a section of records, and the number of each one's task."""
 
     kind: Record
     rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    tasks: list[int] = field(default_factory=list[int])
     fixups: list[Fixup] = field(default_factory=list[Fixup])
 
-    def add(self, row: dict[str, Any]) -> int:
+    def add(self, row: dict[str, Any], task: int) -> int:
         """Append a record; give its offset."""
         self.rows.append(row)
+        self.tasks.append(task)
         return (len(self.rows) - 1) * self.kind.itemsize
 
     def records(self) -> RecordArray:

@@ -93,15 +93,17 @@ class _Adjuster:
         return self._place(value, Convert.make([value], destination_type=self._hint()))
 
     def _narrow_constant(self, constant: Constant) -> Constant:
+        narrow = constant.each(self._narrow_one)
+        narrow.attributes.update(constant.attributes)
+        return narrow
+
+    def _narrow_one(self, constant: Constant) -> Constant:
         if isinstance(constant.value, FileAttr):
             # The view stays; its values are rounded when they are read.
             view = constant.value.data
-            narrow = Constant.of_file(view, self._precision, shape_of(constant.output))
-        else:
-            values = convert_values(constant.load(), "f32", self._precision)
-            narrow = Constant.inline(values, self._precision)
-        narrow.attributes.update(constant.attributes)
-        return narrow
+            return Constant.of_file(view, self._precision, shape_of(constant.output))
+        values = convert_values(constant.load(), "f32", self._precision)
+        return Constant.inline(values, self._precision)
 
     def _hint(self) -> StringAttr:
         return StringAttr(self._precision)

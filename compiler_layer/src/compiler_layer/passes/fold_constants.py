@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
-from compiler_layer.dialects.ov.constant import Constant, FileAttr, constant_of
+from compiler_layer.dialects.ov.constant import Constant, FileView, Repeated, constant_of
 from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
@@ -75,34 +75,55 @@ def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
     Raises:
         UnsupportedModel: its value cannot be computed, as of a gather beyond the end.
     """
-    values = _known_values(op, min(most, MAX_FOLDED_ELEMENTS))
-    if values is None:
+    known = _known_operands(op, min(most, MAX_FOLDED_ELEMENTS))
+    if known is None:
         return 0
-    constants = [
-        Constant.inline(value, element_of(result))
-        for value, result in zip(values, op.results, strict=True)
-    ]
+    constants = _folded(op, known)
     Rewriter.replace_op(op, constants, [constant.output for constant in constants])
-    return sum(value.size for value in values)
+    return sum(math.prod(shape_of(constant.output)) for constant in constants)
 
 
-def _known_values(op: Operation, most: int) -> Sequence[Array] | None:
+def _known_operands(op: Operation, most: int) -> list[Constant] | None:
+    """The constants that an op computes with, if its value may be computed."""
     if isinstance(op, ShapeOf):
-        shape = shape_of(op.x)
-        return [np.array(shape, NUMPY[op.output_type.data])] if is_static(shape) else None
+        return [] if is_static(shape_of(op.x)) else None
     if not isinstance(op, OvOp) or isinstance(op, _NEVER_FOLDED):
         return None
     constants = [constant_of(operand) for operand in op.operands]
-    if any(constant is None or _is_weight(constant) for constant in constants):
+    known = [constant for constant in constants if constant is not None]
+    if len(known) != len(constants) or any(map(_is_weight, known)):
         return None
     shapes = [shape_of(value) for value in (*op.operands, *op.results)]
     # An empty tensor may have huge dimensions besides the empty one.
     if any(math.prod(max(d, 1) for d in shape) > most for shape in shapes):
         return None
     packed = any(element_of(operand) in ("bf16", *FOUR_BIT) for operand in op.operands)
-    if packed and not isinstance(op, _MOVING):
-        return None
-    return _evaluated(op, [constant for constant in constants if constant is not None])
+    return None if packed and not isinstance(op, _MOVING) else known
+
+
+def _folded(op: Operation, known: Sequence[Constant]) -> list[Constant]:
+    """The results as constants; of repeated ones for each repetition."""
+    repeated = [constant.value.data for constant in known if constant.is_repeated]
+    several = [data for data in repeated if isinstance(data, Repeated)]
+    if not several:
+        return _computed(op, known)
+    every = [
+        _computed(op, [constant.of_repetition(number) for constant in known])
+        for number in range(len(several[0].values))
+    ]
+    return [Constant.repeated(several[0].own, each) for each in zip(*every, strict=True)]
+
+
+def _computed(op: Operation, known: Sequence[Constant]) -> list[Constant]:
+    if isinstance(op, ShapeOf):
+        values: Sequence[Array] = [np.array(shape_of(op.x), NUMPY[op.output_type.data])]
+    else:
+        assert isinstance(op, OvOp)  # nothing else has known operands
+        values = _evaluated(op, known)
+    return [
+        Constant.inline(value, element_of(result))
+        for value, result in zip(values, op.results, strict=True)
+    ]
 
 
 def _evaluated(op: OvOp, constants: Sequence[Constant]) -> Sequence[Array]:
@@ -120,7 +141,7 @@ def _evaluated(op: OvOp, constants: Sequence[Constant]) -> Sequence[Array]:
 
 
 def _is_weight(constant: Constant) -> bool:
-    return isinstance(constant.value, FileAttr) and constant.nbytes > _WEIGHT_BYTES
+    return isinstance(constant.held, FileView) and constant.nbytes > _WEIGHT_BYTES
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def stored_constant(value: SSAValue) -> Constant | None:
 def scalar_of(value: SSAValue) -> float | None:
     """Give a value that is a known single number, seen through conversions between floats."""
     constant = stored_constant(value)
-    if constant is None or any(d != 1 for d in shape_of(constant.output)):
+    if constant is None or constant.is_repeated or any(d != 1 for d in shape_of(constant.output)):
         return None
     number = convert_values(constant.load(), element_of(constant.output), "f64")
     return float(number.reshape(-1)[0])

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from compiler_layer.dialects.ov.constant import Constant, FileAttr
+from compiler_layer.dialects.ov.constant import Constant, FileView, Repeated
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.model import Model
+from compiler_layer.repetition import add_repeated_ids
 from compiler_layer.weights import WeightRef
 
 
@@ -35,12 +36,32 @@ class SeparateWeights(ModulePass):
         model = Model(op)
         names = [port.name for port in model.inputs]
         known: dict[str, SSAValue] = {}
+        repeated: dict[str, list[str]] = {}
         for each in list(model.body.ops):
-            if isinstance(each, Constant) and isinstance(each.value, FileAttr):
-                name = WeightRef.of(each.value.data, element_of(each.output)).name
-                if name not in known:
-                    known[name] = model.body.insert_arg(each.output.type, len(model.body.args))
-                    names.append(name)
-                if known[name].type == each.output.type:
-                    Rewriter.replace_op(each, [], [known[name]])
+            views = _views(each)
+            if not isinstance(each, Constant) or not views:
+                continue
+            every = [WeightRef.of(view, element_of(each.output)).name for view in views]
+            name = every[_own(each)]
+            if name not in known:
+                known[name] = model.body.insert_arg(each.output.type, len(model.body.args))
+                names.append(name)
+            if len(every) > 1:
+                repeated[every[0]] = every
+            if known[name].type == each.output.type:
+                Rewriter.replace_op(each, [], [known[name]])
         model.set_inputs(names)
+        add_repeated_ids(model, list(repeated.values()))
+
+
+def _views(op: Operation) -> list[FileView]:
+    """Where a weight is: of a repeated one for each layer, of others once."""
+    value = op.value.data if isinstance(op, Constant) else None
+    held = value.values if isinstance(value, Repeated) else (value,)
+    views = [each for each in held if isinstance(each, FileView)]
+    return views if len(views) == len(held) else []
+
+
+def _own(op: Constant) -> int:
+    value = op.value.data
+    return value.own if isinstance(value, Repeated) else 0

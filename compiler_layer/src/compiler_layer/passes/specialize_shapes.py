@@ -10,10 +10,11 @@ from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Shape, check_shape, element_of, is_static, shape_of
-from compiler_layer.errors import CompilerUsageError
+from compiler_layer.errors import CompilerUsageError, NotPeriodic
 from compiler_layer.model import Model
 from compiler_layer.passes.fold_constants import fold
 from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.repetition import repeated_ids
 
 _SHAPE_ELEMENTS = 8192
 """Integer vectors up to this long are taken for parts of shapes, and folded on the way."""
@@ -95,6 +96,16 @@ def _check_static(model: Model) -> None:
         raise CompilerUsageError(f"{dynamic[0]}: its shape depends on the data")
 
 
+def _of_what_is_there(model: Model, shapes: dict[str, Shape]) -> dict[str, Shape]:
+    """The shapes without those of layers that a folded model leaves out: they must be equal."""
+    for first, *others in repeated_ids(model):
+        if any(shapes.get(name) != shapes.get(first) for name in others):
+            raise NotPeriodic(f"{first!r} has another shape than in other layers")
+    there = {port.name for port in model.inputs} | {v.name for v in model.variables()}
+    left_out = {name for group in repeated_ids(model) for name in group} - there
+    return {name: shape for name, shape in shapes.items() if name not in left_out}
+
+
 @dataclass(frozen=True)
 class SpecializeShapes(ModulePass):
     """Makes every shape static.
@@ -109,6 +120,7 @@ class SpecializeShapes(ModulePass):
 
     Raises:
         CompilerUsageError: a shape stays dynamic; names the inputs whose shape is missing.
+        NotPeriodic: the model is folded, and the layers are given different shapes.
     """
 
     name = "specialize-shapes"
@@ -118,5 +130,5 @@ class SpecializeShapes(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        model.set_input_shapes(parse_shapes(self.shapes))
+        model.set_input_shapes(_of_what_is_there(model, parse_shapes(self.shapes)))
         specialize_shapes(model)

@@ -22,7 +22,7 @@ def eight_bit(value: SSAValue) -> Constant:
     constant = constant_of(value)
     assert constant is not None  # Dequantize has constant operands until a gather is lowered
     kind = "i8" if element_of(value) == "i4" else "u8"
-    widened = Constant.inline(constant.load(), kind)
+    widened = constant.each(lambda one: Constant.inline(one.load(), kind))
     widened.attributes.update(constant.attributes)
     return widened
 

@@ -127,5 +127,5 @@ def _bad(weight: Weight, message: str) -> BadModel:
 
 def source_of(constant: Constant) -> str:
     """Where a constant's values are, for a message."""
-    value = constant.value.data
-    return value.path if isinstance(value, FileView) else "the model"
+    held = constant.held
+    return held.path if isinstance(held, FileView) else "the model"

@@ -9,6 +9,10 @@ consumed. The management core therefore holds a task until all virtual barriers 
 programmed. That cannot deadlock as long as no barrier is needed long after it was made. So time is
 cut into *eras* of n / 4 barriers. The first task of an era waits for the last task of every queue;
 whoever needs something from an earlier era waits for that task instead.
+
+A program may consist of stretches, one after the other, some of which are repeated. Each begins an
+era: its barrier 0 is fed by the last tasks of whatever runs before, so that its own barriers are
+the same wherever it stands.
 """
 
 from __future__ import annotations
@@ -59,10 +63,14 @@ class Barrier:
 
 @dataclass(slots=True)
 class Schedule:
-    """The tasks of a program with their queues and barriers."""
+    """The tasks of a program, or of a stretch of it, with their queues and barriers.
+
+    In a stretch barriers count from its own first one. The last tasks of one that something
+    follows post to the barrier behind its last one, which is the first of what follows.
+    """
 
     tasks: Sequence[Task]
-    queues: list[QueueKey]
+    queues: Sequence[QueueKey]
     physical: int
     barriers: list[Barrier] = field(default_factory=list[Barrier])
     waits: list[list[int]] = field(default_factory=list[list[int]])
@@ -72,31 +80,53 @@ class Schedule:
         """How many virtual barriers must be programmed before a task is issued."""
         return max([*self.waits[task], *self.posts[task]], default=-1) + 1
 
+    @property
+    def ending(self) -> list[int]:
+        """The tasks that post to the barrier behind the last one."""
+        behind = len(self.barriers)
+        return [task for task, posts in enumerate(self.posts) if behind in posts]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a stretch stands: whether something runs before it, and after it."""
+
+    first: bool = True
+    last: bool = True
+
+
+ALONE = Standing()
+
 
 def assign_barriers(
-    tasks: Sequence[Task], after: Sequence[set[int]], physical: int, ports: int
+    tasks: Sequence[Task],
+    after: Sequence[set[int]],
+    physical: int,
+    queues: Sequence[QueueKey],
+    standing: Standing = ALONE,
 ) -> Schedule:
     """Give each task the barriers it waits for and feeds.
 
     Args:
         tasks: in the order in which they are issued.
-        after: for each the earlier tasks it depends on.
+        after: for each the earlier tasks it depends on; ``EARLIER`` for those before the stretch.
         physical: how many physical barriers there are, at least 8.
-        ports: how many DMA ports there are.
+        queues: the queue of each task.
+        standing: where the tasks stand in the program.
     """
-    return _Assigner(tasks, after, min(physical, MAX_PHYSICAL_BARRIERS), ports).run()
+    made = Schedule(tasks, queues, min(physical, MAX_PHYSICAL_BARRIERS))
+    return _Assigner(made, after, standing).run()
 
 
 class _Assigner:
-    """Walks the tasks of one program."""
+    """Walks the tasks of one stretch."""
 
-    def __init__(
-        self, tasks: Sequence[Task], after: Sequence[set[int]], physical: int, ports: int
-    ) -> None:
+    def __init__(self, made: Schedule, after: Sequence[set[int]], standing: Standing) -> None:
         self._after = after
-        self._s = Schedule(tasks, queues_of(tasks, ports), physical)
-        self._s.waits = [[] for _ in tasks]
-        self._s.posts = [[] for _ in tasks]
+        self._standing = standing
+        self._s = made
+        self._s.waits = [[] for _ in made.tasks]
+        self._s.posts = [[] for _ in made.tasks]
         self._known: list[dict[QueueKey, int]] = []
         self._last: dict[QueueKey, int] = {}
         self._era_first = 0
@@ -104,13 +134,21 @@ class _Assigner:
         self._shared: dict[tuple[int, ...], int] = {}
 
     def run(self) -> Schedule:
-        final = len(self._s.tasks) - 1
+        final = len(self._s.tasks) - 1 if self._standing.last else None
+        if not self._standing.first:
+            # What runs before feeds it.
+            self._s.barriers.append(Barrier((), [0]))
+            self._s.waits[0].append(0)
         for task in range(len(self._s.tasks)):
             gathers = task == final or self._begins_era(task)
             self._add(task, self._last.values() if gathers else self._after[task])
             self._last[self._s.queues[task]] = task
-        self._s.barriers.append(Barrier((final,), []))
-        self._s.posts[final].append(len(self._s.barriers) - 1)
+        if final is None:
+            for task in self._needed({}, set(self._last.values())):
+                self._s.posts[task].append(len(self._s.barriers))
+        else:
+            self._s.posts[final].append(len(self._s.barriers))
+            self._s.barriers.append(Barrier((final,), []))
         return self._s
 
     def _begins_era(self, task: int) -> bool:
@@ -123,17 +161,21 @@ class _Assigner:
 
     def _add(self, task: int, needed: Iterable[int]) -> None:
         known = self._known_at_start(task)
-        wanted = {self._in_era(task, other) for other in needed}
-        producers: list[int] = []
-        for other in sorted(wanted, reverse=True):
-            queue = self._s.queues[other]
-            if known.get(queue, -1) >= other:
-                continue
-            producers.append(other)
-            self._learn(known, other)
+        # Before the first task all that ran before is done.
+        wanted = {self._in_era(task, other) for other in needed if task or other >= 0}
+        producers = self._needed(known, wanted)
         self._known.append(known)
         if producers:
-            self._wait(task, tuple(sorted(producers)))
+            self._wait(task, tuple(producers))
+
+    def _needed(self, known: dict[QueueKey, int], wanted: set[int]) -> list[int]:
+        """Of the tasks to wait for those that do not follow from others; ``known`` grows."""
+        producers: list[int] = []
+        for other in sorted(wanted, reverse=True):
+            if known.get(self._s.queues[other], -1) < other:
+                producers.append(other)
+                self._learn(known, other)
+        return sorted(producers)
 
     def _known_at_start(self, task: int) -> dict[QueueKey, int]:
         previous = self._last.get(self._s.queues[task])

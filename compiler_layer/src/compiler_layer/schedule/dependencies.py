@@ -57,6 +57,13 @@ Latest = dict[Hashable, int]
 """The latest task of each kind that did something; with exact history each task is a kind."""
 
 
+_NOBODY = -(1 << 62)
+"""The owner of bytes that nothing has written yet."""
+
+EARLIER = -1
+"""Stands for all tasks of what ran before."""
+
+
 @dataclass(slots=True)
 class _Segment:
     """Bytes whose last writers and readers since are the same."""
@@ -71,9 +78,14 @@ class _Segment:
 
 
 class _Memory:
-    """The history of one memory, as segments in order."""
+    """The history of one memory, as segments in order.
 
-    def __init__(self) -> None:
+    Args:
+        past: who wrote what no segment tells of, if anybody.
+    """
+
+    def __init__(self, past: Latest) -> None:
+        self._past = past
         self._begins: list[int] = []
         self._segments: list[_Segment] = []
 
@@ -122,14 +134,17 @@ class _Memory:
         at = begin
         for segment in self._segments[low:high]:
             if at < segment.begin:
-                covering.append(_Segment(at, segment.begin, -1))
+                covering.append(self._untouched(at, segment.begin))
             covering.append(segment)
             at = segment.end
         if at < end:
-            covering.append(_Segment(at, end, -1))
+            covering.append(self._untouched(at, end))
         self._segments[low:high] = covering
         self._begins[low:high] = [segment.begin for segment in covering]
         return covering
+
+    def _untouched(self, begin: int, end: int) -> _Segment:
+        return _Segment(begin, end, _NOBODY, writers=dict(self._past))
 
     def _cut(self, at: int) -> None:
         index = bisect.bisect_right(self._begins, at) - 1
@@ -152,11 +167,13 @@ class _Memory:
 
 def _merge(into: Latest, more: Latest) -> None:
     for kind, task in more.items():
-        if into.get(kind, -1) < task:
+        if into.get(kind, EARLIER - 1) < task:
             into[kind] = task
 
 
-def dependencies(tasks: Sequence[Task], queues: Sequence[Hashable] | None = None) -> list[set[int]]:
+def dependencies(
+    tasks: Sequence[Task], queues: Sequence[Hashable] | None = None, first: bool = True
+) -> list[set[int]]:
     """For each task the earlier ones that must be done before it starts.
 
     Args:
@@ -164,14 +181,17 @@ def dependencies(tasks: Sequence[Task], queues: Sequence[Hashable] | None = None
         queues: for each its queue. If given, only the latest task of each queue is told, since a
             queue's tasks end in order, and what is read as a whole is remembered as a whole: far
             quicker, and never less than needed.
+        first: whether nothing runs before. Otherwise what a task touches first may have been used
+            by anyone: it depends on ``EARLIER``, too.
     """
+    past: Latest = {} if first else {EARLIER: EARLIER}
     memories: dict[Hashable, _Memory] = {}
     found: list[set[int]] = []
     for index, task in enumerate(tasks):
         kind = index if queues is None else queues[index]
         after = Latest()
         for access in accesses(index, task):
-            memory = memories.setdefault(access.memory, _Memory())
+            memory = memories.setdefault(access.memory, _Memory(past))
             _merge(after, memory.touch(index, kind, access))
             if queues is not None and not access.write:
                 memory.join(access)

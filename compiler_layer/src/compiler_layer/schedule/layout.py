@@ -92,6 +92,7 @@ class _Planner:
         self._layout = Layout()
         self._views: dict[SSAValue, View] = {}
         self._outputs: dict[SSAValue, int] = {}
+        self._output_indices: dict[SSAValue, list[int]] = {}
 
     def plan(self) -> Layout:
         self._add_ports()
@@ -100,7 +101,10 @@ class _Planner:
                 self._place(op)
             elif isinstance(op, VIEWS):
                 self._add_views(op)
-        self._fill_outputs()
+            for result in op.results:
+                self._fill_outputs(result)
+        for value in self._model.body.args:
+            self._fill_outputs(value)
         return self._layout
 
     def _add_ports(self) -> None:
@@ -111,6 +115,7 @@ class _Planner:
         for index, port in enumerate(self._model.outputs):
             buffer = Buffer(port.name, Space.OUTPUT, _nbytes(port.value), index)
             self._layout.outputs.append(buffer)
+            self._output_indices.setdefault(port.value, []).append(index)
             # The first output that is a hardware op's own result is written by it directly.
             if isinstance(port.value.owner, HARDWARE):
                 self._outputs.setdefault(port.value, index)
@@ -159,11 +164,12 @@ class _Planner:
                 view = whole
             self._views[result] = view
 
-    def _fill_outputs(self) -> None:
-        for index, port in enumerate(self._model.outputs):
-            if self._outputs.get(port.value) != index:
-                target = _dense(self._layout.outputs[index], port.value)
-                self._copy(port.name, self._view(port.value), target)
+    def _fill_outputs(self, value: SSAValue) -> None:
+        """Copy a value to the outputs that it is, apart from one that its op writes itself."""
+        for index in self._output_indices.get(value, ()):
+            if self._outputs.get(value) != index:
+                target = _dense(self._layout.outputs[index], value)
+                self._copy(self._layout.outputs[index].name, self._view(value), target)
 
 
 def _derived(op: Operation, source: View) -> Sequence[View | None]:

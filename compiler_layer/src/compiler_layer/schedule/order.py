@@ -10,10 +10,11 @@ operands that pass by leave no gaps between those that stay.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from compiler_layer.errors import DoesNotFit
-from compiler_layer.schedule.tasks import CmxBuffer, Step, Task, Transfer, cmx_buffers
+from compiler_layer.schedule.tasks import CmxBuffer, Place, Step, Task, Transfer, cmx_buffers
 from compiler_layer.schedule.views import Buffer, Space, View
 
 ALIGNMENT = 64
@@ -36,6 +37,12 @@ class _Cmx:
                 return False
             self._live[buffer] = None
         return True
+
+    def pin(self, buffers: Sequence[CmxBuffer], offsets: Sequence[int | None]) -> None:
+        """Give buffers addresses that are free."""
+        for buffer, offset in zip(buffers, offsets, strict=True):
+            buffer.offset = offset
+            self._live[buffer] = None
 
     def withdraw(self, buffers: Sequence[CmxBuffer]) -> None:
         """Take addresses back: nothing has used them yet."""
@@ -74,40 +81,111 @@ class _Cmx:
         return offset if offset >= 0 else None
 
 
+def _is_given(place: Place) -> bool:
+    """Whether no task writes it."""
+    return isinstance(place, View) and place.buffer.space in (Space.CONSTANT, Space.INPUT)
+
+
 def _extent(buffer: CmxBuffer) -> tuple[int, int]:
     assert buffer.offset is not None  # only placed buffers are live
     return buffer.offset, buffer.offset + buffer.nbytes
 
 
-def order_steps(steps: Sequence[Step], cmx_bytes: int) -> list[Task]:
+Pinned = Mapping[int, tuple[int | None, ...]]
+"""Loads of a step, by their number, that come before it; and where their buffers lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Tasks in the order in which they are issued, and where in it each fence stands."""
+
+    tasks: list[Task]
+    cuts: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fences:
+    """The first steps of a block's first and second repetition.
+
+    From one to the other CMX must end as it began, so that the same tasks can follow again. So
+    nothing crosses a fence but weights and inputs for the step behind it, loaded ahead to the same
+    places.
+    """
+
+    first: int
+    second: int
+
+
+def order_steps(steps: Sequence[Step], cmx_bytes: int, fences: Fences | None = None) -> Ordered:
     """Give the tasks of all steps in the order in which they are issued, and CMX its addresses.
 
     Args:
         steps: in an order in which they can run.
         cmx_bytes: what there is on each tile.
+        fences: what is between them can be repeated.
 
     Raises:
         DoesNotFit: a step's operands are larger than CMX.
     """
     try:
-        return _Sequencer(steps, cmx_bytes, ahead=True).run()
+        return _ordered(steps, cmx_bytes, fences)
     except DoesNotFit:
         # What was loaded ahead may have left gaps too small for what came after.
-        for step in steps:
-            for buffer in cmx_buffers(step.all_work()):
-                buffer.offset = None
-        return _Sequencer(steps, cmx_bytes, ahead=False).run()
+        _forget_addresses(steps)
+        return _Sequencer(steps, cmx_bytes, fences, ahead=False).run()
+
+
+_ATTEMPTS = 3
+"""How often it is tried to load the same weights ahead of both fences, to the same places."""
+
+
+def _ordered(steps: Sequence[Step], cmx_bytes: int, fences: Fences | None) -> Ordered:
+    pinned: Pinned = {}
+    for _ in range(_ATTEMPTS):
+        attempt = _Sequencer(steps, cmx_bytes, fences, ahead=True, pinned=pinned)
+        ordered = attempt.run()
+        if attempt.crossing == pinned:
+            return ordered
+        pinned = attempt.crossing
+        _forget_addresses(steps)
+    return _Sequencer(steps, cmx_bytes, fences, ahead=True, pinned=None).run()
+
+
+def _forget_addresses(steps: Sequence[Step]) -> None:
+    for step in steps:
+        for buffer in cmx_buffers(step.all_work()):
+            buffer.offset = None
 
 
 class _Sequencer:
-    """One attempt, with or without loading ahead."""
+    """One attempt, with or without loading ahead.
 
-    def __init__(self, steps: Sequence[Step], cmx_bytes: int, ahead: bool) -> None:
+    Args:
+        steps: in an order in which they can run.
+        cmx_bytes: what there is on each tile.
+        fences: where tasks begin to repeat.
+        ahead: whether to load ahead at all.
+        pinned: the loads that cross the fences; None if none may.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        cmx_bytes: int,
+        fences: Fences | None,
+        ahead: bool,
+        pinned: Pinned | None = None,
+    ) -> None:
         self._steps = steps
         self._ahead = ahead
+        self._fences = [] if fences is None else [fences.first, fences.second]
+        self._pinned = pinned
         self._cmx = _Cmx(cmx_bytes)
         self._cmx_bytes = cmx_bytes
         self._tasks: list[Task] = []
+        self._cuts: list[int] = []
+        self.crossing: dict[int, tuple[int | None, ...]] = {}
+        """The loads that crossed the second fence."""
         self._buffers = [cmx_buffers(step.all_work()) for step in steps]
         last = {buffer: at for at, used in enumerate(self._buffers) for buffer in used}
         self._dying: list[list[CmxBuffer]] = [[] for _ in steps]
@@ -118,8 +196,10 @@ class _Sequencer:
         self._issued: set[int] = set()
         self._written = self._last_writers()
 
-    def run(self) -> list[Task]:
+    def run(self) -> Ordered:
         for at, step in enumerate(self._steps):
+            if at in self._fences:
+                self._cross_fence(at)
             self._place(at)
             for load in step.loads:
                 self._issue(load, step.op)
@@ -127,7 +207,18 @@ class _Sequencer:
                 self._load_ahead(at)
             self._tasks += [Task(work, step.op) for work in (*step.work, *step.stores)]
             self._end(at)
-        return self._tasks
+        return Ordered(self._tasks, self._cuts)
+
+    def _cross_fence(self, at: int) -> None:
+        """Let nothing rest; before the first repetition, load what later ones have by now."""
+        self._cmx.release(self._resting)
+        self._resting = []
+        if at == self._fences[0]:
+            for number, offsets in (self._pinned or {}).items():
+                load = self._steps[at].loads[number]
+                self._cmx.pin(cmx_buffers([load]), offsets)
+                self._issue(load, self._steps[at].op)
+        self._cuts.append(len(self._tasks))
 
     def _place(self, at: int) -> None:
         """Place what the step needs, beside what the last one wrote if possible."""
@@ -159,15 +250,24 @@ class _Sequencer:
 
         What would leave no room for the rest of that step is not loaded yet.
         """
-        loads = [load for load in self._steps[at + 1].loads if self._is_known(load, at)]
+        loads = [load for load in self._steps[at + 1].loads if self._may_come_early(load, at)]
         placed = [buffer for buffer in cmx_buffers(loads) if buffer.offset is None]
         while placed and not self._has_room(placed, at):
             placed.pop()
         for load in loads:
             if all(buffer in placed for buffer in cmx_buffers([load])):
                 self._issue(load, self._steps[at + 1].op)
+                if at + 1 in self._fences:
+                    self._note_crossing(load, self._steps[at + 1])
 
-    def _is_known(self, load: Transfer, at: int) -> bool:
+    def _note_crossing(self, load: Transfer, step: Step) -> None:
+        number = next(number for number, one in enumerate(step.loads) if one is load)
+        self.crossing[number] = tuple(buffer.offset for buffer in cmx_buffers([load]))
+
+    def _may_come_early(self, load: Transfer, at: int) -> bool:
+        if at + 1 in self._fences:
+            at_second = at + 1 == self._fences[1] and self._pinned is not None
+            return at_second and _is_given(load.source)
         return not (isinstance(load.source, View) and self._writer(load.source.buffer) >= at)
 
     def _has_room(self, ahead: list[CmxBuffer], at: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from compiler_layer.schedule.tasks import Task, Transfer
 from compiler_layer.schedule.views import Buffer, Space, View
@@ -23,13 +23,15 @@ def lifetimes(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
     return spans
 
 
-def place_ddr(tasks: Sequence[Task]) -> int:
+def place_ddr(spans: Mapping[Buffer, tuple[int, int]]) -> int:
     """Set the offset of every scratch buffer; give the bytes needed in all.
 
     Larger buffers are placed first, each at the lowest offset that no buffer alive at the same
     time overlaps.
+
+    Args:
+        spans: when each buffer is alive, as ``lifetimes`` gives it.
     """
-    spans = lifetimes(tasks)
     placed: list[tuple[Buffer, tuple[int, int]]] = []
     total = 0
     for buffer, span in sorted(spans.items(), key=lambda item: (-item[0].nbytes, item[1])):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from compiler_layer.dialects.ov.constant import Constant, FileView, InlineAttr
+from compiler_layer.dialects.ov.constant import Constant, FileView, Inline
 from compiler_layer.dialects.ov.convert import Array, convert_values, from_bytes
 from compiler_layer.dialects.ov.types import element_of, shape_of, stored_bytes
 from compiler_layer.errors import BadModel
@@ -52,12 +52,12 @@ def read_blocks(
         BadModel: the file cannot be read, or ends before the constant does.
     """
     own = element_of(constant.output)
-    if isinstance(constant.value, InlineAttr):
+    view = constant.held
+    if isinstance(view, Inline):
         flat = constant.load().reshape(-1)
         for start in range(0, len(flat), block_elements):
             yield convert_values(flat[start : start + block_elements], own, element)
         return
-    view = constant.value.data
     left = math.prod(shape_of(constant.output))
     for data in read_bytes(view, stored_bytes(view.element, block_elements)):
         count = min(left, block_elements)

@@ -61,7 +61,9 @@ class LayerMap:
     tasks: Mapping[QueueKey, npt.NDArray[np.uint32]]
 
 
-def encode_layer_map(layers: Sequence[Layer], tasks: Mapping[QueueKey, Sequence[int]]) -> bytes:
+def encode_layer_map(
+    layers: Sequence[Layer], tasks: Mapping[QueueKey, Sequence[int] | npt.NDArray[np.uint32]]
+) -> bytes:
     """Write the section."""
     names = [layer.name.encode() for layer in layers]
     head = np.zeros(1, _HEAD)

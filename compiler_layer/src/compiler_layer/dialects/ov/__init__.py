@@ -58,7 +58,7 @@ def _ops() -> list[type[OvOp]]:
 
 _OPS = _ops()
 
-OV = Dialect("ov", [*_OPS], [constant.FileAttr, constant.InlineAttr])
+OV = Dialect("ov", [*_OPS], [constant.FileAttr, constant.InlineAttr, constant.RepeatedAttr])
 """The dialect, for xDSL's context."""
 
 OPS: dict[str, type[OvOp]] = {op.name.removeprefix("ov."): op for op in _OPS}

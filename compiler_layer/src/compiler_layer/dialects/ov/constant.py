@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import mmap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -117,6 +118,56 @@ class InlineAttr(Data[Inline]):
         printer.print_string(f"<{element} {text}>")
 
 
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What a constant of a repeated block holds in each of the block's repetitions.
+
+    ``own`` is the repetition that the constant itself belongs to.
+    """
+
+    own: int
+    values: tuple[FileView | Inline, ...]
+
+
+@irdl_attr_definition
+class RepeatedAttr(Data[Repeated]):
+    """``#ov.repeated<0 of [#ov.file<…>, #ov.file<…>]>``: a weight of each repetition of a block.
+
+    Passes must not look at the values, as what they find would hold for one repetition alone.
+    """
+
+    name = "ov.repeated"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Repeated:
+        """Read the parameters."""
+        with parser.in_angle_brackets():
+            own = parser.parse_integer()
+            parser.parse_keyword("of")
+            values = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, parser.parse_attribute
+            )
+            plain = [each.data for each in values if isinstance(each, FileAttr | InlineAttr)]
+            if len(plain) != len(values) or not 0 <= own < len(plain):
+                parser.raise_error("expected values, and which of them it is")
+            return Repeated(own, tuple(plain))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write the parameters."""
+        printer.print_string(f"<{self.data.own} of [")
+        for number, value in enumerate(self.data.values):
+            printer.print_string(", " if number else "")
+            printer.print_attribute(_attribute(value))
+        printer.print_string("]>")
+
+
+ValueAttr = FileAttr | InlineAttr | RepeatedAttr
+
+
+def _attribute(value: FileView | Inline) -> FileAttr | InlineAttr:
+    return FileAttr(value) if isinstance(value, FileView) else InlineAttr(value)
+
+
 def parse_element(parser: AttrParser) -> str:
     """Read the name of an element type."""
     element = parser.parse_identifier()
@@ -138,7 +189,7 @@ class Constant(OvOp):
     """A constant tensor."""
 
     name = "ov.Constant"
-    value = prop_def(FileAttr | InlineAttr)
+    value = prop_def(ValueAttr)
     output = result_def(Tensor)
     assembly_format = "$value attr-dict `:` type($output)"
 
@@ -160,19 +211,58 @@ class Constant(OvOp):
         return Constant._with(FileAttr(view), tensor(element, shape), name)
 
     @staticmethod
-    def _with(value: FileAttr | InlineAttr, kind: Tensor, name: str) -> Constant:
+    def repeated(own: int, values: Sequence[Constant], name: str = "") -> Constant:
+        """Make a constant that is another one in each repetition of a block.
+
+        Args:
+            own: the repetition it belongs to itself.
+            values: constants of one type, for all repetitions.
+            name: its friendly name.
+        """
+        data = tuple(each.held for each in values)
+        return Constant._with(
+            RepeatedAttr(Repeated(own, data)), tensor_type(values[own].output), name
+        )
+
+    @staticmethod
+    def _with(value: ValueAttr, kind: Tensor, name: str) -> Constant:
         op = Constant(properties={"value": value}, result_types=[kind])
         if name:
             op.attributes[NAME_ATTRIBUTE] = StringAttr(name)
         return op
 
+    @property
+    def held(self) -> FileView | Inline:
+        """Where its value is, or the value itself; of a repeated one, its own."""
+        data = self.value.data
+        return data.values[data.own] if isinstance(data, Repeated) else data
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it has another value in each repetition of a block: none may be relied on."""
+        return isinstance(self.value, RepeatedAttr)
+
+    def of_repetition(self, number: int) -> Constant:
+        """The constant that takes this one's place in a repetition of the block."""
+        data = self.value.data
+        value = _attribute(data.values[number]) if isinstance(data, Repeated) else self.value
+        return Constant._with(value, tensor_type(self.output), self.friendly_name)
+
+    def each(self, make: Callable[[Constant], Constant]) -> Constant:
+        """Make another constant of this one, of a repeated one for each repetition."""
+        data = self.value.data
+        if not isinstance(data, Repeated):
+            return make(self)
+        made = [make(self.of_repetition(number)) for number in range(len(data.values))]
+        return Constant.repeated(data.own, made)
+
     def load(self) -> Array:
         """Give the values, read-only; of a file, only what is touched is read."""
         shape = shape_of(self.output)
-        if isinstance(self.value, InlineAttr):
-            inline = self.value.data
-            return np.frombuffer(inline.data, NUMPY[inline.element]).reshape(shape)
-        view = self.value.data
+        held = self.held
+        if isinstance(held, Inline):
+            return np.frombuffer(held.data, NUMPY[held.element]).reshape(shape)
+        view = held
         raw = mapped_file(view.path)[view.offset : view.offset + view.size]
         stored = from_bytes(raw, view.element, math.prod(shape)).reshape(shape)
         return convert_values(stored, view.element, element_of(self.output))
@@ -184,8 +274,8 @@ class Constant(OvOp):
 
     def stored(self) -> memoryview | bytes:
         """Give the bytes as memory holds them: 4-bit elements two in a byte."""
-        if isinstance(self.value, FileAttr) and self.value.data.element == element_of(self.output):
-            view = self.value.data
+        view = self.held
+        if isinstance(view, FileView) and view.element == element_of(self.output):
             return mapped_file(view.path)[view.offset : view.offset + view.size]
         return to_bytes(self.load(), element_of(self.output))
 
@@ -212,7 +302,7 @@ def constant_of(value: SSAValue) -> Constant | None:
 def values_of(value: SSAValue) -> Array | None:
     """Give the values of a constant, or None if the value is not known."""
     constant = constant_of(value)
-    return None if constant is None else constant.load()
+    return None if constant is None or constant.is_repeated else constant.load()
 
 
 def ints_of(value: SSAValue) -> list[int] | None:
@@ -222,7 +312,7 @@ def ints_of(value: SSAValue) -> list[int] | None:
         ValueError: they are no integers, or more than any list of axes or dimensions has.
     """
     constant = constant_of(value)
-    if constant is None:
+    if constant is None or constant.is_repeated:
         return None
     count = math.prod(shape_of(value))
     if element_of(value) not in INTEGERS or count > _MAX_LISTED:

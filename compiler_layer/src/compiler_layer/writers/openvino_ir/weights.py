@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import BinaryIO
 
-from compiler_layer.dialects.ov.constant import Constant, FileView, InlineAttr
+from compiler_layer.dialects.ov.constant import Constant, FileView, Inline
 from compiler_layer.dialects.ov.convert import to_bytes
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.writers.stored_values import read_blocks, read_bytes
@@ -59,12 +59,12 @@ class WeightsWriter:
         self._end += gap
 
     def _append(self, constant: Constant) -> None:
-        element, value = element_of(constant.output), constant.value
-        if isinstance(value, InlineAttr) or value.data.element != element:
+        element, held = element_of(constant.output), constant.held
+        if isinstance(held, Inline) or held.element != element:
             for values in read_blocks(constant, element):
                 self._write(to_bytes(values, element))
         else:
-            for data in read_bytes(value.data, _BLOCK_BYTES):
+            for data in read_bytes(held, _BLOCK_BYTES):
                 self._write(data)
 
     def _write(self, data: bytes) -> None:
@@ -76,6 +76,5 @@ class WeightsWriter:
 def _identity(constant: Constant) -> tuple[FileView, str] | bytes:
     """What tells the bytes of two constants apart, as far as that is known without reading them."""
     element = element_of(constant.output)
-    if isinstance(constant.value, InlineAttr):
-        return to_bytes(constant.load(), element)
-    return constant.value.data, element
+    held = constant.held
+    return to_bytes(constant.load(), element) if isinstance(held, Inline) else (held, element)

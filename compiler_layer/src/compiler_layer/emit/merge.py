@@ -1,0 +1,158 @@
+"""The task lists of a whole program, from those of its stretches.
+
+A stretch that runs several times gives its records as often. They are copied as arrays; then what
+differs is written: barriers, places in other lists, and buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from compiler_layer.emit.lists import PARAMS, Key, ListBuilder
+from compiler_layer.emit.programs import Programs
+from compiler_layer.emit.records import TaskList
+from compiler_layer.emit.relocations import Columns, Relocations
+from compiler_layer.emit.stamp import Stamps
+from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
+from compiler_layer.schedule.views import Buffer
+from driver_layer.abi.layout import Record, RecordArray
+
+_FOLLOWS = {
+    "variant": ("invariant_index", "invariant"),
+    "invocation": ("invocation_index", "invocation"),
+}
+"""Fields that name a place in a list: that of the record's own tile."""
+
+
+@dataclass(slots=True)
+class MergedList:
+    """The content of a section of records."""
+
+    kind: Record
+    parts: list[RecordArray] = field(default_factory=list[RecordArray])
+    relocations: Relocations = field(default_factory=Relocations)
+    count: int = 0
+
+    def content(self) -> bytes:
+        """The section's bytes."""
+        return b"".join(part.tobytes() for part in self.parts)
+
+
+@dataclass(slots=True)
+class MergedLists:
+    """All sections of records, and the arguments and the code of SHAVE programs."""
+
+    lists: dict[Key, MergedList]
+    params: bytes
+    params_relocations: Relocations
+    programs: Programs
+
+
+def merge(program: ScheduledProgram) -> MergedLists:
+    """Make the task lists of a program."""
+    return _Merger().merge(program)
+
+
+class _Merger:
+    """Appends stretch after stretch."""
+
+    def __init__(self) -> None:
+        self._programs = Programs()
+        self._lists: dict[Key, MergedList] = {}
+        self._params: list[bytes] = []
+        self._params_bytes = 0
+        self._params_relocations = Relocations()
+        self._barriers = 0
+
+    def merge(self, program: ScheduledProgram) -> MergedLists:
+        for stretch in program.stretches:
+            self._append(stretch)
+        for tile, ranges in self._programs.ranges.items():
+            merged = MergedList(ranges.kind, [ranges.records()], count=len(ranges.rows))
+            merged.relocations = Relocations.of(ranges.fixups)
+            self._lists["range", tile] = merged
+        params = b"".join(self._params)
+        return MergedLists(self._lists, params, self._params_relocations, self._programs)
+
+    def _append(self, stretch: Stretch) -> None:
+        runs = len(stretch.runs)
+        built = ListBuilder(stretch.schedule, self._programs, runs)
+        stamps = Stamps.of(stretch.schedule, self._barriers)
+        begins = {key: merged.count for key, merged in self._lists.items()}
+        for key, listed in built.lists.items():
+            records = _copied(listed.records(), runs)
+            if key[0] != "variant":
+                stamps.stamp(records, listed, runs)
+            self._renumber(records, key, built.lists, begins)
+            merged = self._lists.setdefault(key, MergedList(listed.kind))
+            self._relocate(merged, listed, built, stretch.runs)
+            merged.parts.append(records.reshape(-1))
+            merged.count += records.size
+        self._append_params(built, runs)
+        self._barriers += runs * len(stretch.schedule.barriers)
+
+    def _renumber(
+        self,
+        records: RecordArray,
+        key: Key,
+        lists: Mapping[Key, TaskList],
+        begins: Mapping[Key, int],
+    ) -> None:
+        if key[0] not in _FOLLOWS:
+            return
+        name, what = _FOLLOWS[key[0]]
+        other = (what, key[1])
+        begin, step = begins.get(other, 0), len(lists[other].rows)
+        records[name] += (begin + step * np.arange(len(records))).astype(np.uint32)[:, None]
+
+    def _relocate(
+        self, merged: MergedList, listed: TaskList, built: ListBuilder, runs: Sequence[Run]
+    ) -> None:
+        own = Relocations.of(listed.fixups)
+        columns = _repeated(own.columns(), len(runs))
+        numbers = np.arange(len(runs))[:, None]
+        size = listed.kind.itemsize
+        columns[..., 0] += (merged.count + len(listed.rows) * numbers) * size
+        if PARAMS in own.targets:
+            begins = self._params_bytes + built.params_bytes * numbers
+            columns[..., 3] += np.where(columns[..., 2] == own.targets[PARAMS], begins, 0)
+        columns[..., 2] = _targets(merged.relocations, own.targets, runs, columns[..., 2])
+        merged.relocations.parts.append(columns.reshape(-1, 4))
+
+    def _append_params(self, built: ListBuilder, runs: int) -> None:
+        own = Relocations.of(built.param_fixups)
+        columns = _repeated(own.columns(), runs)
+        begins = self._params_bytes + built.params_bytes * np.arange(runs)[:, None]
+        columns[..., 0] += begins
+        everywhere = [Run({}, 0)] * runs
+        columns[..., 2] = _targets(
+            self._params_relocations, own.targets, everywhere, columns[..., 2]
+        )
+        self._params_relocations.parts.append(columns.reshape(-1, 4))
+        self._params.append(built.params * runs)
+        self._params_bytes += built.params_bytes * runs
+
+
+def _copied(records: RecordArray, runs: int) -> RecordArray:
+    """Records [runs, rows]; copied byte by byte, as numpy leaves out what no field covers."""
+    copied = bytearray(records.tobytes() * runs)
+    return np.frombuffer(copied, records.dtype).reshape(runs, len(records))
+
+
+def _repeated(columns: Columns, runs: int) -> Columns:
+    return np.tile(columns, (runs, 1, 1))
+
+
+def _targets(
+    merged: Relocations, targets: Mapping[Hashable, int], runs: Sequence[Run], own: Columns
+) -> Columns:
+    """The numbers that targets have in the merged section: in each run those of its buffers."""
+    table = np.zeros((len(runs), len(targets)), np.int64)
+    for number, run in enumerate(runs):
+        for target, place in targets.items():
+            actual = run.buffers.get(target, target) if isinstance(target, Buffer) else target
+            table[number, place] = merged.number(actual)
+    return np.take_along_axis(table, own, axis=1) if own.size else own

@@ -1,0 +1,113 @@
+"""Barriers in task records, for all runs of a stretch at once.
+
+Virtual barrier v sits in physical barrier v mod n; from one run to the next all numbers of a
+stretch grow by as many as it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from compiler_layer.emit.records import TaskList
+from compiler_layer.schedule.barriers import Schedule
+from compiler_layer.schedule.program import ScheduledProgram
+from driver_layer.abi import tasks
+from driver_layer.abi.layout import RecordArray
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """Which barriers the tasks of a stretch wait for and post to; numbers as in its first run.
+
+    ``waits`` and ``posts`` are pairs of task and barrier. ``after`` is, for each task, how many
+    barriers must be programmed before it is issued; 0 if it has none.
+    """
+
+    waits: Ints
+    posts: Ints
+    after: Ints
+    base: int
+    count: int
+    physical: int
+
+    @staticmethod
+    def of(schedule: Schedule, base: int) -> Stamps:
+        """Collect the barriers of a stretch whose first one has the number ``base``."""
+        after = [schedule.start_after(task) for task in range(len(schedule.tasks))]
+        return Stamps(
+            _pairs(schedule.waits),
+            _pairs(schedule.posts),
+            np.array(after, np.int64),
+            base,
+            len(schedule.barriers),
+            schedule.physical,
+        )
+
+    def stamp(self, records: RecordArray, listed: TaskList, runs: int) -> None:
+        """Write barriers into records [runs, rows].
+
+        Args:
+            records: of a list whose tasks have barriers.
+            listed: says which task each row is.
+            runs: how often the stretch runs.
+        """
+        bases = self.base + self.count * np.arange(runs)[:, None]
+        rows = np.full(len(self.after), -1)
+        rows[listed.tasks] = np.arange(len(listed.tasks))
+        waits, posts = (
+            self._masks(pairs, rows, len(listed.tasks), bases) for pairs in (self.waits, self.posts)
+        )
+        after = self.after[listed.tasks]
+        after = np.where(after > 0, after + bases, 0)
+        if listed.kind == tasks.DMA_TASK:
+            fields = records["descriptor"]
+            fields["consumer_lo"], fields["consumer_hi"] = waits[..., 0], waits[..., 1]
+            fields["producer_lo"], fields["producer_hi"] = posts[..., 0], posts[..., 1]
+            fields = records
+        else:
+            fields = records["scheduling"]
+            fields["wait_mask"], fields["post_mask"] = waits, posts
+        fields["start_after"] = fields["clean_after"] = after
+
+    def _masks(self, pairs: Ints, rows: Ints, count: int, bases: Ints) -> npt.NDArray[np.uint64]:
+        """Masks [runs, rows, 2]: physical barriers, 64 to a word."""
+        masks = np.zeros((len(bases), count, 2), np.uint64)
+        pairs = pairs[rows[pairs[:, 0]] >= 0]
+        real = (pairs[:, 1] + bases) % self.physical
+        places = (np.arange(len(bases))[:, None], rows[pairs[:, 0]][None], real // 64)
+        np.bitwise_or.at(masks, places, np.uint64(1) << (real % 64).astype(np.uint64))
+        return masks
+
+
+def _pairs(barriers: list[list[int]]) -> Ints:
+    found = [(task, barrier) for task, numbers in enumerate(barriers) for barrier in numbers]
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def barrier_configs(program: ScheduledProgram) -> RecordArray:
+    """The virtual barriers of a program: which follows in the same physical one, and its counts."""
+    producers: list[int] = []
+    consumers: list[int] = []
+    ending = 0
+    for stretch in program.stretches:
+        made = stretch.schedule.barriers
+        own = [len(barrier.producers) for barrier in made]
+        feeding = len(stretch.schedule.ending)
+        for _ in stretch.runs:
+            # A barrier without producers is fed by what comes before: the first one of a stretch.
+            producers += [number or ending for number in own]
+            consumers += [len(barrier.consumers) for barrier in made]
+            ending = feeding
+    count, physical = len(producers), program.physical
+    numbers = np.arange(count)
+    configs = np.zeros(count, tasks.BARRIER_CONFIG)
+    following = np.where(numbers + physical < count, numbers + physical, -1)
+    columns = (following, producers, consumers, numbers % physical)
+    for name, column in zip(configs.dtype.names or (), columns, strict=True):
+        configs[name] = column
+    return configs

@@ -1,0 +1,95 @@
+"""The ops that data flows through, in an order in which equal blocks look equal.
+
+An exporter's order says little: constants and shapes may stand anywhere. So ops are visited as the
+result asks for them, operand by operand. What follows from shapes, masks, positions and constants
+alone is left out: it is either the same for all blocks, or belongs to the op that uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.shape import ShapeOf
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.types import FLOATS, element_of
+from compiler_layer.model import Model
+
+
+def carrying_ops(model: Model) -> set[Operation]:
+    """The ops whose value depends on what is stored, or looked up in a table of weights."""
+    carrying: set[Operation] = set()
+    for op in model.body.ops:
+        if op is model.terminator:
+            break
+        fed = not isinstance(op, ShapeOf) and any(_owner(x) in carrying for x in op.operands)
+        looked_up = isinstance(op, Gather) and element_of(op.output) in FLOATS
+        if fed or looked_up or isinstance(op, ReadValue | Assign):
+            carrying.add(op)
+    return carrying
+
+
+def visiting_order(model: Model) -> list[Operation]:
+    """The carrying ops: each after its operands, in the order in which the results need them.
+
+    Those that no result needs, but a variable, follow right after what they are computed from.
+    """
+    carrying = carrying_ops(model)
+    order: list[Operation] = []
+    seen: set[Operation] = set()
+    for root in model.terminator.operands:
+        order += _visited(root, carrying, seen)
+    aside: dict[Operation, list[Operation]] = {}
+    at = {op: number for number, op in enumerate(order)}
+    for op in model.body.ops:
+        if op not in carrying or op in seen:
+            continue
+        owners = [_owner(x) for x in op.operands]
+        places = [at[owner] for owner in owners if owner is not None and owner in at]
+        place = max(places, default=len(order) - 1)
+        at[op] = place
+        if place >= 0:
+            aside.setdefault(order[place], []).append(op)
+    return [each for op in order for each in (op, *aside.get(op, ()))]
+
+
+def _visited(root: SSAValue, carrying: set[Operation], seen: set[Operation]) -> Iterator[Operation]:
+    """Give unseen carrying ops behind a value, operands first; no recursion: layers are many."""
+    stack: list[tuple[Operation, int]] = []
+    _enter(root, carrying, seen, stack)
+    while stack:
+        op, number = stack.pop()
+        if number == len(op.operands):
+            yield op
+            continue
+        stack.append((op, number + 1))
+        if not isinstance(op, ShapeOf):
+            _enter(op.operands[number], carrying, seen, stack)
+
+
+def _enter(
+    value: SSAValue,
+    carrying: set[Operation],
+    seen: set[Operation],
+    stack: list[tuple[Operation, int]],
+) -> None:
+    owner = _owner(value)
+    if owner is not None and owner in carrying and owner not in seen:
+        seen.add(owner)
+        stack.append((owner, 0))
+
+
+def _owner(value: SSAValue) -> Operation | None:
+    return value.op if isinstance(value, OpResult) else None
+
+
+def crossing(order: Sequence[Operation], begin: int, cut: int) -> int:
+    """How many values made from ``begin`` to ``cut`` are used at ``cut`` or later."""
+    at = {op: number for number, op in enumerate(order)}
+    return sum(
+        any(at.get(use.operation, 0) >= cut for use in result.uses)
+        for op in order[begin:cut]
+        for result in op.results
+    )

@@ -1,0 +1,125 @@
+"""Whether two stretches of a graph are the same block, but for weights and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant, Inline
+from compiler_layer.dialects.ov.types import element_of
+
+_OWN = ("value", "variable_id")
+"""Properties in which equal blocks may differ: weights and variables."""
+
+_NUMBERS = ("i64", "i32", "boolean")
+"""Constants of these types are shapes, axes and flags: no weights, and never different."""
+
+Signature = tuple[object, ...]
+
+
+def signature(op: Operation) -> Signature:
+    """What two ops must have in common to be the same step of two blocks."""
+    properties = tuple((k, v) for k, v in op.properties.items() if k not in _OWN)
+    return op.name, len(op.operands), tuple(op.result_types), properties
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The ops from ``begin`` to ``begin + length`` of the visiting order."""
+
+    begin: int
+    length: int
+
+    def __contains__(self, place: int) -> bool:
+        return self.begin <= place < self.begin + self.length
+
+    @property
+    def next(self) -> Stretch:
+        """The one right after it."""
+        return Stretch(self.begin + self.length, self.length)
+
+
+@dataclass(slots=True)
+class Pairing:
+    """What takes whose place when one block follows another.
+
+    ``values`` maps what the first block has for itself, apart from its ops in the visiting order,
+    to what the second has. ``enters`` is set if the first gets a value from elsewhere which the
+    second gets from the first: then no block comes before it.
+    """
+
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    enters: bool = False
+
+
+class Comparison:
+    """Compares stretches of one graph.
+
+    Args:
+        order: its visiting order.
+    """
+
+    def __init__(self, order: Sequence[Operation]) -> None:
+        self._order = order
+        self._at = {op: number for number, op in enumerate(order)}
+        self._signatures: dict[Operation, Signature] = {}
+
+    def pair(self, first: Stretch) -> Pairing | None:
+        """Pair a stretch with the one right after it; None if they are not the same block."""
+        found = Pairing()
+        for place in range(first.begin, first.begin + first.length):
+            one, other = self._order[place], self._order[place + first.length]
+            if not self._same_kind(one, other):
+                return None
+            for x, y in zip(one.operands, other.operands, strict=True):
+                if not self._same(x, y, first, found):
+                    return None
+        return found
+
+    def _same_kind(self, one: Operation, other: Operation) -> bool:
+        return self._signature(one) == self._signature(other)
+
+    def _signature(self, op: Operation) -> Signature:
+        found = self._signatures.get(op)
+        if found is None:
+            found = self._signatures[op] = signature(op)
+        return found
+
+    def _same(self, x: SSAValue, y: SSAValue, first: Stretch, found: Pairing) -> bool:
+        """Whether values play the same part: shared, the blocks' own, or handed on."""
+        if x is y or found.values.get(x) is y:
+            return True
+        if not isinstance(x, OpResult) or not isinstance(y, OpResult) or x.index != y.index:
+            return False
+        here, there = self._at.get(x.op), self._at.get(y.op)
+        if here is not None and there is not None:
+            return self._follows(here, there, first, found)
+        if here is not None or there is not None or x in found.values:
+            return False
+        if not self._same_kind(x.op, y.op) or not _same_constants(x.op, y.op):
+            return False
+        found.values[x] = y
+        pairs = zip(x.op.operands, y.op.operands, strict=True)
+        return all(self._same(a, b, first, found) for a, b in pairs)
+
+    def _follows(self, here: int, there: int, first: Stretch, found: Pairing) -> bool:
+        if there == here + first.length:
+            return True
+        # The first block is fed from elsewhere, the second by the first one.
+        found.enters |= here < first.begin and there in first
+        return here < first.begin and there in first
+
+
+def _same_constants(one: Operation, other: Operation) -> bool:
+    if not isinstance(one, Constant) or not isinstance(other, Constant):
+        return True
+    if one.value == other.value:
+        return True
+    if element_of(one.output) in _NUMBERS or one.is_repeated or other.is_repeated:
+        return False
+    a, b = one.held, other.held
+    if isinstance(a, Inline) or isinstance(b, Inline):
+        return type(a) is type(b)
+    return (a.size, a.element) == (b.size, b.element)

@@ -1,0 +1,124 @@
+"""Finds the block that a model repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.ir import Operation
+
+from compiler_layer.passes.dataflow import crossing
+from compiler_layer.passes.fold_blocks.compare import (
+    Comparison,
+    Pairing,
+    Signature,
+    Stretch,
+    signature,
+)
+
+MIN_REPETITIONS = 3
+"""With fewer nothing is saved: the first and the last are compiled anyway."""
+
+_LAYERS_IN_A_BLOCK = (1, 2, 3, 4, 5, 6, 8)
+"""Layers may alternate: windows and full attention by turns, or one in six."""
+
+_MIN_OPS = 4
+"""No layer has fewer ops that data flows through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repetitions:
+    """A block and how often it is repeated.
+
+    ``pairings[n]`` says what of repetition n becomes what of repetition n + 1.
+    """
+
+    first: Stretch
+    pairings: tuple[Pairing, ...]
+
+    @property
+    def count(self) -> int:
+        """How often the block is there."""
+        return len(self.pairings) + 1
+
+    def stretch(self, number: int) -> Stretch:
+        """The ops of a repetition."""
+        return Stretch(self.first.begin + number * self.first.length, self.first.length)
+
+
+def find_repetitions(order: Sequence[Operation]) -> Repetitions | None:
+    """Find the block whose repetitions cover most of a graph.
+
+    Args:
+        order: the graph's visiting order.
+
+    Returns:
+        None if nothing is repeated at least three times.
+    """
+    kinds: dict[Signature, int] = {}
+    numbers = np.array([kinds.setdefault(signature(op), len(kinds)) for op in order], np.int64)
+    layer = _period(numbers)
+    if layer is None:
+        return None
+    comparison = Comparison(order)
+    for layers in _LAYERS_IN_A_BLOCK:
+        found = _longest(order, comparison, Stretch(layer.begin, layer.length * layers), numbers)
+        if found is not None:
+            return found
+    return None
+
+
+def _period(numbers: npt.NDArray[np.int64]) -> Stretch | None:
+    """The distance at which most neighbouring ops are of the same kind, and where that begins."""
+    best, longest = None, 0
+    for period in range(_MIN_OPS, len(numbers) // 2 + 1):
+        begin, length = _longest_run(numbers[:-period] == numbers[period:])
+        if length > longest and length >= (MIN_REPETITIONS - 1) * period:
+            best, longest = Stretch(begin, period), length
+    return best
+
+
+def _longest_run(flags: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Where the longest run of true begins, and its length."""
+    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0))
+    if not len(edges):
+        return 0, 0
+    begins, lengths = edges[::2], edges[1::2] - edges[::2]
+    longest = int(lengths.argmax())
+    return int(begins[longest]), int(lengths[longest])
+
+
+def _longest(
+    order: Sequence[Operation],
+    comparison: Comparison,
+    block: Stretch,
+    numbers: npt.NDArray[np.int64],
+) -> Repetitions | None:
+    """The most repetitions of a block of this length, cut where the fewest values cross."""
+    end = len(numbers)
+    if block.begin + 3 * block.length > end:
+        return None
+    middle = block.begin + block.length
+    cuts = range(middle, middle + block.length)
+    cut = min(cuts, key=lambda at: crossing(order, at - block.length, at))
+    begin = cut % block.length
+    runs: list[Repetitions] = []
+    current: list[Pairing] = []
+    for first in _stretches(begin, block.length, end):
+        pairing = comparison.pair(first)
+        if pairing is None or pairing.enters:
+            current = []
+        if pairing is not None:
+            current = [*current, pairing]
+            start = first.begin - (len(current) - 1) * block.length
+            runs.append(Repetitions(Stretch(start, block.length), tuple(current)))
+    best = max(runs, key=lambda run: run.count, default=None)
+    return best if best is not None and best.count >= MIN_REPETITIONS else None
+
+
+def _stretches(begin: int, length: int, end: int) -> Iterator[Stretch]:
+    """Stretches side by side that have another one behind them."""
+    for at in range(begin, end - 2 * length + 1, length):
+        yield Stretch(at, length)

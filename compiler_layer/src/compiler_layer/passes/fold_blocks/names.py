@@ -1,0 +1,44 @@
+"""How a model's names count its layers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.passes.fold_blocks.find import Repetitions
+from compiler_layer.repetition import UNNAMED, LayerNames
+
+_NUMBER = re.compile(r"\d+")
+
+
+def layer_names(order: Sequence[Operation], found: Repetitions) -> LayerNames:
+    """Compare the names of the first two repetitions: what most of them agree on."""
+    block = found.first
+    counted = Counter[tuple[str, int]]()
+    first: dict[tuple[str, int], int] = {}
+    for place in range(block.begin, block.next.begin):
+        one, other = order[place], order[place + block.length]
+        if isinstance(one, OvOp) and isinstance(other, OvOp):
+            for prefix, a, b in _difference(one.friendly_name, other.friendly_name):
+                counted[prefix, b - a] += 1
+                first[prefix, b - a] = min(a, first.get((prefix, b - a), a))
+    if not counted:
+        return UNNAMED
+    best = max(counted, key=lambda names: counted[names])
+    return LayerNames(best[0], first[best], best[1]) if best[1] > 0 else UNNAMED
+
+
+def _difference(one: str, other: str) -> list[tuple[str, int, int]]:
+    """The only number in which two names differ, and what is before it; or nothing."""
+    if _NUMBER.sub("0", one) != _NUMBER.sub("0", other):
+        return []
+    pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=True)
+    different = [(a, b) for a, b in pairs if a[0] != b[0]]
+    if len(different) != 1:
+        return []
+    (a, b) = different[0]
+    return [(one[: a.start()], int(a[0]), int(b[0]))]

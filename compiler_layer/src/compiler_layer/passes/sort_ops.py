@@ -1,0 +1,38 @@
+"""Puts ops in the order in which data flows through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from compiler_layer.model import Model
+from compiler_layer.passes.dataflow import visiting_order
+
+
+@dataclass(frozen=True)
+class SortOps(ModulePass):
+    """Puts ops in the order in which data flows through them.
+
+    Before:  %k = ov.MatMul(%x, %wk); %m = ov.Select(%mask, …); %q = ov.MatMul(%x, %wq)
+    After:   %m = ov.Select(%mask, …); %q = ov.MatMul(%x, %wq); %k = ov.MatMul(%x, %wk)
+
+    What depends on masks, positions and constants alone comes first; then each op after its
+    operands, in the order of these. So equal layers have their ops in equal order, whatever the
+    exporter's file says, and the order of kernels does not depend on it either.
+
+    Requires: ``simplify``; before that, shapes depend on data.
+    """
+
+    name = "sort-ops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        end = model.terminator
+        for each in visiting_order(model):
+            each.detach()
+            model.body.insert_op_before(each, end)

@@ -1,0 +1,130 @@
+"""What a folded model says of its repeated block.
+
+A folded model is a model of its own, with the block's first and last repetition (and, where these
+turn out too different, the second). How often the block is repeated, and what its weights and
+variables are each time, stands in attributes, so that it outlives passes and text:
+
+``ov.repetitions``  on the function: how often; ``ov.second_repetition``: which follows the first
+``ov.layer_names``  on the function: how names of ops count their layers
+``ov.repeated_ids`` on the function: ids that variables and inputs have in each of the repetitions
+``#ov.repeated``    a weight's values in all repetitions (``dialects.ov.constant``)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute
+
+from compiler_layer.dialects.ov.op import int_attr, int_value
+from compiler_layer.model import Model
+
+_REPETITIONS = "ov.repetitions"
+_SECOND = "ov.second_repetition"
+_LAYER_NAMES = "ov.layer_names"
+_IDS = "ov.repeated_ids"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNames:
+    """How names of ops count their layers: ``prefix``, a number, and anything.
+
+    ``first`` is the first layer of the first repetition, ``step`` the layers of each.
+    """
+
+    prefix: str
+    first: int
+    step: int
+
+    def repetition(self, name: str) -> int | None:
+        """Which repetition an op belongs to, if its name says so."""
+        begin, end = self._number(name)
+        if begin == end or int(name[begin:end]) < self.first:
+            return None
+        return (int(name[begin:end]) - self.first) // self.step
+
+    def renamed(self, name: str, later: int) -> str:
+        """The name of the op that takes this one's place some repetitions later."""
+        begin, end = self._number(name)
+        if begin == end or not later:
+            return name
+        return f"{name[:begin]}{int(name[begin:end]) + self.step * later}{name[end:]}"
+
+    def _number(self, name: str) -> tuple[int, int]:
+        """Where the number of the layer stands; an empty range if it does not."""
+        found = name.find(self.prefix) if self.prefix else -1
+        begin = end = found + len(self.prefix) if found >= 0 else 0
+        while found >= 0 and name[end : end + 1].isdigit():
+            end += 1
+        return begin, end
+
+
+UNNAMED = LayerNames("", 0, 1)
+"""Names that count no layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How often a folded model's block is repeated, and which repetitions are in the graph.
+
+    ``second`` is the one after the first in the graph: the last one, or truly the second.
+    """
+
+    count: int
+    second: int
+
+
+def kept_repetitions(model: Model) -> Kept | None:
+    """What of its block a folded model has; None if the model is not folded."""
+    count, second = (model.main.attributes.get(name) for name in (_REPETITIONS, _SECOND))
+    return None if count is None or second is None else Kept(int_value(count), int_value(second))
+
+
+def layer_names_of(model: Model) -> LayerNames:
+    """How the names of a folded model's ops count their layers."""
+    attribute = model.main.attributes.get(_LAYER_NAMES)
+    if not isinstance(attribute, DictionaryAttr):
+        return UNNAMED
+    prefix = attribute.data["prefix"]
+    assert isinstance(prefix, StringAttr)
+    return LayerNames(
+        prefix.data, int_value(attribute.data["first"]), int_value(attribute.data["step"])
+    )
+
+
+def set_repetitions(model: Model, kept: Kept, names: LayerNames) -> None:
+    """Say that a model is folded."""
+    model.main.attributes[_REPETITIONS] = int_attr(kept.count)
+    model.main.attributes[_SECOND] = int_attr(kept.second)
+    described: dict[str, Attribute] = {
+        "prefix": StringAttr(names.prefix),
+        "first": int_attr(names.first),
+        "step": int_attr(names.step),
+    }
+    model.main.attributes[_LAYER_NAMES] = DictionaryAttr(described)
+
+
+def repeated_ids(model: Model) -> list[tuple[str, ...]]:
+    """For what is repeated, its ids in all repetitions of a folded model."""
+    attribute = model.main.attributes.get(_IDS)
+    return [tuple(_texts(group)) for group in _members(attribute)]
+
+
+def add_repeated_ids(model: Model, groups: Sequence[Sequence[str]]) -> None:
+    """Say how variables or inputs are called in all repetitions."""
+    known = [*repeated_ids(model), *groups]
+    if not known:
+        return
+    attributes = [ArrayAttr([StringAttr(each) for each in group]) for group in known]
+    model.main.attributes[_IDS] = ArrayAttr(attributes)
+
+
+def _members(attribute: Attribute | None) -> Sequence[Attribute]:
+    return cast(ArrayAttr[Attribute], attribute).data if isinstance(attribute, ArrayAttr) else ()
+
+
+def _texts(group: Attribute) -> Iterator[str]:
+    return (each.data for each in _members(group) if isinstance(each, StringAttr))

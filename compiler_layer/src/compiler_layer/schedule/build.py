@@ -1,0 +1,114 @@
+"""From a lowered model to its scheduled program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from compiler_layer.errors import NotPeriodic
+from compiler_layer.model import Model
+from compiler_layer.repetition import Kept, kept_repetitions, repeated_ids
+from compiler_layer.schedule.barriers import (
+    ALONE,
+    QueueKey,
+    Schedule,
+    Standing,
+    assign_barriers,
+    queues_of,
+)
+from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.layout import Layout, layout
+from compiler_layer.schedule.order import Fences, Ordered, order_steps
+from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
+from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch, unrepeated
+from compiler_layer.schedule.repeat import find_body
+from compiler_layer.schedule.tasks import Step, Task
+from compiler_layer.schedule.unfold import Unfolding
+from compiler_layer.schedule.unroll import unroll
+from compiler_layer.schedule.views import Buffer, Space
+from driver_layer.abi.platforms import Platform
+
+
+def schedule(model: Model, platform: Platform, tiles: int) -> ScheduledProgram:
+    """Lay out a lowered model, cut it into tasks and order them.
+
+    Raises:
+        NotPeriodic: the model is folded, and its repetitions have become different.
+        DoesNotFit: a step's operands are larger than CMX.
+    """
+    laid_out = layout(model)
+    kept = kept_repetitions(model)
+    budget = platform.workspace_bytes // 2
+    steps = [step for index, op in enumerate(laid_out.ops) for step in unroll(index, op, budget)]
+    barriers = platform.barriers_per_tile * tiles
+    if kept is not None:
+        return _Folded(model, laid_out, kept, steps).schedule(platform, barriers)
+    ordered = order_steps(steps, platform.workspace_bytes)
+    scratch_bytes = place_ddr(lifetimes(ordered.tasks))
+    queues = queues_of(ordered.tasks, platform.dma_ports)
+    made = _with_barriers(ordered.tasks, queues, barriers, ALONE)
+    return unrepeated(model, laid_out, made, scratch_bytes)
+
+
+def _with_barriers(
+    tasks: Sequence[Task], queues: Sequence[QueueKey], physical: int, standing: Standing
+) -> Schedule:
+    after = dependencies(tasks, queues, standing.first)
+    return assign_barriers(tasks, after, physical, queues, standing)
+
+
+class _Folded:
+    """Schedules a folded model: what is before its body, the body once, and the rest."""
+
+    def __init__(self, model: Model, folded: Layout, kept: Kept, steps: Sequence[Step]) -> None:
+        self._model = model
+        self._folded = folded
+        self._steps = steps
+        self._body = find_body(folded, kept, repeated_ids(model))
+
+    def schedule(self, platform: Platform, barriers: int) -> ScheduledProgram:
+        ordered = order_steps(self._steps, platform.workspace_bytes, self._fences())
+        turns = {
+            written: Buffer(written.name, Space.SCRATCH, written.nbytes)
+            for written in self._body.carried.values()
+        }
+        scratch_bytes = place_ddr(self._spans(ordered, turns))
+        queues = queues_of(ordered.tasks, platform.dma_ports)
+        unfolding = Unfolding(self._model, self._folded, self._body, turns)
+        runs = ([Run({}, 0)], unfolding.body_runs, [unfolding.rest_run])
+        bounds = [0, *ordered.cuts, len(ordered.tasks)]
+        stretches: list[Stretch] = []
+        for number, (begin, end) in enumerate(pairwise(bounds)):
+            standing = Standing(first=number == 0, last=number == len(runs) - 1)
+            tasks, their_queues = ordered.tasks[begin:end], queues[begin:end]
+            made = _with_barriers(tasks, their_queues, barriers, standing)
+            stretches.append(Stretch(made, runs[number]))
+        return ScheduledProgram(
+            unfolding.layout, unfolding.inputs, unfolding.outputs, stretches, scratch_bytes
+        )
+
+    def _fences(self) -> Fences:
+        """The first steps of the body, and of what follows it."""
+        first = next(at for at, step in enumerate(self._steps) if step.op >= self._body.begin)
+        second = next(
+            (at for at, step in enumerate(self._steps) if step.op >= self._body.end), None
+        )
+        if first == 0 or second is None:
+            raise NotPeriodic("nothing is before or after the repetitions")
+        return Fences(first, second)
+
+    def _spans(
+        self, ordered: Ordered, turns: dict[Buffer, Buffer]
+    ) -> dict[Buffer, tuple[int, int]]:
+        """When scratch buffers are alive, if the body is not the only run of it."""
+        begin, end = ordered.cuts
+        spans = lifetimes(ordered.tasks)
+        for buffer, (first, last) in list(spans.items()):
+            if buffer in turns:
+                # Handed on by every run to the next one: alive all the time.
+                spans[buffer] = (begin, max(last, end))
+                spans[turns[buffer]] = (begin, end)
+            elif first < begin <= last and buffer not in self._body.carried:
+                # Read by every run.
+                spans[buffer] = (first, max(last, end))
+        return spans

@@ -1,0 +1,145 @@
+"""A scheduled program as one list of tasks, as the device will see it.
+
+The compiler itself has no need of it, as it emits repeated tasks as arrays. It is what checks look
+at, and what the arrays must agree with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler_layer.schedule.barriers import Barrier, Schedule
+from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
+from compiler_layer.schedule.tasks import (
+    CmxBuffer,
+    Place,
+    Product,
+    Region,
+    Task,
+    Transfer,
+    Work,
+    cmx_buffers,
+)
+from compiler_layer.schedule.unfold import substituted
+from compiler_layer.schedule.views import Buffer, Space, View
+
+
+def expanded(program: ScheduledProgram) -> Schedule:
+    """Give all tasks of a program with their barriers, repeated ones as often as they run."""
+    tasks: list[Task] = []
+    whole = Schedule(tasks, [], program.physical)
+    for number, stretch in enumerate(program.stretches):
+        earlier = _all_touched(program.stretches[:number])
+        later = _all_touched(program.stretches[number + 1 :])
+        before: dict[_Bytes, CmxBuffer] = {}
+        for time, run in enumerate(stretch.runs):
+            _add_barriers(whole, stretch.schedule, len(tasks))
+            rest = later if time == len(stretch.runs) - 1 else None
+            copier = _Copier(run, earlier, rest, before if time else None)
+            tasks += [copier.task(task) for task in stretch.schedule.tasks]
+            whole.queues = [*whole.queues, *stretch.schedule.queues]
+            before = {
+                _bytes(copier.cmx[buffer]): copier.cmx[buffer]
+                for buffer in copier.cmx
+                if buffer in later
+            }
+    return whole
+
+
+def _add_barriers(whole: Schedule, part: Schedule, before: int) -> None:
+    """Append the barriers of a run; ``before`` tasks come before it."""
+    base = len(whole.barriers)
+    whole.waits += [[base + barrier for barrier in waits] for waits in part.waits]
+    whole.posts += [[base + barrier for barrier in posts] for posts in part.posts]
+    for number, barrier in enumerate(part.barriers):
+        producers = tuple(before + task for task in barrier.producers)
+        if not producers and number == 0:
+            # The first barrier of what does not come first: the tasks before say who feeds it.
+            producers = tuple(task for task in range(before) if base in whole.posts[task])
+        whole.barriers.append(Barrier(producers, [before + task for task in barrier.consumers]))
+
+
+def _all_touched(stretches: Sequence[Stretch]) -> set[CmxBuffer | Buffer]:
+    return {buffer for one in stretches for buffer in _touched(one.schedule.tasks)}
+
+
+def _touched(tasks: Sequence[Task]) -> Iterator[CmxBuffer | Buffer]:
+    yield from cmx_buffers([task.work for task in tasks])
+    for task in tasks:
+        if isinstance(task.work, Transfer):
+            for place in (task.work.source, task.work.target):
+                if isinstance(place, View):
+                    yield place.buffer
+
+
+_Bytes = tuple[int | None, tuple[int, ...]]
+
+
+def _bytes(buffer: CmxBuffer) -> _Bytes:
+    return buffer.offset, buffer.tiles
+
+
+@dataclass(slots=True)
+class _Copier:
+    """Copies tasks for a run, each with buffers of its own for what only this run touches.
+
+    ``earlier`` buffers are known to the stretches before; ``rest`` to those after, if this is the
+    last run. ``before`` is what the run before loaded for this one, if there is one: the same
+    bytes as in the first run, in which they were loaded by an earlier stretch.
+    """
+
+    run: Run
+    earlier: Collection[CmxBuffer | Buffer]
+    rest: Collection[CmxBuffer | Buffer] | None
+    before: Mapping[_Bytes, CmxBuffer] | None
+    cmx: dict[CmxBuffer, CmxBuffer] = field(default_factory=dict[CmxBuffer, CmxBuffer])
+    scratch: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
+
+    def task(self, task: Task) -> Task:
+        """The task as it runs this time."""
+        return Task(self._work(task.work), task.op + self.run.ops)
+
+    def _work(self, work: Work) -> Work:
+        match work:
+            case Transfer():
+                rows = None if work.rows is None else self._region(work.rows)
+                source, target = self._place(work.source), self._place(work.target)
+                return replace(work, source=source, target=target, rows=rows)
+            case Product():
+                tables = work.tables
+                names = ("scales", "zeros", "row_scales")
+                found = {name: getattr(tables, name) for name in names}
+                copied = {n: self._region(r) for n, r in found.items() if r is not None}
+                return replace(
+                    work,
+                    act=self._region(work.act),
+                    weight=self._region(work.weight),
+                    out=self._region(work.out),
+                    tables=replace(tables, **copied),
+                )
+            case _:
+                windows = [replace(w, region=self._region(w.region)) for w in work.windows]
+                return replace(work, windows=tuple(windows))
+
+    def _place(self, place: Place) -> Place:
+        if isinstance(place, Region):
+            return self._region(place)
+        view = substituted(place, self.run.buffers)
+        if place.buffer in self.run.buffers or view.buffer.space is not Space.SCRATCH:
+            return view
+        if view.buffer in self.earlier or self.rest is not None:
+            return view
+        copy = self.scratch.setdefault(view.buffer, replace(view.buffer))
+        return replace(view, buffer=copy)
+
+    def _region(self, region: Region) -> Region:
+        buffer = region.buffer
+        if buffer not in self.cmx:
+            self.cmx[buffer] = self._cmx_buffer(buffer)
+        return replace(region, buffer=self.cmx[buffer])
+
+    def _cmx_buffer(self, buffer: CmxBuffer) -> CmxBuffer:
+        if buffer in self.earlier:
+            return buffer if self.before is None else self.before[_bytes(buffer)]
+        return replace(buffer) if self.rest is None else buffer

@@ -1,0 +1,259 @@
+"""Finds the repeated block of a folded model in its lowered ops, and what changes each time.
+
+A folded model has the first and the last repetition of its block. Here the ops from somewhere in
+the first to the same place in the last are taken for the *body*: it runs as often as there are
+repetitions, less one, and then the rest of the last one follows. So kernels may reach across the
+border of two repetitions, and the first may begin and the last end differently.
+
+What the body reads and writes is, in terms of buffers:
+
+shared   the same in all repetitions: masks, angles, constants
+own      a weight, a cache …: known for each repetition
+carried  what one repetition hands on to the next; two buffers take turns
+inside   written and read in one repetition
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compiler_layer.codegen import kernel_program
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.constant import FileView, Inline, Repeated
+from compiler_layer.errors import NotPeriodic
+from compiler_layer.repetition import Kept
+from compiler_layer.schedule.layout import HardwareOp, Layout
+from compiler_layer.schedule.views import Buffer, Space, View
+
+
+@dataclass(frozen=True, slots=True)
+class PortNames:
+    """The names that an input or output has in all repetitions."""
+
+    space: Space
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of all repetitions; ``nbytes`` of each."""
+
+    values: tuple[FileView | Inline, ...]
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Which of the buffers of all repetitions one is, and of which repetition."""
+
+    family: PortNames | Weights
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The ops ``begin`` to ``begin + length`` of a layout, to be run ``times`` times.
+
+    ``second`` is the repetition that follows the first in the folded model, and that the rest of
+    the program begins with.
+
+    ``carried`` maps what the body reads of the repetition before to what it writes for the next;
+    ``shared`` are the buffers it only reads. Both live as long as the body is repeated.
+    """
+
+    begin: int
+    length: int
+    times: int
+    second: int
+    own: Mapping[Buffer, Own]
+    carried: Mapping[Buffer, Buffer]
+    shared: frozenset[Buffer]
+
+    @property
+    def end(self) -> int:
+        """The first op behind it."""
+        return self.begin + self.length
+
+
+def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -> Body:
+    """Find the body of a folded model.
+
+    Args:
+        layout: of the lowered model.
+        kept: how often its block is repeated, and which repetitions are there.
+        families: names that inputs and outputs end with, of all repetitions.
+
+    Raises:
+        NotPeriodic: the two repetitions have become different.
+    """
+    own = _own_buffers(layout, families)
+    begin, length = _distance(layout, own, kept.second)
+    same = [
+        place + length < len(layout.ops) and _same_op(layout.ops[place], layout.ops[place + length])
+        for place in range(len(layout.ops))
+    ]
+    first = max(0, begin - length)
+    while first < begin + length:
+        matcher = _Matcher(layout.ops, own, kept.second, first, length)
+        wrong = matcher.first_mismatch(same)
+        if wrong is None:
+            times = kept.second if kept.second > 1 else kept.count - 2
+            shared = frozenset(matcher.shared)
+            return Body(first, length, times, kept.second, own, matcher.carried, shared)
+        first = wrong + 1
+    raise NotPeriodic("no stretch of ops is the same in two layers; compile without fold-blocks")
+
+
+def _own_buffers(layout: Layout, families: Sequence[tuple[str, ...]]) -> dict[Buffer, Own]:
+    own: dict[Buffer, Own] = {}
+    for buffer in layout.constants:
+        value = buffer.constant.value.data if buffer.constant is not None else None
+        if isinstance(value, Repeated):
+            own[buffer] = Own(Weights(value.values, buffer.nbytes), value.own)
+    endings = {
+        name: _Ending(family, number) for family in families for number, name in enumerate(family)
+    }
+    for buffer in (*layout.inputs, *layout.outputs):
+        found = _ending(buffer.name, endings)
+        if found is not None:
+            ending, which = found
+            begin = buffer.name.removesuffix(ending)
+            names = PortNames(buffer.space, tuple(begin + name for name in which.family))
+            own[buffer] = Own(names, which.number)
+    return own
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    family: tuple[str, ...]
+    number: int
+
+
+def _ending(name: str, endings: Mapping[str, _Ending]) -> tuple[str, _Ending] | None:
+    """The longest ending of a port's name that tells its repetition; passes add beginnings."""
+    for begin in range(len(name)):
+        if name[begin:] in endings:
+            return name[begin:], endings[name[begin:]]
+    return None
+
+
+def _distance(layout: Layout, own: Mapping[Buffer, Own], second: int) -> tuple[int, int]:
+    """The first op with a weight of the first repetition, and how far it is to the next one's."""
+    begins: dict[int, int] = {}
+    for place, op in enumerate(layout.ops):
+        for view in op.operands:
+            if view.buffer.space is not Space.OUTPUT and view.buffer in own:
+                begins.setdefault(own[view.buffer].number, place)
+    first, last = begins.get(0), begins.get(second)
+    if first is None or last is None or last <= first:
+        raise NotPeriodic("there are no weights of two repetitions")
+    return first, last - first
+
+
+def _same_op(one: HardwareOp, other: HardwareOp) -> bool:
+    """Whether two ops do the same with operands that lie the same way."""
+    a, b = one.op, other.op
+    if type(a) is not type(b) or len(one.operands) != len(other.operands):
+        return False
+    if a is not None and b is not None and a.properties != b.properties:
+        return False
+    if isinstance(a, npu.Kernel) and isinstance(b, npu.Kernel) and not _same_kernel(a, b):
+        return False
+    views = zip((*one.operands, *one.results), (*other.operands, *other.results), strict=True)
+    return all(_same_view(x, y) for x, y in views)
+
+
+def _same_kernel(a: npu.Kernel, b: npu.Kernel) -> bool:
+    return a.domain == b.domain and kernel_program(a) == kernel_program(b)
+
+
+def _same_view(x: View, y: View) -> bool:
+    return (x.element, x.offset, x.shape, x.strides) == (y.element, y.offset, y.shape, y.strides)
+
+
+@dataclass(slots=True)
+class _Matcher:
+    """Tries a body: pairs the buffers of its ops with those of the ops one length later."""
+
+    ops: Sequence[HardwareOp]
+    own: Mapping[Buffer, Own]
+    second: int
+    first: int
+    length: int
+    carried: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
+    shared: set[Buffer] = field(default_factory=set[Buffer])
+    made: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
+
+    def first_mismatch(self, same: Sequence[bool]) -> int | None:
+        """Give the first place at which this is no body, or None if it is one.
+
+        The later one may end otherwise, as the last repetition does, but not before its middle.
+        """
+        end = self.first + self.length
+        self.made = {view.buffer: place for place, op in enumerate(self.ops) for view in op.results}
+        middle = self.first + self.length // 2
+        place = self.first
+        while place < end and same[place] and self._pairs(place):
+            place += 1
+        if place < middle:
+            return place
+        alone = (p for p in range(place, end) if not self._stands_alone(p))
+        return next(alone, None)
+
+    def _pairs(self, place: int) -> bool:
+        one, other = self.ops[place], self.ops[place + self.length]
+        reads = zip(one.operands, other.operands, strict=True)
+        writes = zip(one.results, other.results, strict=True)
+        carried, shared = dict(self.carried), set(self.shared)
+        alike = all(self._read_alike(x.buffer, y.buffer) for x, y in reads) and all(
+            self._written_alike(x.buffer, y.buffer) for x, y in writes
+        )
+        if not alike:
+            # What its first operands seemed to show may be wrong.
+            self.carried, self.shared = carried, shared
+        return alike
+
+    def _read_alike(self, x: Buffer, y: Buffer) -> bool:
+        here, there = self.made.get(x, -1), self.made.get(y, -1)
+        if x in self.own or y in self.own:
+            return self._same_family(x, y) and here < 0 and there < 0
+        if here >= self.first:
+            return there == here + self.length
+        if x is y or (x.space is Space.CONSTANT and _same_constant(x, y)):
+            self.shared.add(x)
+            return x not in self.carried
+        if self.first <= there < self.first + self.length and x.space is Space.SCRATCH:
+            return self.carried.setdefault(x, y) is y and x not in self.shared
+        return False
+
+    def _written_alike(self, x: Buffer, y: Buffer) -> bool:
+        if x.space is Space.SCRATCH and y.space is Space.SCRATCH:
+            return True
+        return self._same_family(x, y)
+
+    def _same_family(self, x: Buffer, y: Buffer) -> bool:
+        if x not in self.own or y not in self.own:
+            return False
+        a, b = self.own[x], self.own[y]
+        return a.family == b.family and (a.number, b.number) == (0, self.second)
+
+    def _stands_alone(self, place: int) -> bool:
+        """Whether it is known what each operand becomes, though no later op shows it."""
+        op = self.ops[place]
+        reads = all(
+            view.buffer in self.own
+            or self.made.get(view.buffer, -1) >= self.first
+            or view.buffer in self.carried
+            or view.buffer in self.shared
+            or view.buffer.space is Space.CONSTANT
+            for view in op.operands
+        )
+        return reads and all(
+            view.buffer.space is Space.SCRATCH or view.buffer in self.own for view in op.results
+        )
+
+
+def _same_constant(x: Buffer, y: Buffer) -> bool:
+    a, b = x.constant, y.constant
+    return a is not None and b is not None and a.value == b.value and a.output.type == b.output.type
