@@ -111,10 +111,11 @@ CANNOT = {
     f"({ROWS}) -> tensor<2x4xi4>",
     "BitwiseLeftShift-15 without a SHAVE form": f"%y = ov.BitwiseLeftShift(%i, %i) "
     f'{{ov.name = "op"}} : ({WHOLE}, {WHOLE}) -> {WHOLE}',
-    "TopK-11": "%c = ov.Constant #ov.inline<i64 [1]> : tensor<i64>\n"
-    '%y, %z = ov.TopK(%x, %c) {ov.name = "op", axis = 1 : i64, mode = "max", sort = "value", '
+    "TopK-11 along another axis than the last": "%c = ov.Constant #ov.inline<i64 [1]> : "
+    "tensor<i64>\n"
+    '%y, %z = ov.TopK(%x, %c) {ov.name = "op", axis = 0 : i64, mode = "max", sort = "value", '
     f'stable = false, index_element_type = "i64"}} : ({ROWS}, tensor<i64>) -> '
-    "(tensor<2x1xf32>, tensor<2x1xi64>)",
+    "(tensor<1x4xf32>, tensor<1x4xi64>)",
     "ReduceSum-1": "%c = ov.Constant #ov.inline<i64 [0]> : tensor<1xi64>\n"
     f'%y = ov.ReduceSum(%x, %c) {{ov.name = "op", keep_dims = true}} : ({ROWS}, tensor<1xi64>) '
     "-> tensor<1x4xf32>",

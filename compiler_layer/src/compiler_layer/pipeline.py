@@ -15,6 +15,7 @@ from compiler_layer.garbage import collected_later
 from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.check_supported import CheckSupported
+from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.fold_constants import FoldConstants
 from compiler_layer.passes.form_kernels import FormKernels
 from compiler_layer.passes.fuse_dequantize import FuseDequantize
@@ -27,6 +28,7 @@ from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_matmul import LowerMatMul
+from compiler_layer.passes.lower_topk import LowerTopK
 from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.separate_weights import SeparateWeights
@@ -75,6 +77,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
     return (
         FuseDequantize(),
         SpecializeShapes(options.shapes),
+        DenseExperts(),
         FoldConstants(),
         Simplify(),
         FuseRMS(),
@@ -94,6 +97,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
         WidenNibbles(),
         LowerAttention(),
         LowerGather(),
+        LowerTopK(),
         LowerConcat(),
         FormKernels(),
         FuseKernels(),

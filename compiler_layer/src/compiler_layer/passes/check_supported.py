@@ -14,6 +14,7 @@ from compiler_layer.codegen import kernel_refusal
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.slicing import Concat
@@ -25,6 +26,7 @@ from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.passes.lower_attention import attention_refusal
 from compiler_layer.passes.lower_gather import gather_refusal
 from compiler_layer.passes.lower_matmul import matmul_refusal
+from compiler_layer.passes.lower_topk import topk_refusal
 from compiler_layer.schedule.layout import VIEWS, view_refusal
 
 Refusal = Callable[[Any], str | None]
@@ -42,6 +44,7 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
     MatMul: matmul_refusal,
     ScaledDotProductAttention: attention_refusal,
     Gather: gather_refusal,
+    TopK: topk_refusal,
     **dict.fromkeys(VIEWS, view_refusal),
 }
 """Whom to ask, for each op that is no kernel."""
