@@ -116,8 +116,8 @@ CANNOT = {
     '%y, %z = ov.TopK(%x, %c) {ov.name = "op", axis = 0 : i64, mode = "max", sort = "value", '
     f'stable = false, index_element_type = "i64"}} : ({ROWS}, tensor<i64>) -> '
     "(tensor<1x4xf32>, tensor<1x4xi64>)",
-    "ReduceSum-1": "%c = ov.Constant #ov.inline<i64 [0]> : tensor<1xi64>\n"
-    f'%y = ov.ReduceSum(%x, %c) {{ov.name = "op", keep_dims = true}} : ({ROWS}, tensor<1xi64>) '
+    "ReduceMean-1": "%c = ov.Constant #ov.inline<i64 [0]> : tensor<1xi64>\n"
+    f'%y = ov.ReduceMean(%x, %c) {{ov.name = "op", keep_dims = true}} : ({ROWS}, tensor<1xi64>) '
     "-> tensor<1x4xf32>",
     "SoftMax-8": f'%y = ov.Softmax(%x) {{ov.name = "op", axis = 0 : i64}} : ({ROWS}) -> {ROWS}',
     "MatMul-1 of i64 and i64": '%y = ov.MatMul(%i, %i) {ov.name = "op", transpose_a = false, '

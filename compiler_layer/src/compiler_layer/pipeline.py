@@ -28,6 +28,8 @@ from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_matmul import LowerMatMul
+from compiler_layer.passes.lower_reduction import LowerReduction
+from compiler_layer.passes.lower_scatter import LowerScatter
 from compiler_layer.passes.lower_topk import LowerTopK
 from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
@@ -97,7 +99,9 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
         WidenNibbles(),
         LowerAttention(),
         LowerGather(),
+        LowerScatter(),
         LowerTopK(),
+        LowerReduction(),
         LowerConcat(),
         FormKernels(),
         FuseKernels(),

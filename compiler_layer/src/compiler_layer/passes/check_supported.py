@@ -17,6 +17,8 @@ from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.reduce import Reduction
+from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.errors import UnsupportedOps
@@ -26,6 +28,8 @@ from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.passes.lower_attention import attention_refusal
 from compiler_layer.passes.lower_gather import gather_refusal
 from compiler_layer.passes.lower_matmul import matmul_refusal
+from compiler_layer.passes.lower_reduction import reduction_refusal
+from compiler_layer.passes.lower_scatter import scatter_refusal
 from compiler_layer.passes.lower_topk import topk_refusal
 from compiler_layer.schedule.layout import VIEWS, view_refusal
 
@@ -45,6 +49,7 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
     ScaledDotProductAttention: attention_refusal,
     Gather: gather_refusal,
     TopK: topk_refusal,
+    ScatterElementsUpdate: scatter_refusal,
     **dict.fromkeys(VIEWS, view_refusal),
 }
 """Whom to ask, for each op that is no kernel."""
@@ -54,11 +59,19 @@ def refusal(op: OvOp) -> str | None:
     """Tell what of an op the device cannot do, "" if nothing at all; None if it can do it."""
     if any(0 in shape_of(value) for value in (*op.operands, *op.results)):
         return None if isinstance(op, Constant) else "of an empty tensor"
-    ask = _LOWERINGS.get(type(op), kernel_refusal if is_row_wise(op) else None)
-    why = ask(op) if ask is not None else ""
+    why = _lowering_refusal(op)
     if why is not None and op.operands and all(isinstance(x.owner, Constant) for x in op.operands):
         return f"{why} that is too large to be computed in advance".strip()
     return why
+
+
+def _lowering_refusal(op: OvOp) -> str | None:
+    ask = _LOWERINGS.get(type(op))
+    if ask is not None:
+        return ask(op)
+    if is_row_wise(op):
+        return kernel_refusal(op)
+    return reduction_refusal(op) if isinstance(op, Reduction) else ""
 
 
 @dataclass(frozen=True)

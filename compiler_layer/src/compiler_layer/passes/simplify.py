@@ -117,14 +117,21 @@ def outer_product(op: matmul.MatMul) -> SSAValue | None:
     return insert_before(op, elementwise.Multiply.make([left, right]))
 
 
-def repeated_once(op: padding.Tile) -> SSAValue | None:
-    """Tiles of whole dimensions of 1, or of nothing: a broadcast."""
+def tile(op: padding.Tile) -> SSAValue | None:
+    """Repetitions of the whole: a broadcast along new dimensions before the repeated ones."""
     wanted = shape_of(op.output)
-    source = (1,) * (len(wanted) - len(shape_of(op.x))) + shape_of(op.x)
-    if any(d not in (1, n) for d, n in zip(source, wanted, strict=True)):
+    dims = (1,) * (len(wanted) - len(shape_of(op.x))) + shape_of(op.x)
+    if 0 in wanted:
         return None
-    target = insert_before(op, Constant.inline(np.array(wanted, np.int64)))
-    return insert_before(op, shape.Broadcast.make([op.x, target], mode=StringAttr("numpy")))
+    apart: list[int] = []
+    repeated: list[int] = []
+    for d, n in zip(dims, wanted, strict=True):
+        apart += [d] if d in (1, n) else [1, d]
+        repeated += [n] if d in (1, n) else [n // d, d]
+    target = insert_before(op, Constant.inline(np.array(repeated, np.int64)))
+    source = reshape_before(op, op.x, tuple(apart))
+    many = insert_before(op, shape.Broadcast.make([source, target], mode=StringAttr("numpy")))
+    return reshape_before(op, many, wanted)
 
 
 def broadcast_of_one(op: shape.Broadcast) -> SSAValue | None:
@@ -160,7 +167,7 @@ def scatter_of_everything(op: scatter.ScatterNDUpdate) -> SSAValue | None:
 RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     elementwise.Convert: (same_type,),
     shape.Broadcast: (same_type, broadcast_of_one),
-    padding.Tile: (repeated_once,),
+    padding.Tile: (tile,),
     shape.Reshape: (same_type, double_reshape),
     shape.Squeeze: (same_type,),
     shape.Unsqueeze: (same_type,),

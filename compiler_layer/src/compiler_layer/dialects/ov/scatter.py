@@ -44,7 +44,9 @@ class ScatterElementsUpdate(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The type of the data."""
-        if shape_of(self.indices) != shape_of(self.updates):
+        indices, updates = shape_of(self.indices), shape_of(self.updates)
+        pairs = zip(indices, updates, strict=False)
+        if len(indices) != len(updates) or any(a != b and -1 not in (a, b) for a, b in pairs):
             raise ValueError("indices and updates of different shapes")
         return [tensor(element_of(self.data), shape_of(self.data))]
 
