@@ -14,11 +14,11 @@ from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, gather, shape
-from compiler_layer.dialects.ov.constant import Constant, int_of, ints_of
+from compiler_layer.dialects.ov.constant import Constant, ints_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.state import ReadValue
-from compiler_layer.dialects.ov.types import is_static, shape_of
+from compiler_layer.dialects.ov.types import INTEGERS, element_of, is_static, shape_of
 from compiler_layer.model import Model
 from npuw_layer.llm.cache_positions import cache_position
 
@@ -53,7 +53,7 @@ class _Lengths:
 
     def of(self, value: SSAValue) -> _Length | None:
         """What a single integer counts, if it is made of lengths of caches and inputs."""
-        known, op = int_of(value), value.owner
+        known, op = _single(value), value.owner
         if known is not None:
             return known, 0, 0
         if isinstance(op, _KEPT):
@@ -63,7 +63,7 @@ class _Lengths:
             sign = 1 if isinstance(op, elementwise.Add) else -1
             return None if a is None or b is None else _sum(a, b, sign)
         if isinstance(op, gather.Gather) and isinstance(op.data.owner, shape.ShapeOf):
-            index = int_of(op.indices)
+            index = _single(op.indices)
             return None if index is None else self._dimension(op.data.owner.x, index)
         return None
 
@@ -79,6 +79,12 @@ class _Lengths:
         return counted.get(self._inputs.get(value, "")) if index == 1 else None
 
 
+def _single(value: SSAValue) -> int | None:
+    """A known integer that stands alone."""
+    known = ints_of(value) if element_of(value) in INTEGERS else None
+    return known[0] if known is not None and len(known) == 1 else None
+
+
 def _sum(a: _Length, b: _Length, sign: int) -> _Length:
     return a[0] + sign * b[0], a[1] + sign * b[1], a[2] + sign * b[2]
 
@@ -86,8 +92,8 @@ def _sum(a: _Length, b: _Length, sign: int) -> _Length:
 def _bias_axis(op: Slice, lengths: _Lengths) -> int | None:
     """The dimension of which a slice takes the last, one for each stored and new token."""
     axes = ints_of(op.axes) if op.axes is not None else None
-    end, dims = int_of(op.stop), shape_of(op.x)
-    if axes is None or len(axes) != 1 or int_of(op.step) != 1 or not is_static(dims):
+    end, dims = _single(op.stop), shape_of(op.x)
+    if axes is None or len(axes) != 1 or _single(op.step) != 1 or not is_static(dims):
         return None
     axis = axes[0] % len(dims)
     takes_end = end is not None and end >= dims[axis]
