@@ -36,6 +36,7 @@ from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.separate_weights import SeparateWeights
 from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
+from compiler_layer.passes.split_experts import SplitExperts
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.widen_nibbles import WidenNibbles
 from compiler_layer.schedule.barriers import Schedule, assign_barriers, queues_of
@@ -94,6 +95,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that give each op to the hardware."""
     return (
         CheckSupported(),
+        SplitExperts(),
         LowerMatMul(),
         *((QuantizeActivations(),) if options.integer_activations else ()),
         WidenNibbles(),

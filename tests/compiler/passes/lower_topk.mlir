@@ -24,7 +24,8 @@ func.func @main(%x: tensor<3x5xf32> {ov.names = "x"}, %n: tensor<2x4xi64> {ov.na
 // CHECK-NEXT:  %[[TAKEN:.*]] = ov.Equal(%{{.*}}, %[[FIRST]])
 // CHECK-NEXT:  %[[LEFT:.*]] = ov.Select(%[[TAKEN]], %{{.*}}, %[[X]])
 // CHECK:       %[[V1:.*]] = ov.ReduceMax(%[[LEFT]],
+// CHECK:       ov.Concat(%[[FIRST]],
 // CHECK:       ov.Concat(%[[V0]], %[[V1]])
-// CHECK:       ov.Concat
+// CHECK:       ov.Convert{{.*}} -> tensor<3x2xi64>
 // CHECK:       ov.ReduceMin
 // CHECK-NOT:   ov.TopK

@@ -57,18 +57,17 @@ def _lower(op: TopK) -> None:
     beyond = _number(op, width, "f32")
     taken = _number(op, -np.inf if largest else np.inf, element_of(op.x))
     last = insert_before(op, Constant.inline(np.array([-1], np.int64)))
-    left, values, indices = op.x, list[SSAValue](), list[SSAValue]()
+    left, values, places = op.x, list[SSAValue](), list[SSAValue]()
     for _ in range(count):
         best = insert_before(op, extreme.make([left, last], keep_dims=bool_attr(True)))
-        places = insert_before(op, Select.make([_equal(op, left, best), columns, beyond]))
-        first = insert_before(op, ReduceMin.make([places, last], keep_dims=bool_attr(True)))
+        found = insert_before(op, Select.make([_equal(op, left, best), columns, beyond]))
+        first = insert_before(op, ReduceMin.make([found, last], keep_dims=bool_attr(True)))
         left = insert_before(op, Select.make([_equal(op, columns, first), taken, left]))
         values.append(best)
-        indices.append(
-            insert_before(op, Convert.make([first], destination_type=op.index_element_type))
-        )
-    joined = [_joined(op, parts) for parts in (values, indices)]
-    Rewriter.replace_op(op, [], joined)
+        places.append(first)
+    # Converted together at the end: nothing stands between the rounds, so that they are joined.
+    indices = Convert.make([_joined(op, places)], destination_type=op.index_element_type)
+    Rewriter.replace_op(op, [], [_joined(op, values), insert_before(op, indices)])
 
 
 def _equal(place: TopK, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -86,7 +85,7 @@ class LowerTopK(ModulePass):
     Before:  %values, %indices = ov.TopK(%x, 2)
     After:   %v0 = ov.ReduceMax(%x) ; %i0 = ov.ReduceMin(ov.Select(ov.Equal(%x, %v0), [0, 1 …], W))
              %x1 = ov.Select(ov.Equal([0, 1 …], %i0), -inf, %x) ; … the same of %x1 …
-             %values = ov.Concat(%v0, %v1) ; %indices = ov.Concat(%i0, %i1)
+             %values = ov.Concat(%v0, %v1) ; %indices = ov.Convert(ov.Concat(%i0, %i1))
 
     One round for each element, largest first. Of equal elements the first comes first, which is
     what OpenVINO promises of a stable choice; of others it promises nothing. The elements must be
