@@ -184,6 +184,17 @@ def test_an_op_without_elements_is_named(dims: str) -> None:
     assert raised.value.ops == (("Exp-1 of an empty tensor", "e"),)
 
 
+def test_ports_of_too_many_dimensions_are_named_with_the_rest() -> None:
+    kind = "tensor<1x1x1x1x1x1x1x4xf32>"
+    text = _UNARY.format(name="Exp").replace("KIND", kind)
+    with pytest.raises(UnsupportedOps) as raised:
+        compile_model(Model.parse(text), Options())
+    assert raised.value.ops == (
+        ("Parameter-1 of 8 dimensions", "x"),
+        ("Result-1 of 8 dimensions", "y"),
+    )
+
+
 def test_nothing_is_refused_that_was_to_be_lowered() -> None:
     """The check agrees with the lowerings: each op it lets pass compiles."""
     for name in RULES:

@@ -32,6 +32,7 @@ from compiler_layer.passes.lower_reduction import reduction_refusal
 from compiler_layer.passes.lower_scatter import scatter_refusal
 from compiler_layer.passes.lower_topk import topk_refusal
 from compiler_layer.schedule.layout import VIEWS, view_refusal
+from driver_layer.abi.metadata import ORDER_BY_RANK
 
 Refusal = Callable[[Any], str | None]
 """Tells what of an op cannot be done, or None."""
@@ -91,8 +92,14 @@ class CheckSupported(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check the module."""
         del ctx
-        found: list[tuple[str, str]] = []
-        for each in Model(op).body.ops:
+        model = Model(op)
+        found = [
+            (f"{kind} of {len(shape_of(port.value))} dimensions", port.name)
+            for kind, ports in (("Parameter-1", model.inputs), ("Result-1", model.outputs))
+            for port in ports
+            if len(shape_of(port.value)) > max(ORDER_BY_RANK)
+        ]
+        for each in model.body.ops:
             why = refusal(each) if isinstance(each, OvOp) else None
             if isinstance(each, OvOp) and why is not None:
                 found.append((f"{layer_kind(each)} {why}".strip(), each.friendly_name))
