@@ -300,7 +300,8 @@ def test_a_constant_of_absurd_size_is_not_made(mutations: Any, name: str) -> Non
     model = folded(FOLDED[name])
     with mutations.limited():
         lower_graph(model, Options())
-    assert any(op.name == f"ov.{name}" for op in model.body.ops)
+    left = "Broadcast" if name == "Tile" else name  # which is what it becomes
+    assert any(op.name == f"ov.{left}" for op in model.body.ops)
 
 
 def test_many_constants_are_not_made_either(mutations: Any) -> None:

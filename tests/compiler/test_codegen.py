@@ -87,6 +87,14 @@ OPS = {
     "Softmax": f"%y = ov.Softmax(%x) {{axis = -1 : i64}} : {ROWS}",
     "RMS": f"%y = ov.RMS(%x) {{epsilon = 0.01 : f64}} : {ROWS}",
     "RoPE": f"%y = ov.RoPE(%x, %p, %x) : ({ROW}, {ROW}, {ROW}) -> {ROW}",
+    **{
+        f"CumSum{number}": "%axis = ov.Constant #ov.inline<i64 [2]> : tensor<i64>\n"
+        f"%y = ov.CumSum(%x, %axis) {{exclusive = {exclusive}, reverse = {reverse}}} : "
+        f"({ROW}, tensor<i64>) -> {ROW}"
+        for number, (exclusive, reverse) in enumerate(
+            (("false", "false"), ("true", "false"), ("false", "true"), ("true", "true"))
+        )
+    },
     "ToTruth": f'%b = ov.Convert(%x) {{destination_type = "boolean"}} : ({ROW}) -> {TRUTH}\n'
     f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({TRUTH}) -> {ROW}',
     "ToInteger": f'%b = ov.Convert(%x) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compiler_layer.dialects import npu
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.model import Model
@@ -27,6 +29,7 @@ from compiler_layer.schedule.check import check_schedule
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.program import ScheduledProgram
+from compiler_layer.schedule.tasks import Invocation
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.npu.timeline import predict
 
@@ -173,6 +176,17 @@ def test_what_fits_in_no_block_is_refused_with_what_it_needs() -> None:
         choose_attention(wide, LUNAR)
     with pytest.raises(DoesNotFit, match="a kernel with rows of 2000000 needs"):
         scheduled(kernel((2, 2_000_000), (2, 2_000_000)), "4000")
+
+
+def test_a_kernel_with_more_kinds_of_rows_than_its_grid_has_dimensions_is_cut() -> None:
+    shape = (2, 3, 4, 5, 6)
+    model, done = scheduled(kernel(shape, (1, 3, 1, 5, 6)), "4000")
+    (op,) = [op for op in model.body.ops if isinstance(op, npu.Kernel)]
+    assert op.tile is not None
+    assert 1 in op.tile.get_values()
+    work = [task.work for task in done.schedule.tasks]
+    rows = [math.prod(one.grid) for one in work if isinstance(one, Invocation)]
+    assert sum(rows) == math.prod(shape[:-1])
 
 
 @given(length=st.integers(1, 40000), grain=st.sampled_from([1, 16, 128]))

@@ -111,12 +111,13 @@ CANNOT = {
     f"({ROWS}) -> tensor<2x4xi4>",
     "BitwiseLeftShift-15 without a SHAVE form": f"%y = ov.BitwiseLeftShift(%i, %i) "
     f'{{ov.name = "op"}} : ({WHOLE}, {WHOLE}) -> {WHOLE}',
-    "TopK-11": "%c = ov.Constant #ov.inline<i64 [1]> : tensor<i64>\n"
-    '%y, %z = ov.TopK(%x, %c) {ov.name = "op", axis = 1 : i64, mode = "max", sort = "value", '
+    "TopK-11 along another axis than the last": "%c = ov.Constant #ov.inline<i64 [1]> : "
+    "tensor<i64>\n"
+    '%y, %z = ov.TopK(%x, %c) {ov.name = "op", axis = 0 : i64, mode = "max", sort = "value", '
     f'stable = false, index_element_type = "i64"}} : ({ROWS}, tensor<i64>) -> '
-    "(tensor<2x1xf32>, tensor<2x1xi64>)",
-    "ReduceSum-1": "%c = ov.Constant #ov.inline<i64 [0]> : tensor<1xi64>\n"
-    f'%y = ov.ReduceSum(%x, %c) {{ov.name = "op", keep_dims = true}} : ({ROWS}, tensor<1xi64>) '
+    "(tensor<1x4xf32>, tensor<1x4xi64>)",
+    "ReduceMean-1": "%c = ov.Constant #ov.inline<i64 [0]> : tensor<1xi64>\n"
+    f'%y = ov.ReduceMean(%x, %c) {{ov.name = "op", keep_dims = true}} : ({ROWS}, tensor<1xi64>) '
     "-> tensor<1x4xf32>",
     "SoftMax-8": f'%y = ov.Softmax(%x) {{ov.name = "op", axis = 0 : i64}} : ({ROWS}) -> {ROWS}',
     "MatMul-1 of i64 and i64": '%y = ov.MatMul(%i, %i) {ov.name = "op", transpose_a = false, '
@@ -181,6 +182,17 @@ def test_an_op_without_elements_is_named(dims: str) -> None:
     with pytest.raises(UnsupportedOps) as raised:
         compile_model(Model.parse(text), Options())
     assert raised.value.ops == (("Exp-1 of an empty tensor", "e"),)
+
+
+def test_ports_of_too_many_dimensions_are_named_with_the_rest() -> None:
+    kind = "tensor<1x1x1x1x1x1x1x4xf32>"
+    text = _UNARY.format(name="Exp").replace("KIND", kind)
+    with pytest.raises(UnsupportedOps) as raised:
+        compile_model(Model.parse(text), Options())
+    assert raised.value.ops == (
+        ("Parameter-1 of 8 dimensions", "x"),
+        ("Result-1 of 8 dimensions", "y"),
+    )
 
 
 def test_nothing_is_refused_that_was_to_be_lowered() -> None:

@@ -24,8 +24,16 @@ def test_all_architectures_and_precisions_are_there() -> None:
         *("llama", "mistral", "qwen2", "qwen3", "phi3"),
         *("gemma2", "gemma3", "gpt2", "gpt_neox"),
     )
-    matrix = {f"{a}_{p}" for a in architectures for p in ("fp16", "int8", "int4")}
-    assert matrix <= set(NAMES)
+    more = (
+        *("bloom", "cohere", "dbrx", "falcon", "glm4", "gpt_bigcode", "gptj", "mpt"),
+        *("opt", "phi", "qwen2_moe", "stablelm"),
+    )
+    matrix = {
+        f"{a}_{p}"
+        for a in (*architectures, "mixtral", "qwen3_moe")
+        for p in ("fp16", "int8", "int4")
+    }
+    assert matrix | {f"{a}_fp16" for a in more} <= set(NAMES)
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -53,8 +61,13 @@ def test_logits_and_greedy_tokens_in_f32(source: Source, converse: Any) -> None:
         assert error <= 1e-4, f"{length} tokens: {error:.1e}"
     said = [int(logits.argmax())]
     while len(said) < len(expected["greedy"]):
-        said.append(int(talk.tell(np.array([said[-1:]])).argmax()))
+        logits = talk.tell(np.array([said[-1:]]))
+        said.append(int(logits.argmax()))
     assert said == expected["greedy"].tolist()
+    if "logits_greedy" in expected:
+        reference = expected["logits_greedy"]
+        error = np.abs(logits - reference).max() / np.abs(reference).max()
+        assert error <= 1e-4, f"after {len(said)} tokens: {error:.1e}"
 
 
 def test_logits_in_f16_point_the_same_way(source: Source, converse: Any) -> None:

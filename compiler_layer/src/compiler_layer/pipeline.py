@@ -16,6 +16,7 @@ from compiler_layer.garbage import collected_later
 from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.check_supported import CheckSupported
+from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.fold_blocks import FoldBlocks, folded
 from compiler_layer.passes.fold_constants import FoldConstants
 from compiler_layer.passes.form_kernels import FormKernels
@@ -29,12 +30,16 @@ from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_matmul import LowerMatMul
+from compiler_layer.passes.lower_reduction import LowerReduction
+from compiler_layer.passes.lower_scatter import LowerScatter
+from compiler_layer.passes.lower_topk import LowerTopK
 from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.separate_weights import SeparateWeights
 from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.sort_ops import SortOps
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
+from compiler_layer.passes.split_experts import SplitExperts
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.widen_nibbles import WidenNibbles
 from compiler_layer.schedule.build import schedule
@@ -76,6 +81,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
     return (
         FuseDequantize(),
         SpecializeShapes(options.shapes),
+        DenseExperts(),
         FoldConstants(),
         Simplify(),
         SortOps(),
@@ -91,11 +97,15 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that give each op to the hardware."""
     return (
         CheckSupported(),
+        SplitExperts(),
         LowerMatMul(),
         *((QuantizeActivations(),) if options.integer_activations else ()),
         WidenNibbles(),
         LowerAttention(),
         LowerGather(),
+        LowerScatter(),
+        LowerTopK(),
+        LowerReduction(),
         LowerConcat(),
         FormKernels(),
         FuseKernels(),

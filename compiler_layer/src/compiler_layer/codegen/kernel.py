@@ -12,7 +12,7 @@ from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
-from compiler_layer.dialects.ov.reduce import MVN, Reduction
+from compiler_layer.dialects.ov.reduce import ALONG_AXES
 from compiler_layer.dialects.ov.types import FOUR_BIT, element_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.match import scalar_of
@@ -71,5 +71,5 @@ def _constant(program: ProgramBuilder, op: Constant, values: dict[SSAValue, Regi
 
 
 def _computed(op: Operation) -> Sequence[SSAValue]:
-    """The operands that registers hold; the axes of a reduction are part of its opcode."""
-    return op.operands[:1] if isinstance(op, Reduction | MVN) else op.operands
+    """The operands that registers hold; axes are part of the opcode."""
+    return op.operands[:1] if isinstance(op, ALONG_AXES) else op.operands

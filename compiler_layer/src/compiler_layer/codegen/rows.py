@@ -75,6 +75,28 @@ def _log_softmax(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register
     return p.compute(Op.SUB, shifted, p.compute(Op.LOG, total))
 
 
+def _shifted(p: ProgramBuilder, x: Register, columns: int, width: int) -> Register:
+    """Columns moved to the right, or to the left by a negative number; zeros come in."""
+    column = p.iota()
+    if columns > 0:
+        inside = p.compute(Op.CMPLE, p.immediate(columns), column)
+    else:
+        inside = p.compute(Op.CMPLT, column, p.immediate(width + columns))
+    return p.compute(Op.SEL, inside, p.rotate(x, -columns % width), p.immediate(0))
+
+
+def _cum_sum(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    """Sums over 1, 2, 4 … columns: each step adds the sum that ends where the last one begins."""
+    assert isinstance(op, reduce.CumSum)
+    width = shape_of(op.x)[-1]
+    direction = -1 if int_value(op.reverse) else 1
+    total, step = x[0], 1
+    while step < width:
+        total = p.compute(Op.ADD, total, _shifted(p, total, direction * step, width))
+        step *= 2
+    return _shifted(p, total, direction, width) if int_value(op.exclusive) else total
+
+
 def _rope(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     """Columns rotated by half a head, the first half of them negated."""
     half = shape_of(op.operands[0])[-1] // 2
@@ -96,6 +118,7 @@ ROWS: dict[type[OvOp], Emit] = {
     reduce.Softmax: _softmax,
     reduce.LogSoftmax: _log_softmax,
     reduce.MVN: _mvn,
+    reduce.CumSum: _cum_sum,
     attention.RMS: _rms,
     attention.RoPE: _rope,
 }

@@ -14,8 +14,11 @@ from compiler_layer.codegen import kernel_refusal
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.reduce import Reduction
+from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.errors import UnsupportedOps
@@ -25,7 +28,11 @@ from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.passes.lower_attention import attention_refusal
 from compiler_layer.passes.lower_gather import gather_refusal
 from compiler_layer.passes.lower_matmul import matmul_refusal
+from compiler_layer.passes.lower_reduction import reduction_refusal
+from compiler_layer.passes.lower_scatter import scatter_refusal
+from compiler_layer.passes.lower_topk import topk_refusal
 from compiler_layer.schedule.layout import VIEWS, view_refusal
+from driver_layer.abi.metadata import ORDER_BY_RANK
 
 Refusal = Callable[[Any], str | None]
 """Tells what of an op cannot be done, or None."""
@@ -42,6 +49,8 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
     MatMul: matmul_refusal,
     ScaledDotProductAttention: attention_refusal,
     Gather: gather_refusal,
+    TopK: topk_refusal,
+    ScatterElementsUpdate: scatter_refusal,
     **dict.fromkeys(VIEWS, view_refusal),
 }
 """Whom to ask, for each op that is no kernel."""
@@ -51,11 +60,19 @@ def refusal(op: OvOp) -> str | None:
     """Tell what of an op the device cannot do, "" if nothing at all; None if it can do it."""
     if any(0 in shape_of(value) for value in (*op.operands, *op.results)):
         return None if isinstance(op, Constant) else "of an empty tensor"
-    ask = _LOWERINGS.get(type(op), kernel_refusal if is_row_wise(op) else None)
-    why = ask(op) if ask is not None else ""
+    why = _lowering_refusal(op)
     if why is not None and op.operands and all(isinstance(x.owner, Constant) for x in op.operands):
         return f"{why} that is too large to be computed in advance".strip()
     return why
+
+
+def _lowering_refusal(op: OvOp) -> str | None:
+    ask = _LOWERINGS.get(type(op))
+    if ask is not None:
+        return ask(op)
+    if is_row_wise(op):
+        return kernel_refusal(op)
+    return reduction_refusal(op) if isinstance(op, Reduction) else ""
 
 
 @dataclass(frozen=True)
@@ -75,8 +92,14 @@ class CheckSupported(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check the module."""
         del ctx
-        found: list[tuple[str, str]] = []
-        for each in Model(op).body.ops:
+        model = Model(op)
+        found = [
+            (f"{kind} of {len(shape_of(port.value))} dimensions", port.name)
+            for kind, ports in (("Parameter-1", model.inputs), ("Result-1", model.outputs))
+            for port in ports
+            if len(shape_of(port.value)) > max(ORDER_BY_RANK)
+        ]
+        for each in model.body.ops:
             why = refusal(each) if isinstance(each, OvOp) else None
             if isinstance(each, OvOp) and why is not None:
                 found.append((f"{layer_kind(each)} {why}".strip(), each.friendly_name))

@@ -12,12 +12,20 @@ from xdsl.passes import ModulePass
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.attention import RMS, RoPE
-from compiler_layer.dialects.ov.constant import Constant, ints_of
+from compiler_layer.dialects.ov.constant import Constant, int_of, ints_of
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
 from compiler_layer.dialects.ov.logic import Comparison
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
-from compiler_layer.dialects.ov.reduce import MVN, LogSoftmax, ReduceProd, Reduction, Softmax
+from compiler_layer.dialects.ov.reduce import (
+    ALONG_AXES,
+    MVN,
+    CumSum,
+    LogSoftmax,
+    ReduceProd,
+    Reduction,
+    Softmax,
+)
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.match import scalar_of
@@ -35,6 +43,8 @@ def is_row_wise(op: OvOp) -> bool:
     if isinstance(op, Softmax | LogSoftmax):
         rank = len(shape_of(op.x))
         return int_value(op.axis) % rank == rank - 1
+    if isinstance(op, CumSum):
+        return int_of(op.axis) in (-1, len(shape_of(op.x)) - 1)
     if isinstance(op, MVN):
         rank = len(shape_of(op.x))
         return [axis % rank for axis in ints_of(op.axes) or ()] == [rank - 1]
@@ -42,12 +52,12 @@ def is_row_wise(op: OvOp) -> bool:
 
 
 def _form(op: OvOp) -> None:
-    """Wrap an op; numbers go into the kernel as immediates, the axes of a reduction as they are."""
+    """Wrap an op; numbers go into the kernel as immediates, axes as they are."""
     body = Block()
     inputs: list[SSAValue] = []
     inside: dict[SSAValue, SSAValue] = {}
     for index, operand in enumerate(op.operands):
-        axes = isinstance(op, Reduction | MVN) and index == 1
+        axes = isinstance(op, ALONG_AXES) and index == 1
         owner = operand.owner
         if operand in inside:
             continue
@@ -70,7 +80,8 @@ class FormKernels(ModulePass):
     Before:  %y = ov.Add(%x, %two)
     After:   %y = npu.kernel(%x) { ^(%a): %c = ov.Constant 2; %r = ov.Add(%a, %c); npu.yield %r }
 
-    Row-wise are element-wise ops, reductions and softmax over the last dimension, RMS and RoPE.
+    Row-wise are element-wise ops, reductions, running sums and softmax over the last dimension, RMS
+    and RoPE.
     """
 
     name = "form-kernels"

@@ -9,13 +9,22 @@ from typing import Any
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from compiler_layer.dialects.ov import elementwise, gather, logic, matmul, scatter, shape, slicing
-from compiler_layer.dialects.ov.constant import values_of
+from compiler_layer.dialects.ov import (
+    elementwise,
+    gather,
+    logic,
+    matmul,
+    padding,
+    scatter,
+    shape,
+    slicing,
+)
+from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
 from compiler_layer.model import Model
@@ -23,9 +32,11 @@ from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, reshape_before
 from compiler_layer.passes.simplify_gather import (
+    elements_of_whole_slices,
     gather_of_a_slice,
     gather_of_everything,
     gather_of_repetitions,
+    tuples_as_numbers,
 )
 
 Rule = Callable[[Any], SSAValue | None]
@@ -106,6 +117,30 @@ def outer_product(op: matmul.MatMul) -> SSAValue | None:
     return insert_before(op, elementwise.Multiply.make([left, right]))
 
 
+def tile(op: padding.Tile) -> SSAValue | None:
+    """Repetitions of the whole: a broadcast along new dimensions before the repeated ones."""
+    wanted = shape_of(op.output)
+    dims = (1,) * (len(wanted) - len(shape_of(op.x))) + shape_of(op.x)
+    if 0 in wanted:
+        return None
+    apart: list[int] = []
+    repeated: list[int] = []
+    for d, n in zip(dims, wanted, strict=True):
+        apart += [d] if d in (1, n) else [1, d]
+        repeated += [n] if d in (1, n) else [n // d, d]
+    target = insert_before(op, Constant.inline(np.array(repeated, np.int64)))
+    source = reshape_before(op, op.x, tuple(apart))
+    many = insert_before(op, shape.Broadcast.make([source, target], mode=StringAttr("numpy")))
+    return reshape_before(op, many, wanted)
+
+
+def broadcast_of_one(op: shape.Broadcast) -> SSAValue | None:
+    """A broadcast that repeats nothing, and only adds dimensions of 1."""
+    if math.prod(shape_of(op.x)) != math.prod(shape_of(op.output)):
+        return None
+    return reshape_before(op, op.x, shape_of(op.output))
+
+
 def double_reshape(op: shape.Reshape) -> SSAValue | None:
     """A reshape of a reshape."""
     inner = producer(op.x, shape.Reshape)
@@ -131,7 +166,8 @@ def scatter_of_everything(op: scatter.ScatterNDUpdate) -> SSAValue | None:
 
 RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     elementwise.Convert: (same_type,),
-    shape.Broadcast: (same_type,),
+    shape.Broadcast: (same_type, broadcast_of_one),
+    padding.Tile: (tile,),
     shape.Reshape: (same_type, double_reshape),
     shape.Squeeze: (same_type,),
     shape.Unsqueeze: (same_type,),
@@ -139,6 +175,8 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     shape.Transpose: (identity_transpose,),
     slicing.Concat: (concat_of_one,),
     gather.Gather: (gather_of_everything, gather_of_a_slice, gather_of_repetitions),
+    gather.GatherElements: (elements_of_whole_slices,),
+    gather.GatherND: (tuples_as_numbers,),
     logic.BitwiseAnd: (and_with_true,),
     logic.LogicalAnd: (and_with_true,),
     elementwise.Multiply: (times_one,),

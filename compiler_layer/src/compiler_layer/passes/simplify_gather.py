@@ -1,19 +1,22 @@
-"""Gathers at indices that are known: slices and repetitions, which cost nothing.
+"""Gathers that are something simpler: slices and repetitions, which cost nothing, or rows.
 
 They are rules of ``simplify``.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
-from compiler_layer.dialects.ov import gather, shape, slicing
+from compiler_layer.dialects.ov import elementwise, gather, shape, slicing
 from compiler_layer.dialects.ov.constant import Constant, constant_of, values_of
 from compiler_layer.dialects.ov.convert import Array
-from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.dialects.ov.op import int_attr, int_value
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.passes.match import producer
 from compiler_layer.passes.rewrite import insert_before, reshape_before
 
 
@@ -65,6 +68,57 @@ def gather_of_repetitions(op: gather.Gather) -> SSAValue | None:
     target = insert_before(op, Constant.inline(np.array(wanted, np.int64)))
     repeated = shape.Broadcast.make([apart, target], mode=StringAttr("numpy"))
     return reshape_before(op, insert_before(op, repeated), shape_of(op.output))
+
+
+def elements_of_whole_slices(op: gather.GatherElements) -> SSAValue | None:
+    """One index for each element, but the same one all over a slice: a gather of slices.
+
+    It is how GPT-J looks up sines by position: ``table[position[i], j]`` for all j.
+    """
+    axis = int_value(op.axis) % len(shape_of(op.data))
+    indices = _without_conversions(op.indices)
+    repeat = producer(indices, shape.Broadcast)
+    if repeat is not None:
+        indices = repeat.x
+    data, wanted = shape_of(op.data), shape_of(op.output)
+    picked = (1,) * (len(wanted) - len(shape_of(indices))) + shape_of(indices)
+    others = [i for i in range(len(data)) if i != axis]
+    if any(picked[i] != 1 or data[i] != wanted[i] for i in others):
+        return None
+    # Rows of a table, if dimensions of 1 are all that stands before the axis.
+    lines, flat = op.data, reshape_before(op, indices, wanted[axis : axis + 1])
+    if all(d == 1 for d in data[:axis]):
+        lines, axis = reshape_before(op, lines, data[axis:]), 0
+    along = insert_before(op, Constant.inline(np.array(axis, np.int64)))
+    rows = gather.Gather.make([lines, flat, along], batch_dims=int_attr(0))
+    return reshape_before(op, insert_before(op, rows), wanted)
+
+
+def tuples_as_numbers(op: gather.GatherND) -> SSAValue | None:
+    """A gather at known tuples of indices: one at their numbers in row-major order."""
+    tuples = values_of(op.indices)
+    if tuples is None or not tuples.size or int_value(op.batch_dims):
+        return None
+    depth = tuples.shape[-1]
+    outer, inner = shape_of(op.data)[:depth], shape_of(op.data)[depth:]
+    tuples = np.where(tuples < 0, tuples + outer, tuples).reshape(-1, depth)
+    if not ((tuples >= 0) & (tuples < outer)).all():
+        return None
+    numbers = np.ravel_multi_index(tuple(tuples.T), outer)
+    lines = reshape_before(op, op.data, (math.prod(outer), *inner))
+    indices = insert_before(op, Constant.inline(numbers.astype(np.int64)))
+    along = insert_before(op, Constant.inline(np.array(0, np.int64)))
+    rows = gather.Gather.make([lines, indices, along], batch_dims=int_attr(0))
+    return reshape_before(op, insert_before(op, rows), shape_of(op.output))
+
+
+def _without_conversions(value: SSAValue) -> SSAValue:
+    """A value before it was converted between types of integers."""
+    convert = producer(value, elementwise.Convert)
+    while convert is not None and element_of(convert.x) in ("i64", "i32"):
+        value = convert.x
+        convert = producer(value, elementwise.Convert)
+    return value
 
 
 def _known(op: gather.Gather) -> Array | None:

@@ -45,7 +45,7 @@ def specialize_shapes(model: Model) -> None:
     """Carry the input shapes through the graph, folding the arithmetic on shapes on the way.
 
     Raises:
-        CompilerUsageError: operands do not fit together, or a shape depends on data.
+        CompilerUsageError: operands do not fit together, or the shape of an input is not given.
         UnsupportedModel: the value of a shape cannot be computed.
     """
     for op in list(model.body.ops):
@@ -59,7 +59,7 @@ def specialize_shapes(model: Model) -> None:
             fold(op)
     remove_dead_code(model)
     model.refresh_signature()
-    _check_static(model)
+    _check_inputs(model)
 
 
 def _computes_shapes(op: OvOp) -> bool:
@@ -76,7 +76,7 @@ def _elements(shape: Shape) -> int:
     return count
 
 
-def _check_static(model: Model) -> None:
+def _check_inputs(model: Model) -> None:
     open_inputs = [port.name for port in model.inputs if not is_static(shape_of(port.value))]
     open_variables = [
         variable.name
@@ -86,6 +86,14 @@ def _check_static(model: Model) -> None:
     if open_inputs or open_variables:
         names = ", ".join((open_inputs + open_variables)[:6])
         raise CompilerUsageError(f"an NPU needs static shapes; give the shapes of: {names} …")
+
+
+def check_static(model: Model) -> None:
+    """Check that no shape depends on data.
+
+    Raises:
+        CompilerUsageError: one does; names the first op.
+    """
     dynamic = [
         op.described
         for op in model.body.ops
@@ -113,13 +121,14 @@ class SpecializeShapes(ModulePass):
     Before:  %n = ov.ShapeOf(%x : tensor<?x?xi64>) ; %z = ov.Broadcast(%0, %n)
     After:   %z = ov.Broadcast(%0, [1, 128]) : tensor<1x128xi64>       (with shapes "x=1x128")
 
-    Chains of ShapeOf, Gather, Concat … that compute shapes become constants.
+    Chains of ShapeOf, Gather, Concat … that compute shapes become constants. Shapes that depend on
+    data stay dynamic: see ``dense-experts``.
 
     Args:
         shapes: shapes of inputs and variables to set first, as ``name=1x128,…``.
 
     Raises:
-        CompilerUsageError: a shape stays dynamic; names the inputs whose shape is missing.
+        CompilerUsageError: names the inputs whose shape is missing.
         NotPeriodic: the model is folded, and the layers are given different shapes.
     """
 

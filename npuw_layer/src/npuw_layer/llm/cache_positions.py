@@ -38,17 +38,28 @@ def compare_tokens(model: Model, tokens: int, past: int) -> None:
     windows = [op for op in model.body.ops if isinstance(op, logic.Comparison) and _is_window(op)]
     if not windows:
         return
-    names = [port.name for port in model.inputs]
-    argument = model.body.insert_arg(tensor("i64", (1, tokens)), len(model.body.args))
-    model.set_inputs([*names, CACHE_POSITION])
+    argument = cache_position(model, tokens)
     for op in windows:
         for index, operand in enumerate(op.operands):
             op.operands[index] = _rebuilt(model, op, operand, argument, past)
 
 
+def cache_position(model: Model, tokens: int) -> SSAValue:
+    """Give the input of token indices; it is added if the model has none."""
+    for port in model.inputs:
+        if port.name == CACHE_POSITION:
+            return port.value
+    names = [port.name for port in model.inputs]
+    argument = model.body.insert_arg(tensor("i64", (1, tokens)), len(model.body.args))
+    model.set_inputs([*names, CACHE_POSITION])
+    return argument
+
+
 def _is_window(op: logic.Comparison) -> bool:
     chains = [_chain(operand) for operand in op.operands]
     from_rows = all(chain and isinstance(chain[-1], shape.Range) for chain in chains)
+    if from_rows and chains[0][-1] is chains[1][-1]:
+        return False  # new tokens among themselves: no rows of a cache lie between them
     return from_rows and any(isinstance(one, _OFFSETS) for chain in chains for one in chain)
 
 

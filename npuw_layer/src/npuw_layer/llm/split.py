@@ -24,6 +24,7 @@ from compiler_layer.model import Model, Variable
 from compiler_layer.passes.match import stored_constant
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
+from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.stored_rows import Cache, store_plain, store_quantized
 
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
@@ -45,9 +46,9 @@ def split(model: Model, tokens: int, past: int, kv_precision: str = "") -> Model
 
     Returns:
         A graph with input_ids and position_ids i64 [1, tokens], attention_mask i64
-        [1, past + tokens], where windows slide cache_position i64 [1, tokens], logits f32
-        [1, 1, V], and one variable [1, rows, heads, width] for each K and V cache (two if it has
-        8 bits): ``past`` rows are read, ``tokens`` rows assigned.
+        [1, past + tokens], where windows slide or biases are looked up cache_position i64
+        [1, tokens], logits f32 [1, 1, V], and one variable [1, rows, heads, width] for each K and
+        V cache (two if it has 8 bits): ``past`` rows are read, ``tokens`` rows assigned.
 
     Raises:
         ModelError: the graph is no language model with K and V caches.
@@ -55,6 +56,7 @@ def split(model: Model, tokens: int, past: int, kv_precision: str = "") -> Model
     clone = model.clone()
     _check_ports(clone)
     compare_tokens(clone, tokens, past)
+    look_up_biases(clone, tokens, past)
     for variable in clone.variables():
         _keep_new_rows(clone, variable, past, quantized=kv_precision == "i8")
     _drop_beams(clone)

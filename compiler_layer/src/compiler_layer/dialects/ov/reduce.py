@@ -184,3 +184,7 @@ class MVN(OvOp):
         """The operand's type."""
         known_axes(ints_of(self.axes) or (), len(shape_of(self.x)))
         return [tensor(element_of(self.x), shape_of(self.x))]
+
+
+ALONG_AXES = Reduction | CumSum | MVN
+"""Ops whose second operand tells along which axes they compute."""

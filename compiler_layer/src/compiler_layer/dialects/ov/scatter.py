@@ -5,8 +5,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
+from compiler_layer.dialects.ov.constant import int_of
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, shape_of, tensor
 
 
 @irdl_op_definition
@@ -44,8 +45,13 @@ class ScatterElementsUpdate(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The type of the data."""
-        if shape_of(self.indices) != shape_of(self.updates):
+        indices, updates = shape_of(self.indices), shape_of(self.updates)
+        pairs = zip(indices, updates, strict=False)
+        if len(indices) != len(updates) or any(a != b and -1 not in (a, b) for a, b in pairs):
             raise ValueError("indices and updates of different shapes")
+        axis = int_of(self.axis)
+        if axis is not None:
+            known_axis(axis, len(shape_of(self.data)))
         return [tensor(element_of(self.data), shape_of(self.data))]
 
 

@@ -12,7 +12,7 @@ from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import TASK_NS, Machine, Moved, Pipeline, cuts, width
 from driver_layer.abi.cost import kernel_work, shave_ns
-from driver_layer.abi.shave import MAX_ELEMENTS, Instruction
+from driver_layer.abi.shave import GRID_DIMS, MAX_ELEMENTS, Instruction
 
 _MANY = 400
 """Candidates beyond which only the outermost cut dimension is cut unevenly."""
@@ -48,13 +48,16 @@ class KernelChoice:
 def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
     """Choose the block of a kernel.
 
+    A block has no more outer dimensions of its own kind than the grid of a kernel: where there are
+    more, some are cut to 1.
+
     Raises:
         DoesNotFit: one row does not fit CMX.
     """
     best: tuple[float, KernelChoice] | None = None
     for block in _blocks(x):
         need, elements = _bytes((*x.inputs, *x.outputs), block), math.prod(block)
-        if need > machine.cmx_bytes or elements > MAX_ELEMENTS:
+        if need > machine.cmx_bytes or elements > MAX_ELEMENTS or _grid_dims(x, block) > GRID_DIMS:
             continue
         for tiles in machine.tile_counts():
             choice = KernelChoice(block, tiles)
@@ -77,6 +80,16 @@ def _blocks(x: KernelProblem) -> Iterator[Shape]:
         sizes[longest] = [*sizes[longest][:-1:2], sizes[longest][-1]]
     for corner in itertools.product(*sizes):
         yield (*corner, row)
+
+
+def _grid_dims(x: KernelProblem, block: Shape) -> int:
+    """Dimensions of a block's grid: neighbours that each operand has whole, or repeats, are one."""
+    kinds: list[tuple[bool, ...]] = []
+    for axis, size in enumerate(block[:-1]):
+        kind = tuple(one.shape[axis] == 1 for one in (*x.inputs, *x.outputs))
+        if size > 1 and kinds[-1:] != [kind]:
+            kinds.append(kind)
+    return len(kinds)
 
 
 def _part(operand: Operand, block: Shape) -> Shape:

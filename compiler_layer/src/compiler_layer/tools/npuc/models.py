@@ -12,6 +12,7 @@ from compiler_layer.errors import CompilerUsageError
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
+from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.specialize_shapes import SpecializeShapes, parse_shapes
 from compiler_layer.pipeline import Options, run_passes
 
@@ -67,7 +68,8 @@ def specialize(model: Model, given: Sequence[str]) -> None:
         CompilerUsageError: a pattern names nothing, or a shape is missing or does not fit.
     """
     if given:
-        run_passes(model, [SpecializeShapes(matching_shapes(model, given))], Options())
+        wanted = [SpecializeShapes(matching_shapes(model, given)), DenseExperts()]
+        run_passes(model, wanted, Options())
 
 
 def matching_shapes(model: Model, given: Sequence[str]) -> str:

@@ -1,0 +1,106 @@
+"""Gives reductions over other dimensions than rows to SHAVE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Add, Binary, Maximum, Minimum, Multiply
+from compiler_layer.dialects.ov.op import bool_attr, int_attr
+from compiler_layer.dialects.ov.reduce import (
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reduction,
+)
+from compiler_layer.dialects.ov.slicing import Split
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.model import Model
+from compiler_layer.passes.form_kernels import is_row_wise
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.passes.rewrite import insert_before, reshape_before, take_over
+
+_COMBINE: dict[type[Reduction], type[Binary]] = {
+    ReduceSum: Add,
+    ReduceMax: Maximum,
+    ReduceMin: Minimum,
+    ReduceProd: Multiply,
+}
+"""What joins two elements."""
+
+_MOST = 256
+"""More slices than this are not joined one after the other."""
+
+
+def reduction_refusal(op: Reduction) -> str | None:
+    """Tell what of a reduction SHAVE cannot do, "" if nothing at all; None if it can do it."""
+    shape, axes = shape_of(op.x), op.reduced_axes()
+    if axes == [len(shape) - 1] and not isinstance(op, ReduceProd):
+        return None
+    if type(op) not in _COMBINE:
+        return ""
+    longest = max((shape[axis] for axis in axes), default=1)
+    return f"of {longest} slices" if longest > _MOST else None
+
+
+def _lower(op: Reduction) -> None:
+    refusal = reduction_refusal(op)
+    if refusal is not None:
+        raise UnsupportedModel(f"reduction {op.friendly_name!r} {refusal}".strip())
+    value = op.x
+    for axis in op.reduced_axes():
+        if axis == len(shape_of(value)) - 1 and not isinstance(op, ReduceProd):
+            last = insert_before(op, Constant.inline(np.array([-1], np.int64)))
+            value = insert_before(op, type(op).make([value, last], keep_dims=bool_attr(True)))
+        else:
+            value = _joined(op, value, axis)
+    take_over(op, reshape_before(op, value, shape_of(op.output)))
+
+
+def _joined(op: Reduction, value: SSAValue, axis: int) -> SSAValue:
+    """Join the slices along an axis, of which a dimension of 1 is left."""
+    count = shape_of(value)[axis]
+    if count == 1:
+        return value
+    along = insert_before(op, Constant.inline(np.array(axis, np.int64)))
+    split = Split.make([value, along], num_splits=int_attr(count))
+    insert_before(op, split)
+    first, *others = split.results
+    joined: SSAValue = first
+    for other in others:
+        joined = insert_before(op, _COMBINE[type(op)].make([joined, other]))
+    return joined
+
+
+@dataclass(frozen=True)
+class LowerReduction(ModulePass):
+    """Gives reductions over other dimensions than rows to SHAVE.
+
+    Before:  %y = ov.ReduceSum(%x, [0]) : (tensor<3x4xf32>) -> tensor<4xf32>
+    After:   %a, %b, %c = ov.Split(%x, 0) ; %y = ov.Reshape(ov.Add(ov.Add(%a, %b), %c), [4])
+
+    The slices are views, and the chain of element-wise ops becomes few kernels. Over the last
+    dimension a kernel reduces by itself, and keeps a dimension of 1.
+
+    Raises:
+        UnsupportedModel: a reduction that is no chain of element-wise ops, or a long one.
+    """
+
+    name = "lower-reduction"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in list(model.body.ops):
+            if isinstance(each, Reduction) and not is_row_wise(each):
+                _lower(each)
+        remove_dead_code(model)

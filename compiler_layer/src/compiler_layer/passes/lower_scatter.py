@@ -1,0 +1,102 @@
+"""Gives updates of single elements of rows to SHAVE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.constant import Constant, int_of
+from compiler_layer.dialects.ov.elementwise import Add, Convert, Select
+from compiler_layer.dialects.ov.indexing import TopK
+from compiler_layer.dialects.ov.logic import Equal
+from compiler_layer.dialects.ov.op import OvOp, int_attr, int_value
+from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
+from compiler_layer.dialects.ov.slicing import Split
+from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.model import Model
+from compiler_layer.passes.match import producer
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.passes.rewrite import insert_before, take_over
+
+_MOST = 32
+"""More updates of a row than this are not made one after the other."""
+
+
+def scatter_refusal(op: ScatterElementsUpdate) -> str | None:
+    """Tell what of an update SHAVE cannot do, or None."""
+    shape, updates = shape_of(op.data), shape_of(op.updates)
+    if int_of(op.axis) not in (-1, len(shape) - 1):
+        return "along another axis than the last"
+    if updates[:-1] != shape[:-1]:
+        return "of some rows alone"
+    if updates[-1] > _MOST:
+        return f"of {updates[-1]} elements of a row"
+    if op.reduction.data not in ("none", "sum") or not int_value(op.use_init_val):
+        return f"with reduction {op.reduction.data!r}"
+    chosen = op.indices
+    convert = producer(chosen, Convert)
+    while convert is not None:
+        chosen = convert.x
+        convert = producer(chosen, Convert)
+    return None if producer(chosen, TopK) is not None else "at indices that may be negative"
+
+
+def _lower(op: ScatterElementsUpdate) -> None:
+    refusal = scatter_refusal(op)
+    if refusal is not None:
+        raise UnsupportedModel(f"update {op.friendly_name!r} {refusal}")
+    numbers = np.arange(shape_of(op.data)[-1]).astype(NUMPY[element_of(op.indices)])
+    columns = insert_before(op, Constant.inline(numbers))
+    value = op.data
+    for index, update in zip(_columns(op, op.indices), _columns(op, op.updates), strict=True):
+        here = insert_before(op, Equal.make([columns, index]))
+        if op.reduction.data == "sum":
+            update = insert_before(op, Add.make([value, update]))
+        value = insert_before(op, Select.make([here, update, value]))
+    take_over(op, value)
+
+
+def _columns(place: OvOp, value: SSAValue) -> list[SSAValue]:
+    """Each column of a tensor, as a last dimension of 1."""
+    count = shape_of(value)[-1]
+    if count == 1:
+        return [value]
+    last = insert_before(place, Constant.inline(np.array(-1, np.int64)))
+    split = Split.make([value, last], num_splits=int_attr(count))
+    insert_before(place, split)
+    return list(split.results)
+
+
+@dataclass(frozen=True)
+class LowerScatter(ModulePass):
+    """Gives updates of single elements of rows to SHAVE.
+
+    Before:  %y = ov.ScatterElementsUpdate(%x, %ids, %w, -1)                %ids of ov.TopK, [T, 2]
+    After:   %y0 = ov.Select(ov.Equal([0, 1 …], %ids[:, 0]), %w[:, 0], %x)
+             %y = ov.Select(ov.Equal([0, 1 …], %ids[:, 1]), %w[:, 1], %y0)
+
+    It is how graphs spread the weights of the experts that were chosen over all experts.
+
+    Requires: before ``lower-topk``, which makes ops of what is seen here as one.
+
+    Raises:
+        UnsupportedModel: along another axis than the last, at indices that may be negative, or of
+            many elements.
+    """
+
+    name = "lower-scatter"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in list(model.body.ops):
+            if isinstance(each, ScatterElementsUpdate):
+                _lower(each)
+        remove_dead_code(model)

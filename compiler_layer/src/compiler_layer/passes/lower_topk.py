@@ -1,0 +1,107 @@
+"""Gives the choice of the largest elements of a row to SHAVE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.dialects.ov.constant import Constant, int_of
+from compiler_layer.dialects.ov.convert import convert_values
+from compiler_layer.dialects.ov.elementwise import Convert, Select
+from compiler_layer.dialects.ov.indexing import TopK
+from compiler_layer.dialects.ov.logic import Equal
+from compiler_layer.dialects.ov.op import bool_attr, int_attr, int_value
+from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceMin
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.types import FLOATS, element_of, shape_of
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.model import Model
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.passes.rewrite import insert_before
+
+_MOST = 32
+"""More elements than this are not chosen one after the other."""
+
+
+def topk_refusal(op: TopK) -> str | None:
+    """Tell what of a choice SHAVE cannot do, or None."""
+    shape, count = shape_of(op.x), int_of(op.k)
+    if int_value(op.axis) not in (-1, len(shape) - 1):
+        return "along another axis than the last"
+    if count is None or not 0 < count <= _MOST:
+        return f"of {count} elements"
+    if element_of(op.x) not in FLOATS:
+        return f"of {element_of(op.x)}"
+    return "sorted by index" if op.sort.data == "index" and count > 1 else None
+
+
+def _number(place: TopK, value: float, element: str) -> SSAValue:
+    number = convert_values(np.array(value, np.float32), "f32", element)
+    return insert_before(place, Constant.inline(number, element))
+
+
+def _lower(op: TopK) -> None:
+    refusal, count = topk_refusal(op), int_of(op.k)
+    if refusal is not None or count is None:
+        raise UnsupportedModel(f"top {op.friendly_name!r} {refusal}")
+    largest = op.mode.data == "max"
+    extreme = ReduceMax if largest else ReduceMin
+    width = shape_of(op.x)[-1]
+    columns = insert_before(op, Constant.inline(np.arange(width, dtype=np.float32)))
+    beyond = _number(op, width, "f32")
+    taken = _number(op, -np.inf if largest else np.inf, element_of(op.x))
+    last = insert_before(op, Constant.inline(np.array([-1], np.int64)))
+    left, values, places = op.x, list[SSAValue](), list[SSAValue]()
+    for _ in range(count):
+        best = insert_before(op, extreme.make([left, last], keep_dims=bool_attr(True)))
+        found = insert_before(op, Select.make([_equal(op, left, best), columns, beyond]))
+        first = insert_before(op, ReduceMin.make([found, last], keep_dims=bool_attr(True)))
+        left = insert_before(op, Select.make([_equal(op, columns, first), taken, left]))
+        values.append(best)
+        places.append(first)
+    # Converted together at the end: nothing stands between the rounds, so that they are joined.
+    indices = Convert.make([_joined(op, places)], destination_type=op.index_element_type)
+    Rewriter.replace_op(op, [], [_joined(op, values), insert_before(op, indices)])
+
+
+def _equal(place: TopK, a: SSAValue, b: SSAValue) -> SSAValue:
+    return insert_before(place, Equal.make([a, b]))
+
+
+def _joined(place: TopK, parts: list[SSAValue]) -> SSAValue:
+    return insert_before(place, Concat.make([parts], axis=int_attr(-1))) if parts[1:] else parts[0]
+
+
+@dataclass(frozen=True)
+class LowerTopK(ModulePass):
+    """Gives the choice of the largest elements of a row to SHAVE.
+
+    Before:  %values, %indices = ov.TopK(%x, 2)
+    After:   %v0 = ov.ReduceMax(%x) ; %i0 = ov.ReduceMin(ov.Select(ov.Equal(%x, %v0), [0, 1 …], W))
+             %x1 = ov.Select(ov.Equal([0, 1 …], %i0), -inf, %x) ; … the same of %x1 …
+             %values = ov.Concat(%v0, %v1) ; %indices = ov.Convert(ov.Concat(%i0, %i1))
+
+    One round for each element, largest first. Of equal elements the first comes first, which is
+    what OpenVINO promises of a stable choice; of others it promises nothing. The elements must be
+    finite, as probabilities are.
+
+    Raises:
+        UnsupportedModel: along another axis than the last, sorted by index, or of many elements.
+    """
+
+    name = "lower-topk"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in list(model.body.ops):
+            if isinstance(each, TopK):
+                _lower(each)
+        remove_dead_code(model)

@@ -1,0 +1,117 @@
+"""Splits products with compressed weights of many experts into one for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.constant import Constant, FileView, constant_of
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_attr, int_value
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Reshape
+from compiler_layer.dialects.ov.slicing import Concat, Split
+from compiler_layer.dialects.ov.types import FOUR_BIT, element_of, shape_of, stored_bytes
+from compiler_layer.model import Model
+from compiler_layer.passes.match import producer
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
+
+
+def _weights(op: MatMul) -> Dequantize | None:
+    """The compressed weights [E, N, K] of a product of [E, T, K], one matrix for each expert."""
+    reshape = producer(op.b, Reshape)
+    weights = producer(op.b if reshape is None else reshape.x, Dequantize)
+    a, b = shape_of(op.a), shape_of(op.b)
+    if weights is None or len(a) != 3 or len(b) != 3 or b[0] != a[0] or b[0] == 1:
+        return None
+    stored = shape_of(weights.stored)
+    if int_value(op.transpose_a) or stored[:2] != b[:2] or math.prod(stored) != math.prod(b):
+        return None
+    constants = [constant_of(x) for x in weights.operands]
+    return weights if all(_is_cut(x, len(stored)) for x in constants) else None
+
+
+def _is_cut(constant: Constant | None, rank: int) -> bool:
+    """Whether each expert's part of a constant begins at a byte."""
+    if constant is None:
+        return False
+    shape, element = shape_of(constant.output), element_of(constant.output)
+    if isinstance(constant.held, FileView):
+        element = constant.held.element
+    in_half = element in FOUR_BIT and math.prod(shape[1:]) % 2
+    return len(shape) < rank or shape[0] == 1 or not in_half
+
+
+def _parts(constant: Constant, count: int, rank: int) -> Iterator[Constant]:
+    """Each expert's part of a constant, of a rank less by one."""
+    for index in range(count):
+        part = constant.each(partial(_part, index=index, rank=rank))
+        part.attributes.update(constant.attributes)
+        yield part
+
+
+def _part(constant: Constant, index: int, rank: int) -> Constant:
+    shape, element = shape_of(constant.output), element_of(constant.output)
+    if len(shape) < rank or shape[0] == 1:
+        return Constant.inline(constant.load().reshape(shape[len(shape) == rank :]), element)
+    view = constant.held
+    if not isinstance(view, FileView):
+        return Constant.inline(constant.load()[index], element)
+    size = stored_bytes(view.element, math.prod(shape[1:]))
+    cut = FileView(view.path, view.offset + index * size, size, view.element)
+    return Constant.of_file(cut, element, shape[1:])
+
+
+def _split(op: MatMul, weights: Dequantize) -> None:
+    (experts, *matrix), rank = shape_of(op.b), len(shape_of(weights.stored))
+    first = insert_before(op, Constant.inline(np.array(0, np.int64)))
+    rows = Split.make([op.a, first], num_splits=int_attr(experts))
+    insert_before(op, rows)
+    tables = [constant_of(x) for x in weights.operands]
+    cut = zip(*(_parts(x, experts, rank) for x in tables if x is not None), strict=True)
+    products: list[SSAValue] = []
+    for mine, parts in zip(rows.results, cut, strict=True):
+        stored, scale, *zero = (insert_before(op, part) for part in parts)
+        kind = weights.destination_type
+        one = insert_before(op, Dequantize.make([stored, scale, zero], destination_type=kind))
+        if shape_of(one) != tuple(matrix):
+            one = reshape_before(op, one, tuple(matrix))
+        product = MatMul.make([mine, one], transpose_a=op.transpose_a, transpose_b=op.transpose_b)
+        if NAME_ATTRIBUTE in op.attributes:
+            product.attributes[NAME_ATTRIBUTE] = op.attributes[NAME_ATTRIBUTE]
+        products.append(insert_before(op, product))
+    replace(op, Concat.make([products], axis=int_attr(0)))
+
+
+@dataclass(frozen=True)
+class SplitExperts(ModulePass):
+    """Splits products with compressed weights of many experts into one for each.
+
+    Before:  %w = ov.Dequantize(%stored : 8x64x96xi4, %scale) ; %y = ov.MatMul(%x, %w)
+    After:   %w0 = ov.Dequantize(%stored0 : 64x96xi4, %scale0) ; %y0 = ov.MatMul(%x[0], %w0) ; …
+             %y = ov.Concat(%y0, %y1, …)
+
+    The DPU scales the weights of one matrix itself; those of a batch would have to be widened in
+    memory for every token. The parts stay where they are in their file.
+    """
+
+    name = "split-experts"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in list(model.body.ops):
+            weights = _weights(each) if isinstance(each, MatMul) else None
+            if isinstance(each, MatMul) and weights is not None:
+                _split(each, weights)
+        remove_dead_code(model)
