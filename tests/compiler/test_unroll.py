@@ -213,30 +213,35 @@ def test_attention_of_4096_by_4096_fits_every_platform(platform: str, element: s
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_product_in_any_blocks_computes_the_product(data: st.DataObject) -> None:
-    kind = data.draw(st.sampled_from(["f32", "f16", "u8", "nibbles"]))
+    kind = data.draw(st.sampled_from(["f32", "f16", "u8", "nibbles", "integers"]))
     m, n = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 70))
     groups, group = data.draw(st.integers(1, 4)), data.draw(st.sampled_from([16, 32]))
     k = groups * group
+    integers = kind == "integers"
     draw = np.random.default_rng(data.draw(st.integers(0, 99)))
     element = "f16" if kind == "f16" else "f32"
     inputs = {"a": draw.standard_normal((m, k)).astype(NUMPY[element])}
-    quantised = kind in ("u8", "nibbles")
+    if integers:
+        inputs["a"] = draw.integers(0, 256, (m, k)).astype(np.uint8)
+    quantised = kind in ("u8", "nibbles", "integers")
     name = "nibbles" if kind == "nibbles" else "b"
     if quantised:
         top = 16 if kind == "nibbles" else 256
         inputs[name] = draw.integers(0, top, (n, k)).astype(np.uint8)
-        inputs["scales"] = draw.random((n, groups)).astype(np.float32)
-        inputs["zeros"] = draw.integers(0, top, (n, groups)).astype(np.uint8)
+        tables = (n, 1 if integers else groups)
+        inputs["scales"] = draw.random(tables).astype(np.float32)
+        inputs["zeros"] = draw.integers(0, top, tables).astype(np.uint8)
     else:
         inputs[name] = draw.standard_normal((n, k)).astype(NUMPY[element])
     types = {key: _type(_element(key, array), array.shape) for key, array in inputs.items()}
     tables = " scales %scales zeros %zeros" * quantised
     kinds = f" scales {types.get('scales')} zeros {types.get('zeros')}" * quantised
     split = data.draw(st.sampled_from("mn"))
+    whole = ", a_scale = 0.25 : f64, a_zero = 77 : i64" * integers
     model = model_of(
         inputs,
         f"%y = npu.matmul(%a, %{name}){tables} {{transpose_a = false, transpose_b = true, "
-        f'split = "{split}"}} : ({types["a"]}, {types[name]}){kinds}',
+        f'split = "{split}"{whole}}} : ({types["a"]}, {types[name]}){kinds}',
         element,
         (m, n),
     )

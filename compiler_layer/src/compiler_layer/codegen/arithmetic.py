@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.codegen.table import Emit, direct
 from compiler_layer.dialects.ov import elementwise, logic, quantize
-from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import FLOATS, element_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.match import scalar_of
@@ -127,6 +127,19 @@ def _dequantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     return p.compute(Op.MUL, centred, x[1])
 
 
+def _fake_quantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    """Round to a step between the bounds, clamped at them."""
+    assert isinstance(op, quantize.FakeQuantize)
+    value, low, high, out_low, out_high = x
+    steps = p.immediate(int_value(op.levels) - 1)
+    part = p.compute(Op.DIV, p.compute(Op.SUB, value, low), p.compute(Op.SUB, high, low))
+    step = p.compute(Op.DIV, p.compute(Op.RINT, p.compute(Op.MUL, part, steps)), steps)
+    inside = p.compute(Op.FMA, step, p.compute(Op.SUB, out_high, out_low), out_low)
+    below = p.compute(Op.CMPLE, value, p.compute(Op.MIN, low, high))
+    above = p.compute(Op.CMPLT, p.compute(Op.MAX, low, high), value)
+    return p.compute(Op.SEL, above, out_high, p.compute(Op.SEL, below, out_low, inside))
+
+
 ARITHMETIC: dict[type[OvOp], Emit] = {
     elementwise.Sqrt: direct(Op.SQRT),
     elementwise.Exp: direct(Op.EXP),
@@ -152,6 +165,7 @@ ARITHMETIC: dict[type[OvOp], Emit] = {
     elementwise.Select: direct(Op.SEL),
     elementwise.Convert: _convert,
     quantize.Dequantize: _dequantize,
+    quantize.FakeQuantize: _fake_quantize,
     logic.Equal: direct(Op.CMPEQ),
     logic.NotEqual: _not_equal,
     logic.Less: direct(Op.CMPLT),

@@ -28,6 +28,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import Tensor, shape_of
 
 TileAttr = DenseArrayBase[IntegerType]
@@ -40,7 +41,8 @@ class MatMul(IRDLOperation):
 
     Operand types may differ: the DPU widens both. A quantised b [N, K], always with
     ``transpose_b``, stands for (b - zeros) · scales, which have a column per group of channels; a
-    quantised a has a number per row, ``row_scales``. A 4-bit b has its elements in pairs.
+    quantised a has a number per row, ``row_scales``, or stands for (a - a_zero) · a_scale, the same
+    for all of it. A 4-bit b has its elements in pairs.
 
     ``tile`` is the block of (M, N, K) that a tile computes at a time; ``tiles`` NCE tiles share
     either the rows or the columns of the product, as ``split`` says: "m" or "n".
@@ -54,6 +56,8 @@ class MatMul(IRDLOperation):
     row_scales = opt_operand_def(Tensor)
     transpose_a = prop_def(BoolAttr)
     transpose_b = prop_def(BoolAttr)
+    a_scale = opt_prop_def(FloatAttr[Float64Type])
+    a_zero = opt_prop_def(IntegerAttr)
     tile = opt_prop_def(TileAttr)
     tiles = opt_prop_def(IntegerAttr)
     split = opt_prop_def(StringAttr)
@@ -64,6 +68,16 @@ class MatMul(IRDLOperation):
         "attr-dict `:` `(` type($a) `,` type($b) `)` (`scales` type($scales)^)? "
         "(`zeros` type($zeros)^)? (`rows` type($row_scales)^)? `->` type($output)"
     )
+
+    @property
+    def a_scale_value(self) -> float:
+        """What a step of a is worth."""
+        return 1.0 if self.a_scale is None else self.a_scale.value.data
+
+    @property
+    def a_zero_value(self) -> int:
+        """The step of a that stands for zero."""
+        return 0 if self.a_zero is None else int_value(self.a_zero)
 
     @property
     def channels(self) -> int:

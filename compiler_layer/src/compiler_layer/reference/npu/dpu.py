@@ -29,7 +29,8 @@ def _per_channel(op: npu.MatMul, table: Array) -> Array:
 @means(npu.MatMul)
 def matmul(op: npu.MatMul, a: Array, b: Array, *tables: Array) -> Array:
     """Multiply in f32, quantised operands scaled, and round once."""
-    left, right = _f32(op.a, a), _f32(op.b, b)
+    left = (_f32(op.a, a) - np.float32(op.a_zero_value)) * np.float32(op.a_scale_value)
+    right = _f32(op.b, b)
     values = (op.scales, op.zeros, op.row_scales)
     present = (value for value in values if value is not None)
     found = {value: _f32(value, table) for value, table in zip(present, tables, strict=True)}

@@ -34,6 +34,7 @@ Range = tuple[int, int]
 class _Matrices:
     """One product: a [m, k], b [n, k], out [m, n]; of quantised ones the tables, too.
 
+    All of a is worth (a - a_zero) · a_scale.
     ``packed`` elements of b are in one element of its view; scales and zeros are [n, groups].
     """
 
@@ -45,6 +46,8 @@ class _Matrices:
     row_scales: View | None
     group: int
     packed: int
+    a_scale: float
+    a_zero: int
 
 
 def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[Step]:
@@ -69,7 +72,8 @@ def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
         for table in (matmul.scales, matmul.zeros, matmul.row_scales)
     )
     packed = 2 if b.element in FOUR_BIT else 1
-    quantised = (scales, zeros, row_scales, matmul.group, packed)
+    whole = (matmul.a_scale_value, matmul.a_zero_value)
+    quantised = (scales, zeros, row_scales, matmul.group, packed, *whole)
     (out,) = op.results
     if int_value(matmul.transpose_a):
         a = _swapped(a)
@@ -216,6 +220,7 @@ class _Out:
     def __init__(self, x: _Matrices, rows: Range, cols: Range, tile: int, partial: bool) -> None:
         self._view = x.out.sliced([slice(*rows), slice(*cols)])
         self._tile = tile
+        self._a_scale, self._a_zero = x.a_scale, x.a_zero
         shape = (rows[1] - rows[0], cols[1] - cols[0])
         name = x.out.buffer.name
         self._final = Region.dense(name, x.out.element, shape, (tile,))
@@ -224,10 +229,9 @@ class _Out:
 
     def product(self, act: _Act, weight: _Weight, number: int) -> Product:
         """Multiply one block of channels, adding to those before."""
-        tables = replace(weight.tables, row_scales=act.row_scales)
-        product = matrix_product(
-            self._tile, act.region, weight.region, self._sum, accumulate=number > 0
-        )
+        tables = replace(weight.tables, row_scales=act.row_scales, zero=self._a_zero)
+        operands = (act.region, weight.region, self._sum)
+        product = matrix_product(self._tile, *operands, self._a_scale, accumulate=number > 0)
         return replace(product, tables=tables)
 
     def conversion(self) -> list[Work]:
