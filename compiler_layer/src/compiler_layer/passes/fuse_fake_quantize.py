@@ -26,7 +26,7 @@ from compiler_layer.passes.rewrite import replace
 _MOST_LEVELS = 256
 
 _WHOLE = 1e-3
-"""How far from a step zero may lie, in steps: bounds are rounded to f32, or to f16."""
+"""How far from a step zero may lie, in steps: bounds are rounded to f32."""
 
 
 @dataclass(frozen=True, slots=True)
