@@ -105,6 +105,11 @@ def attention_model(inputs: Arrays, parts: int, element: str) -> Model:
         f"{types['%q']} keys {', '.join(types[k] for k in keys)} "
         f"values {', '.join(types[v] for v in values)}" + f" mask {types.get('%mask')}" * masked
     )
+    if "ks0" in inputs:
+        for name, letter in (("key_scales", "ks"), ("value_scales", "vs")):
+            scales = [f"%{letter}{i}" for i in range(parts)]
+            names += f" {name} {', '.join(scales)}"
+            kinds += f" {name} {', '.join(types[each] for each in scales)}"
     body = f"%y = npu.attention {names} {{scale = 0.25 : f64}} : {kinds}"
     return model_of(inputs, body, element, inputs["q"].shape)
 
@@ -129,6 +134,17 @@ def attention_inputs(
     return inputs | {f"v{i}": tensor(heads[1], rows) for i, rows in enumerate(lengths)}
 
 
+def in_8_bits(inputs: dict[str, np.ndarray], parts: int) -> dict[str, np.ndarray]:
+    """The same keys and values as u8 with a scale for each row of a head, very different ones."""
+    draw, found = np.random.default_rng(1), dict(inputs)
+    for name in [f"{letter}{i}" for i in range(parts) for letter in "kv"]:
+        rows = inputs[name]
+        found[name] = draw.integers(0, 256, rows.shape).astype(np.uint8)
+        scales = np.exp(draw.uniform(-9, -5, (*rows.shape[:3], 1)))
+        found[f"{name[0]}s{name[1:]}"] = scales.astype(rows.dtype)
+    return found
+
+
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None:
@@ -144,6 +160,8 @@ def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None
         shape = (1, data.draw(st.sampled_from([1, heads[0]])), data.draw(st.sampled_from([1, m])))
         allowed = draw.random((*shape, length)) < 0.5
         inputs["mask"] = np.where(allowed, np.float32(0), LOWEST)
+    if data.draw(st.booleans()):
+        inputs = in_8_bits(inputs, len(lengths))
     model = attention_model(inputs, len(lengths), element)
     expected = Interpreter(model).run(inputs)["y"]
     keys = data.draw(st.integers(1, length))

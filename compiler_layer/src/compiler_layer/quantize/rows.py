@@ -17,8 +17,8 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 LEVELS = 127
 """The largest magnitude of a symmetric 8-bit number."""
 
-_SMALLEST = 1e-12
-"""Keeps the scale of a row of zeros from being zero."""
+_SMALLEST = 2.0**-24
+"""Keeps the scale of a row of zeros from being zero, as f16 too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class QuantizedRows:
 def quantize_rows(g: GraphBuilder, x: SSAValue) -> QuantizedRows:
     """Append ops that divide each row by its largest magnitude: symmetric, 8 bits.
 
+    The maximum comes last of what makes a scale, so that all are rows of one kernel.
+
     Args:
         g: where they go.
         x: floats [..., K].
@@ -42,7 +44,7 @@ def quantize_rows(g: GraphBuilder, x: SSAValue) -> QuantizedRows:
         return g.constant(np.full((1,) * rank, value, np.float32))
 
     wide = x if element_of(x) == "f32" else g.convert(x, "f32")
-    peak = g.op(ReduceMax, g.op(Abs, wide), g.ints(-1), keep_dims=bool_attr(True))
-    scales = g.op(Multiply, g.op(Maximum, peak, number(_SMALLEST)), number(1 / LEVELS))
+    steps = g.op(Maximum, g.op(Multiply, g.op(Abs, wide), number(1 / LEVELS)), number(_SMALLEST))
+    scales = g.op(ReduceMax, steps, g.ints(-1), keep_dims=bool_attr(True))
     whole = g.op(Round, g.op(Divide, wide, scales), mode=StringAttr("half_to_even"))
     return QuantizedRows(g.convert(whole, "i8"), scales)

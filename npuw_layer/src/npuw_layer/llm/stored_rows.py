@@ -44,7 +44,7 @@ def store_plain(model: Model, cache: Cache) -> None:
     stored = _read(model, cache, cache.name, element_of(cache.read.output), cache.shape)
     cache.read.output.replace_all_uses_with(_turned(model, stored, cache.read))
     Rewriter.erase_op(cache.read)
-    kept = _assign(model, cache, cache.name, cache.new)
+    kept = _assign(model, cache, cache.name, _turned(model, cache.new, cache.assign))
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
@@ -67,10 +67,12 @@ def store_quantized(model: Model, cache: Cache) -> None:
     assert isinstance(join, Concat)  # the split found the new rows by it
     g = GraphBuilder(model, join)
     rows = quantize_rows(g, cache.new)
-    seen = g.op(Dequantize, rows.values, rows.scales, [], destination_type=kind)
-    join.operands[1] = seen  # behind what is stored
-    kept = _assign(model, cache, cache.name, rows.values)
-    _assign(model, cache, scale_name, rows.scales)
+    values, scales = (_turned(model, each, join) for each in (rows.values, rows.scales))
+    # Attention sees what is stored: rows that are laid out token by token, as those of the past.
+    seen = g.op(Dequantize, values, scales, [], destination_type=kind)
+    join.operands[1] = _turned(model, seen, join)  # behind what is stored
+    kept = _assign(model, cache, cache.name, values)
+    _assign(model, cache, scale_name, scales)
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
@@ -85,8 +87,7 @@ def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> 
 
 
 def _assign(model: Model, cache: Cache, name: str, rows: SSAValue) -> SSAValue:
-    turned = _turned(model, rows, cache.assign)
-    stored = Assign.make([turned], variable_id=StringAttr(name))
+    stored = Assign.make([rows], variable_id=StringAttr(name))
     return GraphBuilder(model, cache.assign).add(stored).output
 
 

@@ -99,6 +99,9 @@ class Attention(IRDLOperation):
     q [1, H, M, D]; each part of k and v [1, Hkv, S_i, D], in order; mask broadcasts to
     [1, H, M, S]. A position whose mask is very low contributes exactly nothing.
 
+    Keys and values may be stored in 8 bits: then each row of a head is worth a number, and each
+    part of k and v has a tensor of them, [1, Hkv, S_i, 1].
+
     ``tile`` is the block of (query rows, key rows, positions) of one key head; with fewer positions
     at a time than there are, the softmax is found online, as in FlashAttention. ``tiles`` NCE tiles
     share the blocks.
@@ -109,14 +112,18 @@ class Attention(IRDLOperation):
     k = var_operand_def(Tensor)
     v = var_operand_def(Tensor)
     mask = opt_operand_def(Tensor)
+    k_scales = var_operand_def(Tensor)
+    v_scales = var_operand_def(Tensor)
     scale = prop_def(FloatAttr[Float64Type])
     tile = opt_prop_def(TileAttr)
     tiles = opt_prop_def(IntegerAttr)
     output = result_def(Tensor)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
-        "$q `keys` $k `values` $v (`mask` $mask^)? attr-dict `:` "
-        "type($q) `keys` type($k) `values` type($v) (`mask` type($mask)^)? `->` type($output)"
+        "$q `keys` $k `values` $v (`mask` $mask^)? "
+        "(`key_scales` $k_scales^ `value_scales` $v_scales)? attr-dict `:` "
+        "type($q) `keys` type($k) `values` type($v) (`mask` type($mask)^)? "
+        "(`key_scales` type($k_scales)^ `value_scales` type($v_scales))? `->` type($output)"
     )
 
     @property
@@ -133,6 +140,10 @@ class Attention(IRDLOperation):
             shape = shape_of(part)
             if len(shape) != 4 or q[1] % shape[1]:
                 raise VerifyException(f"a key or value part of {list(shape)} for q of {list(q)}")
+        for parts, scales in ((self.k, self.k_scales), (self.v, self.v_scales)):
+            wanted = [(*shape_of(part)[:3], 1) for part in parts] if self.k_scales else []
+            if [shape_of(scale) for scale in scales] != wanted:
+                raise VerifyException("npu.attention takes a scale for each row of a head, or none")
 
 
 def part_rows(parts: Sequence[SSAValue]) -> list[int]:

@@ -37,6 +37,8 @@ class AttentionProblem:
     out: str
     mask: str | None = None
     mask_per_head: bool = False
+    scales: str | None = None
+    """The type of what rows of keys and values in 8 bits are worth."""
 
     @property
     def group(self) -> int:
@@ -102,8 +104,9 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
     narrow = x.q != "f32"
     scores = stacked * choice.positions * (4 + (width(x.q) if narrow else 0))
     queries = stacked * x.depth * width(x.q)
-    keys = choice.keys * x.depth * width(x.kv)
-    values = choice.keys * x.value_depth * width(x.kv)
+    tables = _table_bytes(x, choice.keys)
+    keys = choice.keys * x.depth * width(x.kv) + tables
+    values = choice.keys * x.value_depth * width(x.kv) + tables
     mask = _mask_bytes(x, choice)
     sums = stacked * x.value_depth * (4 + (width(x.out) if x.out != "f32" else 0))
     if _is_online(x, choice):
@@ -116,6 +119,11 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
         int(max(first + keys, second + values)),
         int(max(first + keys + max(keys, values), second + 2 * values, second + values + queries)),
     )
+
+
+def _table_bytes(x: AttentionProblem, keys: int) -> int:
+    """Bytes of the scales of a block of keys or values: those of all heads."""
+    return 0 if x.scales is None else int(keys * x.key_heads * width(x.scales))
 
 
 def _mask_bytes(x: AttentionProblem, choice: AttentionChoice) -> int:
@@ -163,8 +171,9 @@ def _online(
         ),
         overlaps=_sizes(x, choice).doubled <= machine.cmx_bytes,
     )
-    moved = sum(one.count for one in masks) + 2 * heads
-    tasks = -(-x.length // keys) * (moved + 3 * used) + 2 * heads * cut + 3 * used
+    loads = 2 * (heads + (x.scales is not None))
+    moved = sum(one.count for one in masks) + loads
+    tasks = -(-x.length // keys) * (moved + 3 * used) + loads * cut + 3 * used
     return pipeline.ns, tasks
 
 
@@ -184,7 +193,8 @@ def _single_pass(
     )
     overlaps = _sizes(x, choice).doubled <= machine.cmx_bytes
     blocks = -(-x.length // choice.keys)
-    moved = sum(one.count for one in masks) + used + 2 * heads * (blocks + x.parts - 1)
+    both = 2 * (heads + (x.scales is not None))
+    moved = sum(one.count for one in masks) + used + both * (blocks + x.parts - 1)
     # The next units' loads hide behind this one's work as far as they fit.
     ns = max(loads, work) if overlaps else loads + work
     return ns, moved + used * (2 + 2 * blocks)
@@ -217,7 +227,9 @@ def _results(x: AttentionProblem, choice: AttentionChoice, used: int) -> tuple[M
 
 def _keys_and_values(x: AttentionProblem, keys: int, heads: int) -> tuple[Moved, ...]:
     runs = [int(depth * width(x.kv)) for depth in (x.depth, x.value_depth)]
-    return tuple(Moved(heads, keys * run, run) for run in runs)
+    rows = tuple(Moved(heads, keys * run, run) for run in runs)
+    table = _table_bytes(x, keys)
+    return (*rows, Moved(2, table, table)) if table else rows
 
 
 def _mask_moved(

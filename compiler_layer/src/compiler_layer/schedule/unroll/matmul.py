@@ -113,16 +113,16 @@ def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple
 
 
 @dataclass(frozen=True, slots=True)
-class _Weight:
+class Weight:
     """A block of b in CMX, and what makes numbers of it."""
 
     region: Region
-    tables: Tables
+    tables: Tables = NO_TABLES
 
 
 def _load_weight(
     x: _Matrices, cols: Range, part: Range, tiles: tuple[int, ...]
-) -> tuple[list[Transfer], _Weight]:
+) -> tuple[list[Transfer], Weight]:
     """Load columns ``cols`` of the product's b, channels ``part``; both in elements."""
     begin, end = part[0] // x.packed, -(-part[1] // x.packed)
     load, region = _load(x.b, cols, (begin, end), tiles)
@@ -134,7 +134,7 @@ def _load_weight(
             loads.append(load)
     group = min(x.group, part[1] - part[0])
     found = Tables(tables.get("scales"), tables.get("zeros"), group=group)
-    return loads, _Weight(region, found if tables else NO_TABLES)
+    return loads, Weight(region, found if tables else NO_TABLES)
 
 
 def _by_columns(
@@ -227,12 +227,17 @@ class _Out:
         converts = partial and x.out.element != "f32"
         self._sum = Region.dense(f"{name}.sum", "f32", shape, (tile,)) if converts else self._final
 
-    def product(self, act: _Act, weight: _Weight, number: int) -> Product:
+    def product(self, act: _Act, weight: Weight, number: int) -> Product:
         """Multiply one block of channels, adding to those before."""
         tables = replace(weight.tables, row_scales=act.row_scales, zero=self._a_zero)
-        operands = (act.region, weight.region, self._sum)
-        product = matrix_product(self._tile, *operands, self._a_scale, accumulate=number > 0)
-        return replace(product, tables=tables)
+        return matrix_product(
+            self._tile,
+            act.region,
+            replace(weight, tables=tables),
+            self._sum,
+            self._a_scale,
+            accumulate=number > 0,
+        )
 
     def conversion(self) -> list[Work]:
         """Round the sum to the result's type."""
@@ -248,7 +253,7 @@ class _Out:
 def matrix_product(
     tile: int,
     act: Region,
-    weight: Region,
+    weight: Weight,
     out: Region,
     alpha: float = 1.0,
     accumulate: bool = False,
@@ -259,7 +264,8 @@ def matrix_product(
         shape, strides = (1, *region.shape), (0, *region.strides)
         return Region(region.buffer, region.element, region.offset, shape, strides)
 
-    return Product(tile, batched(act), batched(weight), batched(out), alpha, accumulate)
+    stored = batched(weight.region)
+    return Product(tile, batched(act), stored, batched(out), alpha, accumulate, weight.tables)
 
 
 def convert(tile: int, source: Region, target: Region) -> Work:
