@@ -17,6 +17,9 @@ from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
 
+SCALE_ELEMENT = "f16"
+"""The element type of scales, whatever activations are: bf16 has too few bits for them."""
+
 SCALE_SUFFIX = ".scale"
 """Ends the id of the variable that holds the scales of a cache in 8 bits."""
 
@@ -57,7 +60,7 @@ def store_quantized(model: Model, cache: Cache) -> None:
     kind = StringAttr(element_of(cache.read.output))
     scale_name = cache.name + SCALE_SUFFIX
     values = _read(model, cache, cache.name, "i8", cache.shape)
-    scales = _read(model, cache, scale_name, "f32", (*cache.shape[:3], 1))
+    scales = _read(model, cache, scale_name, SCALE_ELEMENT, (*cache.shape[:3], 1))
     g = GraphBuilder(model, cache.read)
     past = g.op(Dequantize, values, scales, [], destination_type=kind)
     cache.read.output.replace_all_uses_with(_turned(model, past, cache.read))
@@ -66,7 +69,7 @@ def store_quantized(model: Model, cache: Cache) -> None:
     join = cache.assign.value.owner
     assert isinstance(join, Concat)  # the split found the new rows by it
     g = GraphBuilder(model, join)
-    rows = quantize_rows(g, cache.new)
+    rows = quantize_rows(g, cache.new, SCALE_ELEMENT)
     values, scales = (_turned(model, each, join) for each in (rows.values, rows.scales))
     # Attention sees what is stored: rows that are laid out token by token, as those of the past.
     seen = g.op(Dequantize, values, scales, [], destination_type=kind)
