@@ -172,6 +172,17 @@ def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None
         assert np.abs(actual.astype("f8") - expected).max() <= limit
 
 
+@pytest.mark.parametrize("positions", [40, 16])
+def test_scales_of_many_heads_are_loaded_for_those_that_are_needed(positions: int) -> None:
+    """16 heads with an f32 each are more than DMA moves at once; tiles share the loads of three."""
+    inputs = attention_inputs(np.random.default_rng(5), (16, 16), 2, [24, 16], "f32")
+    inputs = in_8_bits(inputs, 2)
+    model = attention_model(inputs, 2, "f32")
+    expected = Interpreter(model).run(inputs)["y"]
+    actual = run(tiled(model, (2, 16, positions), 3), inputs, 3)
+    assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("element", ["f32", "f16"])
 @pytest.mark.parametrize("lowest", [LOWEST, -np.inf], ids=["lowest", "-inf"])
 def test_what_is_masked_contributes_exactly_nothing(element: str, lowest: float) -> None:

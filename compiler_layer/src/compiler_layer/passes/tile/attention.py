@@ -13,6 +13,7 @@ from functools import cache
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import TASK_NS, Machine, Moved, Pipeline, cuts, width
 from compiler_layer.schedule.unroll.attention import programs
+from compiler_layer.schedule.unroll.attention.operands import SHARED_BYTES
 from driver_layer.abi.cost import DpuWork, dpu_ns, kernel_work, shave_ns
 from driver_layer.abi.shave import MAX_ELEMENTS, Instruction
 from driver_layer.abi.tasks import DPU_MAX_DIM
@@ -104,7 +105,9 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
     narrow = x.q != "f32"
     scores = stacked * choice.positions * (4 + (width(x.q) if narrow else 0))
     queries = stacked * x.depth * width(x.q)
-    tables = _table_bytes(x, choice.keys)
+    blocks = -(-x.m // choice.rows)
+    used = min(choice.tiles, x.key_heads * blocks)
+    tables = _tables(x, choice.keys, -(-used // blocks)).nbytes
     keys = choice.keys * x.depth * width(x.kv) + tables
     values = choice.keys * x.value_depth * width(x.kv) + tables
     mask = _mask_bytes(x, choice)
@@ -121,9 +124,15 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
     )
 
 
-def _table_bytes(x: AttentionProblem, keys: int) -> int:
-    """Bytes of the scales of a block of keys or values: those of all heads."""
-    return 0 if x.scales is None else int(keys * x.key_heads * width(x.scales))
+def _tables(x: AttentionProblem, keys: int, heads: int) -> Moved:
+    """The scales of a block of keys and of values, for units of so many key heads."""
+    if x.scales is None:
+        return Moved(0, 0, 0)
+    every = int(x.key_heads * width(x.scales))
+    if every < SHARED_BYTES:
+        return Moved(2, keys * every, keys * every)
+    run = int(heads * width(x.scales))
+    return Moved(2, keys * run, run)
 
 
 def _mask_bytes(x: AttentionProblem, choice: AttentionChoice) -> int:
@@ -227,9 +236,7 @@ def _results(x: AttentionProblem, choice: AttentionChoice, used: int) -> tuple[M
 
 def _keys_and_values(x: AttentionProblem, keys: int, heads: int) -> tuple[Moved, ...]:
     runs = [int(depth * width(x.kv)) for depth in (x.depth, x.value_depth)]
-    rows = tuple(Moved(heads, keys * run, run) for run in runs)
-    table = _table_bytes(x, keys)
-    return (*rows, Moved(2, table, table)) if table else rows
+    return (*(Moved(heads, keys * run, run) for run in runs), _tables(x, keys, heads))
 
 
 def _mask_moved(

@@ -15,6 +15,10 @@ from compiler_layer.schedule.views import View
 
 Range = tuple[int, int]
 
+SHARED_BYTES = 64
+"""Scales of a position, of all heads, that are fewer bytes are loaded together: DMA moves words of
+32 or 64 bytes, so that some of them take as long as all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operands:
@@ -167,21 +171,28 @@ class Group:
         block: Range,
         name: str,
     ) -> list[Rows]:
-        """Load what rows of 8 bits are worth, of all heads at once: in memory they lie together."""
+        """Load what rows of 8 bits are worth: in memory, the scales of all heads lie together."""
         if not parts:
             return [Rows(region, None) for region in regions]
         tiles = tuple(dict.fromkeys(unit.tile for unit in self.units))
-        count, heads = block[1] - block[0], self.operands.key_heads
-        whole = Region.dense(f"attention.{name}", parts[0].element, (1, 1, count, heads), tiles)
+        count, (first, last) = block[1] - block[0], self._heads_of_scales(parts[0])
+        shape = (1, 1, count, last - first)
+        whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
         for part, taken, rows in _in_parts(parts, block):
             by_row = part.transposed((0, 3, 2, 1))
-            source = by_row.sliced([slice(None), slice(None), taken, slice(None)])
+            source = by_row.sliced([slice(None), slice(None), taken, slice(first, last)])
             step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
-        table = whole.reshaped((count, heads))
-        return [
-            Rows(region, table.rows(1, unit.head, unit.head + 1))
-            for region, unit in zip(regions, self.units, strict=True)
-        ]
+        table = whole.reshaped(shape[2:])
+        columns = [table.rows(1, unit.head - first, unit.head - first + 1) for unit in self.units]
+        return [Rows(*both) for both in zip(regions, columns, strict=True)]
+
+    def _heads_of_scales(self, scales: View) -> Range:
+        """The heads whose scales are loaded: all, or those that the units need."""
+        heads = self.operands.key_heads
+        if heads * scales.itemsize < SHARED_BYTES:
+            return 0, heads
+        needed = [unit.head for unit in self.units]
+        return min(needed), max(needed) + 1
 
     def load_masks(self, step: Step, block: Range) -> list[Region | None]:
         """Load the mask [1 or group, rows, positions] of each unit, if there is one."""
