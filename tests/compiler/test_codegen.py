@@ -97,6 +97,13 @@ OPS = {
     f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({TRUTH}) -> {ROW}',
     "ToInteger": f'%b = ov.Convert(%x) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
     f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({WHOLE}) -> {ROW}',
+    "ToIntegerClamped": "%a = ov.Clamp(%x) {min = -1.0 : f64, max = 1.5 : f64} : "
+    f'{ROWS}\n%b = ov.Convert(%a) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
+    f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({WHOLE}) -> {ROW}',
+    "ToIntegerRounded": f'%r = ov.Round(%x) {{mode = "half_to_even"}} : {ROWS}\n'
+    f"%a = ov.Clamp(%r) {{min = -1.0 : f64, max = 2.0 : f64}} : {ROWS}\n"
+    f'%b = ov.Convert(%a) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
+    f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({WHOLE}) -> {ROW}',
     **{
         name: f"%b = ov.{name}(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
         f"%y = ov.Select(%b, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.codegen.table import Emit, direct
-from compiler_layer.dialects.ov import elementwise, logic, quantize
+from compiler_layer.dialects.ov import activation, elementwise, logic, quantize
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import FLOATS, element_of
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.passes.match import scalar_of
+from compiler_layer.passes.match import producer, scalar_of
 from driver_layer.abi.shave import Op
 
 
@@ -115,9 +117,17 @@ def _convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     source, target = element_of(op.operands[0]), element_of(op.results[0])
     if target == "boolean":
         return _not_equal(p, op, [x[0], p.immediate(0)])
-    if source in FLOATS and target not in FLOATS:
+    if source in FLOATS and target not in FLOATS and not _is_whole(op.operands[0]):
         return _truncated(p, x[0])
     return x[0]
+
+
+def _is_whole(value: SSAValue) -> bool:
+    """Whether a float has no fraction, as what makes it tells: what is quantised is rounded."""
+    clamp = producer(value, activation.Clamp)
+    if clamp is not None and all(bound.value.data % 1 == 0 for bound in (clamp.min, clamp.max)):
+        value = clamp.x
+    return isinstance(value.owner, elementwise.Round | elementwise.Floor | elementwise.Ceiling)
 
 
 def _dequantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
