@@ -10,6 +10,7 @@ import pytest
 from compiler_layer.codegen import kernel_program
 from compiler_layer.codegen.program import ProgramBuilder
 from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
@@ -57,6 +58,11 @@ OPS = {
     "Gelu": f'%y = ov.Gelu(%x) {{approximation_mode = "ERF"}} : {ROWS}',
     "GeluTanh": f'%y = ov.Gelu(%x) {{approximation_mode = "TANH"}} : {ROWS}',
     "Round": f'%y = ov.Round(%x) {{mode = "half_to_even"}} : {ROWS}',
+    "FakeQuantize": "%low = ov.Constant #ov.inline<f32 [-1.0]> : tensor<f32>\n"
+    "%top = ov.Constant #ov.inline<f32 [0.0, 1.0, 2.0]> : tensor<1x3x1xf32>\n"
+    "%end = ov.Constant #ov.inline<f32 [3.0]> : tensor<f32>\n"
+    "%y = ov.FakeQuantize(%x, %low, %top, %low, %end) {levels = 16 : i64} : "
+    f"({ROW}, tensor<f32>, tensor<1x3x1xf32>, tensor<f32>, tensor<f32>) -> {ROW}",
     "RoundAway": f'%y = ov.Round(%x) {{mode = "half_away_from_zero"}} : {ROWS}',
     "WholeOffset": f'%b = ov.Convert(%x) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
     "%c = ov.Constant #ov.inline<i64 [-3]> : tensor<1x1x1xi64>\n"
@@ -99,6 +105,13 @@ OPS = {
     f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({TRUTH}) -> {ROW}',
     "ToInteger": f'%b = ov.Convert(%x) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
     f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({WHOLE}) -> {ROW}',
+    "ToIntegerClamped": "%a = ov.Clamp(%x) {min = -1.0 : f64, max = 1.5 : f64} : "
+    f'{ROWS}\n%b = ov.Convert(%a) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
+    f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({WHOLE}) -> {ROW}',
+    "ToIntegerRounded": f'%r = ov.Round(%x) {{mode = "half_to_even"}} : {ROWS}\n'
+    f"%a = ov.Clamp(%r) {{min = -1.0 : f64, max = 2.0 : f64}} : {ROWS}\n"
+    f'%b = ov.Convert(%a) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
+    f'%y = ov.Convert(%b) {{destination_type = "f32"}} : ({WHOLE}) -> {ROW}',
     **{
         name: f"%b = ov.{name}(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
         f"%y = ov.Select(%b, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}"
@@ -138,6 +151,8 @@ def run_kernels(model: Model, inputs: dict[str, np.ndarray]) -> list[np.ndarray]
         )
         if value in names:
             bench.cmx(number * 0x1000, inputs[names[value]].astype(kind.storage))
+        elif isinstance(value.owner, Constant):
+            bench.cmx(number * 0x1000, value.owner.load())
     program = kernel_program(kernel)
     bench.engines.shave(program, head.tobytes() + windows.tobytes(), 0, bench.bus)()
     results: list[np.ndarray] = []

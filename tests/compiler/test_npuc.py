@@ -226,6 +226,35 @@ def test_quantize_refuses_what_makes_no_sense(npuc: Npuc, demo: Path, tmp_path: 
     check_refused(npuc("quantize", tmp_path / "copy.xml", "--report"), "copy.bin")
 
 
+def test_quantize_reports_activations_too_and_writes_them_as_fake_quantize(
+    npuc: Npuc, demo: Path, tmp_path: Path
+) -> None:
+    tokens, xml = tmp_path / "tokens.txt", tmp_path / "m.xml"
+    tokens.write_text("5 6 7\n8 9\n")
+    argv = ("quantize", demo, "--report", "--quant-mode", "int8")
+    code, printed, _ = npuc(*argv, "--dataset", tokens, "-o", xml)
+    assert code == 0
+    lines = printed.splitlines()
+    first = next(index for index, line in enumerate(lines) if line.startswith("activation of "))
+    assert lines[first + 1].startswith("model.layers.0.self_attn.q_proj.weight  256 ")
+    assert lines[-1].startswith(f"{len(lines) - first - 2} activations; worst: ")
+    assert printed != npuc(*argv)[1]  # other tokens, other ranges
+    assert xml.read_text().count('type="FakeQuantize"') == len(lines) - first - 2
+
+
+def test_quant_mode_is_refused_where_it_makes_no_sense(
+    npuc: Npuc, demo: Path, tmp_path: Path
+) -> None:
+    out, mode = tmp_path / "out", ("--quant-mode", "int8")
+    for form in ("fp16", "int4"):
+        options = ("--weight-format", form, *mode)
+        check_refused(npuc("export", demo, out, *options), "is for --weight-format int8")
+    check_refused(npuc("quantize", demo, "--report", "--dataset", out), "is for --quant-mode int8")
+    options = ("--weight-format", "int8", *mode, "--dataset", tmp_path / "none")
+    check_refused(npuc("export", demo, out, *options), str(tmp_path / "none"), "No such file")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_print_gives_text_that_is_a_model(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     code, printed, said = npuc("print", demo)
     assert (code, said) == (0, "")

@@ -105,6 +105,11 @@ def attention_model(inputs: Arrays, parts: int, element: str) -> Model:
         f"{types['%q']} keys {', '.join(types[k] for k in keys)} "
         f"values {', '.join(types[v] for v in values)}" + f" mask {types.get('%mask')}" * masked
     )
+    if "ks0" in inputs:
+        for name, letter in (("key_scales", "ks"), ("value_scales", "vs")):
+            scales = [f"%{letter}{i}" for i in range(parts)]
+            names += f" {name} {', '.join(scales)}"
+            kinds += f" {name} {', '.join(types[each] for each in scales)}"
     body = f"%y = npu.attention {names} {{scale = 0.25 : f64}} : {kinds}"
     return model_of(inputs, body, element, inputs["q"].shape)
 
@@ -129,6 +134,17 @@ def attention_inputs(
     return inputs | {f"v{i}": tensor(heads[1], rows) for i, rows in enumerate(lengths)}
 
 
+def in_8_bits(inputs: dict[str, np.ndarray], parts: int) -> dict[str, np.ndarray]:
+    """The same keys and values as u8 with a scale for each row of a head, very different ones."""
+    draw, found = np.random.default_rng(1), dict(inputs)
+    for name in [f"{letter}{i}" for i in range(parts) for letter in "kv"]:
+        rows = inputs[name]
+        found[name] = draw.integers(0, 256, rows.shape).astype(np.uint8)
+        scales = np.exp(draw.uniform(-9, -5, (*rows.shape[:3], 1)))
+        found[f"{name[0]}s{name[1:]}"] = scales.astype(rows.dtype)
+    return found
+
+
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None:
@@ -144,6 +160,8 @@ def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None
         shape = (1, data.draw(st.sampled_from([1, heads[0]])), data.draw(st.sampled_from([1, m])))
         allowed = draw.random((*shape, length)) < 0.5
         inputs["mask"] = np.where(allowed, np.float32(0), LOWEST)
+    if data.draw(st.booleans()):
+        inputs = in_8_bits(inputs, len(lengths))
     model = attention_model(inputs, len(lengths), element)
     expected = Interpreter(model).run(inputs)["y"]
     keys = data.draw(st.integers(1, length))
@@ -152,6 +170,17 @@ def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None
         actual = run(tiled(model, (rows, keys, positions), tiles), inputs, tiles)
         limit = {"f32": 1e-5, "f16": 4e-3}[element] * np.abs(expected).max()
         assert np.abs(actual.astype("f8") - expected).max() <= limit
+
+
+@pytest.mark.parametrize("positions", [40, 16])
+def test_scales_of_many_heads_are_loaded_for_those_that_are_needed(positions: int) -> None:
+    """16 heads with an f32 each are more than DMA moves at once; tiles share the loads of three."""
+    inputs = attention_inputs(np.random.default_rng(5), (16, 16), 2, [24, 16], "f32")
+    inputs = in_8_bits(inputs, 2)
+    model = attention_model(inputs, 2, "f32")
+    expected = Interpreter(model).run(inputs)["y"]
+    actual = run(tiled(model, (2, 16, positions), 3), inputs, 3)
+    assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("element", ["f32", "f16"])
@@ -211,30 +240,35 @@ def test_attention_of_4096_by_4096_fits_every_platform(platform: str, element: s
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_product_in_any_blocks_computes_the_product(data: st.DataObject) -> None:
-    kind = data.draw(st.sampled_from(["f32", "f16", "u8", "nibbles"]))
+    kind = data.draw(st.sampled_from(["f32", "f16", "u8", "nibbles", "integers"]))
     m, n = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 70))
     groups, group = data.draw(st.integers(1, 4)), data.draw(st.sampled_from([16, 32]))
     k = groups * group
+    integers = kind == "integers"
     draw = np.random.default_rng(data.draw(st.integers(0, 99)))
     element = "f16" if kind == "f16" else "f32"
     inputs = {"a": draw.standard_normal((m, k)).astype(NUMPY[element])}
-    quantised = kind in ("u8", "nibbles")
+    if integers:
+        inputs["a"] = draw.integers(0, 256, (m, k)).astype(np.uint8)
+    quantised = kind in ("u8", "nibbles", "integers")
     name = "nibbles" if kind == "nibbles" else "b"
     if quantised:
         top = 16 if kind == "nibbles" else 256
         inputs[name] = draw.integers(0, top, (n, k)).astype(np.uint8)
-        inputs["scales"] = draw.random((n, groups)).astype(np.float32)
-        inputs["zeros"] = draw.integers(0, top, (n, groups)).astype(np.uint8)
+        tables = (n, 1 if integers else groups)
+        inputs["scales"] = draw.random(tables).astype(np.float32)
+        inputs["zeros"] = draw.integers(0, top, tables).astype(np.uint8)
     else:
         inputs[name] = draw.standard_normal((n, k)).astype(NUMPY[element])
     types = {key: _type(_element(key, array), array.shape) for key, array in inputs.items()}
     tables = " scales %scales zeros %zeros" * quantised
     kinds = f" scales {types.get('scales')} zeros {types.get('zeros')}" * quantised
     split = data.draw(st.sampled_from("mn"))
+    whole = ", a_scale = 0.25 : f64, a_zero = 77 : i64" * integers
     model = model_of(
         inputs,
         f"%y = npu.matmul(%a, %{name}){tables} {{transpose_a = false, transpose_b = true, "
-        f'split = "{split}"}} : ({types["a"]}, {types[name]}){kinds}',
+        f'split = "{split}"{whole}}} : ({types["a"]}, {types[name]}){kinds}',
         element,
         (m, n),
     )

@@ -21,6 +21,7 @@ from compiler_layer.passes.fold_blocks import FoldBlocks, folded
 from compiler_layer.passes.fold_constants import FoldConstants
 from compiler_layer.passes.form_kernels import FormKernels
 from compiler_layer.passes.fuse_dequantize import FuseDequantize
+from compiler_layer.passes.fuse_fake_quantize import FuseFakeQuantize
 from compiler_layer.passes.fuse_kernels import FuseKernels
 from compiler_layer.passes.fuse_rms import FuseRMS
 from compiler_layer.passes.fuse_rope import FuseRoPE
@@ -99,6 +100,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
         CheckSupported(),
         SplitExperts(),
         LowerMatMul(),
+        FuseFakeQuantize(),
         *((QuantizeActivations(),) if options.integer_activations else ()),
         WidenNibbles(),
         LowerAttention(),

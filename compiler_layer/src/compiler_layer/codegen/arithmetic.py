@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.codegen.table import Emit, direct
-from compiler_layer.dialects.ov import elementwise, logic, quantize
-from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov import activation, elementwise, logic, quantize
+from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import FLOATS, element_of
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.passes.match import scalar_of
+from compiler_layer.passes.match import producer, scalar_of
 from driver_layer.abi.shave import Op
 
 
@@ -115,9 +117,17 @@ def _convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     source, target = element_of(op.operands[0]), element_of(op.results[0])
     if target == "boolean":
         return _not_equal(p, op, [x[0], p.immediate(0)])
-    if source in FLOATS and target not in FLOATS:
+    if source in FLOATS and target not in FLOATS and not _is_whole(op.operands[0]):
         return _truncated(p, x[0])
     return x[0]
+
+
+def _is_whole(value: SSAValue) -> bool:
+    """Whether a float has no fraction, as what makes it tells: what is quantised is rounded."""
+    clamp = producer(value, activation.Clamp)
+    if clamp is not None and all(bound.value.data % 1 == 0 for bound in (clamp.min, clamp.max)):
+        value = clamp.x
+    return isinstance(value.owner, elementwise.Round | elementwise.Floor | elementwise.Ceiling)
 
 
 def _dequantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
@@ -125,6 +135,19 @@ def _dequantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     del op
     centred = p.compute(Op.SUB, x[0], x[2]) if len(x) > 2 else x[0]
     return p.compute(Op.MUL, centred, x[1])
+
+
+def _fake_quantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    """Round to a step between the bounds, clamped at them."""
+    assert isinstance(op, quantize.FakeQuantize)
+    value, low, high, out_low, out_high = x
+    steps = p.immediate(int_value(op.levels) - 1)
+    part = p.compute(Op.DIV, p.compute(Op.SUB, value, low), p.compute(Op.SUB, high, low))
+    step = p.compute(Op.DIV, p.compute(Op.RINT, p.compute(Op.MUL, part, steps)), steps)
+    inside = p.compute(Op.FMA, step, p.compute(Op.SUB, out_high, out_low), out_low)
+    below = p.compute(Op.CMPLE, value, p.compute(Op.MIN, low, high))
+    above = p.compute(Op.CMPLT, p.compute(Op.MAX, low, high), value)
+    return p.compute(Op.SEL, above, out_high, p.compute(Op.SEL, below, out_low, inside))
 
 
 ARITHMETIC: dict[type[OvOp], Emit] = {
@@ -152,6 +175,7 @@ ARITHMETIC: dict[type[OvOp], Emit] = {
     elementwise.Select: direct(Op.SEL),
     elementwise.Convert: _convert,
     quantize.Dequantize: _dequantize,
+    quantize.FakeQuantize: _fake_quantize,
     logic.Equal: direct(Op.CMPEQ),
     logic.NotEqual: _not_equal,
     logic.Less: direct(Op.CMPLT),

@@ -23,7 +23,7 @@ def operands(product: Product) -> dict[str, Region]:
 
 def _table_registers(tables: Tables) -> dict[str, Any]:
     """Types and strides of what makes numbers of quantised operands."""
-    fields: dict[str, Any] = {"group": tables.group}
+    fields: dict[str, Any] = {"group": tables.group, "act_zero": tables.zero}
     for name, region in (("scale", tables.scales), ("zero", tables.zeros)):
         if region is not None:
             fields[f"{name}_type"] = ELEMENT_TYPES[region.element].code

@@ -21,8 +21,8 @@ from compiler_layer.quantize.rows import QuantizedRows, quantize_rows
 _EIGHT_BITS = ("i8", "u8")
 
 
-def _can_be_integer(op: npu.MatMul) -> bool:
-    """Whether the DPU has the product in integers: 8-bit weights with one scale per column."""
+def can_be_integer(op: npu.MatMul) -> bool:
+    """Tell whether the DPU has it in integers: 8-bit weights with one scale per column."""
     return (
         op.scales is not None
         and element_of(op.b) in _EIGHT_BITS
@@ -64,7 +64,7 @@ class QuantizeActivations(ModulePass):
         model = Model(op)
         known: dict[SSAValue, QuantizedRows] = {}
         for each in list(model.body.ops):
-            if not isinstance(each, npu.MatMul) or not _can_be_integer(each):
+            if not isinstance(each, npu.MatMul) or not can_be_integer(each):
                 continue
             if each.a not in known:
                 known[each.a] = _quantized(model, each)

@@ -68,7 +68,7 @@ def _symmetric(weights: Floats, low: Floats, high: Floats, bits: int) -> Quantiz
     half = 1 << (bits - 1)
     larger, smaller = np.maximum(-low, high), np.minimum(-low, high)
     size = np.maximum(larger / np.float32(half), smaller / np.float32(half - 0.5))
-    scale = _stored_scale(size)
+    scale = stored_scale(size)
     scale = np.where(high > -low, -scale, scale)
     steps = weights * _inverse(scale)
     np.rint(steps, out=steps)
@@ -81,7 +81,7 @@ def _asymmetric(weights: Floats, low: Floats, high: Floats, bits: int) -> Quanti
     last = (1 << bits) - 1
     low, high = np.minimum(low, 0), np.maximum(high, 0)
     with np.errstate(over="ignore"):
-        scale = _stored_scale((high - low) / np.float32(last))
+        scale = stored_scale((high - low) / np.float32(last))
     inverse = _inverse(scale)
     zero_point = np.rint(-low * inverse)
     steps = weights * inverse
@@ -91,7 +91,7 @@ def _asymmetric(weights: Floats, low: Floats, high: Floats, bits: int) -> Quanti
     return Quantized(steps.astype(np.uint8), scale, zero_point.astype(np.uint8))
 
 
-def _stored_scale(scale: Floats) -> Halves:
+def stored_scale(scale: Floats) -> Halves:
     """Give the least f16 that is not below; 1 for a vector of zeros."""
     with np.errstate(over="ignore", under="ignore"):
         stored = scale.astype(np.float16)

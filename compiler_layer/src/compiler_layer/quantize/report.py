@@ -1,4 +1,4 @@
-"""What quantisation did to a model, weight by weight."""
+"""What quantisation did to a model, weight by weight and activation by activation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _squared(x: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LayerReport:
-    """What became of one weight; errors are relative to the weights."""
+    """What became of one weight, or of one activation; errors are relative to it."""
 
     name: str
     shape: Shape
@@ -81,13 +81,23 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-_HEAD = ("weight", "shape", "stored as", "max", "mean", "rel.", "SNR dB", "")
+_HEAD = ("shape", "stored as", "max", "mean", "rel.", "SNR dB", "")
 
 
 def format_table(reports: Sequence[LayerReport]) -> str:
-    """Give the reports as lines of text, the worst weight named last."""
-    rows = [_HEAD, *map(_row, reports)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    """Give the reports of weights as lines of text, the worst weight named last."""
+    parameters = sum(math.prod(report.shape) for report in reports)
+    return _table("weight", reports, f"{len(reports)} weights, {parameters:,} parameters")
+
+
+def format_activations(reports: Sequence[LayerReport]) -> str:
+    """Give the reports of activations, each named by the weight that it is multiplied with."""
+    return _table("activation of", reports, f"{len(reports)} activations")
+
+
+def _table(what: str, reports: Sequence[LayerReport], summary: str) -> str:
+    rows = [(what, *_HEAD), *map(_row, reports)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(
             text.ljust(width) if column in (0, 1, 2, 7) else text.rjust(width)
@@ -97,10 +107,7 @@ def format_table(reports: Sequence[LayerReport]) -> str:
     ]
     worst = max(reports, key=lambda report: report.relative_error, default=None)
     if worst is not None:
-        lines.append(
-            f"{len(reports)} weights, {sum(math.prod(r.shape) for r in reports):,} parameters; "
-            f"worst: {worst.name}, {worst.snr_db:.1f} dB"
-        )
+        lines.append(f"{summary}; worst: {worst.name}, {worst.snr_db:.1f} dB")
     return "\n".join(lines)
 
 

@@ -17,24 +17,28 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 LEVELS = 127
 """The largest magnitude of a symmetric 8-bit number."""
 
-_SMALLEST = 1e-12
-"""Keeps the scale of a row of zeros from being zero."""
+_SMALLEST = 2.0**-24
+"""Keeps the scale of a row of zeros from being zero, as f16 too."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizedRows:
-    """Rows i8 [..., K], and what one of their steps is worth, f32 [..., 1]."""
+    """Rows i8 [..., K], and what one of their steps is worth [..., 1]."""
 
     values: SSAValue
     scales: SSAValue
 
 
-def quantize_rows(g: GraphBuilder, x: SSAValue) -> QuantizedRows:
+def quantize_rows(g: GraphBuilder, x: SSAValue, stored: str = "f32") -> QuantizedRows:
     """Append ops that divide each row by its largest magnitude: symmetric, 8 bits.
+
+    The maximum comes last of what makes a scale, so that all are rows of one kernel.
 
     Args:
         g: where they go.
         x: floats [..., K].
+        stored: the element type of the scales. Rows are divided by the scales before they are
+            rounded to it: with f16 that makes 0.03 of a step at most.
     """
     rank = len(shape_of(x))
 
@@ -42,7 +46,12 @@ def quantize_rows(g: GraphBuilder, x: SSAValue) -> QuantizedRows:
         return g.constant(np.full((1,) * rank, value, np.float32))
 
     wide = x if element_of(x) == "f32" else g.convert(x, "f32")
-    peak = g.op(ReduceMax, g.op(Abs, wide), g.ints(-1), keep_dims=bool_attr(True))
-    scales = g.op(Multiply, g.op(Maximum, peak, number(_SMALLEST)), number(1 / LEVELS))
+    steps = g.op(Maximum, g.op(Multiply, g.op(Abs, wide), number(1 / LEVELS)), number(_SMALLEST))
+
+    def largest(each: SSAValue) -> SSAValue:
+        return g.op(ReduceMax, each, g.ints(-1), keep_dims=bool_attr(True))
+
+    scales = largest(steps)
     whole = g.op(Round, g.op(Divide, wide, scales), mode=StringAttr("half_to_even"))
-    return QuantizedRows(g.convert(whole, "i8"), scales)
+    kept = scales if stored == "f32" else largest(g.convert(steps, stored))
+    return QuantizedRows(g.convert(whole, "i8"), kept)

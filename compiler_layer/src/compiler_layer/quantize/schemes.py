@@ -54,10 +54,13 @@ class Scheme:
     """Weights that have a scale in common; None: all of a channel."""
     note: str = ""
     """Why it is not what was asked for."""
+    per_tensor: bool = False
+    """All of a tensor has one scale."""
 
     def __str__(self) -> str:
         """The scheme as tables show it: ``i4 g128``."""
         groups = "channel" if self.group_size is None else f"g{self.group_size}"
+        groups = "tensor" if self.per_tensor else groups
         return f"{self.element} {groups}"
 
     @property
@@ -65,6 +68,9 @@ class Scheme:
         """Bits of one number."""
         return BITS[self.element]
 
+
+ACTIVATIONS = Scheme("u8", per_tensor=True)
+"""How activations are rounded by a static range."""
 
 _EIGHT_BITS = "u8"
 """What the exporter falls back to, whatever was asked for."""

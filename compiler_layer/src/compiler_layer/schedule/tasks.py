@@ -94,13 +94,15 @@ class Transfer:
 class Tables:
     """What makes numbers of quantised operands.
 
-    ``scales`` and ``zeros`` [n, groups] belong to weights, ``row_scales`` [m, 1] to activations.
+    ``scales`` and ``zeros`` [n, groups] belong to weights, ``row_scales`` [m, 1] to activations,
+    whose ``zero`` is taken away.
     """
 
     scales: Region | None = None
     zeros: Region | None = None
     row_scales: Region | None = None
     group: int = 0
+    zero: int = 0
 
     def regions(self) -> list[Region]:
         """Those that there are."""

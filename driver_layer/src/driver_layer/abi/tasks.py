@@ -174,6 +174,7 @@ DPU_REGISTERS = record(
     ("out_type", 4, "u1"),
     ("scale_type", 5, "u1"),
     ("zero_type", 6, "u1"),
+    ("act_zero", 7, "u1"),
     ("alpha", 8, "<f4"),
     ("act_address", 16, "<u4"),
     ("weight_address", 20, "<u4"),
@@ -202,7 +203,8 @@ Integer weights i8, u8, i4 and u4 stand for ``(stored - zero[n, k / group]) * sc
 ``scale_type`` and ``zero_type`` are UNSET where there is no such table; their strides are for
 (n, group). 4-bit weights are packed along k, two in a byte, the first in the lower half; their k
 stride is that of a byte. Activations i8 and u8 are multiplied with integer weights in integers,
-with one group; row m is worth ``act_scale[m]``, an f32, if ``act_scale_address`` is not 0."""
+with one group: what is multiplied is ``act - act_zero``, and ``act_zero`` is 0 for floats. Row m is
+worth ``act_scale[m]``, an f32, if ``act_scale_address`` is not 0."""
 
 DPU_INVARIANT = record(
     352,

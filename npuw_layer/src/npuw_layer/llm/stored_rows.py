@@ -17,6 +17,9 @@ from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
 
+SCALE_ELEMENT = "f16"
+"""The element type of scales, whatever activations are: bf16 has too few bits for them."""
+
 SCALE_SUFFIX = ".scale"
 """Ends the id of the variable that holds the scales of a cache in 8 bits."""
 
@@ -44,7 +47,7 @@ def store_plain(model: Model, cache: Cache) -> None:
     stored = _read(model, cache, cache.name, element_of(cache.read.output), cache.shape)
     cache.read.output.replace_all_uses_with(_turned(model, stored, cache.read))
     Rewriter.erase_op(cache.read)
-    kept = _assign(model, cache, cache.name, cache.new)
+    kept = _assign(model, cache, cache.name, _turned(model, cache.new, cache.assign))
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
@@ -57,7 +60,7 @@ def store_quantized(model: Model, cache: Cache) -> None:
     kind = StringAttr(element_of(cache.read.output))
     scale_name = cache.name + SCALE_SUFFIX
     values = _read(model, cache, cache.name, "i8", cache.shape)
-    scales = _read(model, cache, scale_name, "f32", (*cache.shape[:3], 1))
+    scales = _read(model, cache, scale_name, SCALE_ELEMENT, (*cache.shape[:3], 1))
     g = GraphBuilder(model, cache.read)
     past = g.op(Dequantize, values, scales, [], destination_type=kind)
     cache.read.output.replace_all_uses_with(_turned(model, past, cache.read))
@@ -66,11 +69,13 @@ def store_quantized(model: Model, cache: Cache) -> None:
     join = cache.assign.value.owner
     assert isinstance(join, Concat)  # the split found the new rows by it
     g = GraphBuilder(model, join)
-    rows = quantize_rows(g, cache.new)
-    seen = g.op(Dequantize, rows.values, rows.scales, [], destination_type=kind)
-    join.operands[1] = seen  # behind what is stored
-    kept = _assign(model, cache, cache.name, rows.values)
-    _assign(model, cache, scale_name, rows.scales)
+    rows = quantize_rows(g, cache.new, SCALE_ELEMENT)
+    values, scales = (_turned(model, each, join) for each in (rows.values, rows.scales))
+    # Attention sees what is stored: rows that are laid out token by token, as those of the past.
+    seen = g.op(Dequantize, values, scales, [], destination_type=kind)
+    join.operands[1] = _turned(model, seen, join)  # behind what is stored
+    kept = _assign(model, cache, cache.name, values)
+    _assign(model, cache, scale_name, scales)
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
@@ -85,8 +90,7 @@ def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> 
 
 
 def _assign(model: Model, cache: Cache, name: str, rows: SSAValue) -> SSAValue:
-    turned = _turned(model, rows, cache.assign)
-    stored = Assign.make([turned], variable_id=StringAttr(name))
+    stored = Assign.make([rows], variable_id=StringAttr(name))
     return GraphBuilder(model, cache.assign).add(stored).output
 
 

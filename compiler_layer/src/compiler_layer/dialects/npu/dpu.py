@@ -28,6 +28,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import Tensor, shape_of
 
 TileAttr = DenseArrayBase[IntegerType]
@@ -40,7 +41,8 @@ class MatMul(IRDLOperation):
 
     Operand types may differ: the DPU widens both. A quantised b [N, K], always with
     ``transpose_b``, stands for (b - zeros) · scales, which have a column per group of channels; a
-    quantised a has a number per row, ``row_scales``. A 4-bit b has its elements in pairs.
+    quantised a has a number per row, ``row_scales``, or stands for (a - a_zero) · a_scale, the same
+    for all of it. A 4-bit b has its elements in pairs.
 
     ``tile`` is the block of (M, N, K) that a tile computes at a time; ``tiles`` NCE tiles share
     either the rows or the columns of the product, as ``split`` says: "m" or "n".
@@ -54,6 +56,8 @@ class MatMul(IRDLOperation):
     row_scales = opt_operand_def(Tensor)
     transpose_a = prop_def(BoolAttr)
     transpose_b = prop_def(BoolAttr)
+    a_scale = opt_prop_def(FloatAttr[Float64Type])
+    a_zero = opt_prop_def(IntegerAttr)
     tile = opt_prop_def(TileAttr)
     tiles = opt_prop_def(IntegerAttr)
     split = opt_prop_def(StringAttr)
@@ -64,6 +68,16 @@ class MatMul(IRDLOperation):
         "attr-dict `:` `(` type($a) `,` type($b) `)` (`scales` type($scales)^)? "
         "(`zeros` type($zeros)^)? (`rows` type($row_scales)^)? `->` type($output)"
     )
+
+    @property
+    def a_scale_value(self) -> float:
+        """What a step of a is worth."""
+        return 1.0 if self.a_scale is None else self.a_scale.value.data
+
+    @property
+    def a_zero_value(self) -> int:
+        """The step of a that stands for zero."""
+        return 0 if self.a_zero is None else int_value(self.a_zero)
 
     @property
     def channels(self) -> int:
@@ -85,6 +99,9 @@ class Attention(IRDLOperation):
     q [1, H, M, D]; each part of k and v [1, Hkv, S_i, D], in order; mask broadcasts to
     [1, H, M, S]. A position whose mask is very low contributes exactly nothing.
 
+    Keys and values may be stored in 8 bits: then each row of a head is worth a number, and each
+    part of k and v has a tensor of them, [1, Hkv, S_i, 1].
+
     ``tile`` is the block of (query rows, key rows, positions) of one key head; with fewer positions
     at a time than there are, the softmax is found online, as in FlashAttention. ``tiles`` NCE tiles
     share the blocks.
@@ -95,14 +112,18 @@ class Attention(IRDLOperation):
     k = var_operand_def(Tensor)
     v = var_operand_def(Tensor)
     mask = opt_operand_def(Tensor)
+    k_scales = var_operand_def(Tensor)
+    v_scales = var_operand_def(Tensor)
     scale = prop_def(FloatAttr[Float64Type])
     tile = opt_prop_def(TileAttr)
     tiles = opt_prop_def(IntegerAttr)
     output = result_def(Tensor)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
-        "$q `keys` $k `values` $v (`mask` $mask^)? attr-dict `:` "
-        "type($q) `keys` type($k) `values` type($v) (`mask` type($mask)^)? `->` type($output)"
+        "$q `keys` $k `values` $v (`mask` $mask^)? "
+        "(`key_scales` $k_scales^ `value_scales` $v_scales)? attr-dict `:` "
+        "type($q) `keys` type($k) `values` type($v) (`mask` type($mask)^)? "
+        "(`key_scales` type($k_scales)^ `value_scales` type($v_scales))? `->` type($output)"
     )
 
     @property
@@ -119,6 +140,10 @@ class Attention(IRDLOperation):
             shape = shape_of(part)
             if len(shape) != 4 or q[1] % shape[1]:
                 raise VerifyException(f"a key or value part of {list(shape)} for q of {list(q)}")
+        for parts, scales in ((self.k, self.k_scales), (self.v, self.v_scales)):
+            wanted = [(*shape_of(part)[:3], 1) for part in parts] if self.k_scales else []
+            if [shape_of(scale) for scale in scales] != wanted:
+                raise VerifyException("npu.attention takes a scale for each row of a head, or none")
 
 
 def part_rows(parts: Sequence[SSAValue]) -> list[int]:

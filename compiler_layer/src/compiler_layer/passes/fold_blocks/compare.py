@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, Inline
-from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
 
 _OWN = ("value", "variable_id")
 """Properties in which equal blocks may differ: weights and variables."""
@@ -117,7 +118,10 @@ def _same_constants(one: Operation, other: Operation) -> bool:
         return True
     if one.value == other.value:
         return True
-    if element_of(one.output) in _NUMBERS or one.is_repeated or other.is_repeated:
+    if element_of(one.output) in _NUMBERS or math.prod(shape_of(one.output)) == 1:
+        # Passes decide by the values of numbers: ranges, factors and exponents become immediates.
+        return False
+    if one.is_repeated or other.is_repeated:
         return False
     a, b = one.held, other.held
     if isinstance(a, Inline) or isinstance(b, Inline):

@@ -13,6 +13,7 @@ from functools import cache
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import TASK_NS, Machine, Moved, Pipeline, cuts, width
 from compiler_layer.schedule.unroll.attention import programs
+from compiler_layer.schedule.unroll.attention.operands import SHARED_BYTES
 from driver_layer.abi.cost import DpuWork, dpu_ns, kernel_work, shave_ns
 from driver_layer.abi.shave import MAX_ELEMENTS, Instruction
 from driver_layer.abi.tasks import DPU_MAX_DIM
@@ -37,6 +38,8 @@ class AttentionProblem:
     out: str
     mask: str | None = None
     mask_per_head: bool = False
+    scales: str | None = None
+    """The type of what rows of keys and values in 8 bits are worth."""
 
     @property
     def group(self) -> int:
@@ -102,8 +105,11 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
     narrow = x.q != "f32"
     scores = stacked * choice.positions * (4 + (width(x.q) if narrow else 0))
     queries = stacked * x.depth * width(x.q)
-    keys = choice.keys * x.depth * width(x.kv)
-    values = choice.keys * x.value_depth * width(x.kv)
+    blocks = -(-x.m // choice.rows)
+    used = min(choice.tiles, x.key_heads * blocks)
+    tables = _tables(x, choice.keys, -(-used // blocks)).nbytes
+    keys = choice.keys * x.depth * width(x.kv) + tables
+    values = choice.keys * x.value_depth * width(x.kv) + tables
     mask = _mask_bytes(x, choice)
     sums = stacked * x.value_depth * (4 + (width(x.out) if x.out != "f32" else 0))
     if _is_online(x, choice):
@@ -116,6 +122,17 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
         int(max(first + keys, second + values)),
         int(max(first + keys + max(keys, values), second + 2 * values, second + values + queries)),
     )
+
+
+def _tables(x: AttentionProblem, keys: int, heads: int) -> Moved:
+    """The scales of a block of keys and of values, for units of so many key heads."""
+    if x.scales is None:
+        return Moved(0, 0, 0)
+    every = int(x.key_heads * width(x.scales))
+    if every < SHARED_BYTES:
+        return Moved(2, keys * every, keys * every)
+    run = int(heads * width(x.scales))
+    return Moved(2, keys * run, run)
 
 
 def _mask_bytes(x: AttentionProblem, choice: AttentionChoice) -> int:
@@ -163,8 +180,9 @@ def _online(
         ),
         overlaps=_sizes(x, choice).doubled <= machine.cmx_bytes,
     )
-    moved = sum(one.count for one in masks) + 2 * heads
-    tasks = -(-x.length // keys) * (moved + 3 * used) + 2 * heads * cut + 3 * used
+    loads = 2 * (heads + (x.scales is not None))
+    moved = sum(one.count for one in masks) + loads
+    tasks = -(-x.length // keys) * (moved + 3 * used) + loads * cut + 3 * used
     return pipeline.ns, tasks
 
 
@@ -184,7 +202,8 @@ def _single_pass(
     )
     overlaps = _sizes(x, choice).doubled <= machine.cmx_bytes
     blocks = -(-x.length // choice.keys)
-    moved = sum(one.count for one in masks) + used + 2 * heads * (blocks + x.parts - 1)
+    both = 2 * (heads + (x.scales is not None))
+    moved = sum(one.count for one in masks) + used + both * (blocks + x.parts - 1)
     # The next units' loads hide behind this one's work as far as they fit.
     ns = max(loads, work) if overlaps else loads + work
     return ns, moved + used * (2 + 2 * blocks)
@@ -217,7 +236,7 @@ def _results(x: AttentionProblem, choice: AttentionChoice, used: int) -> tuple[M
 
 def _keys_and_values(x: AttentionProblem, keys: int, heads: int) -> tuple[Moved, ...]:
     runs = [int(depth * width(x.kv)) for depth in (x.depth, x.value_depth)]
-    return tuple(Moved(heads, keys * run, run) for run in runs)
+    return (*(Moved(heads, keys * run, run) for run in runs), _tables(x, keys, heads))
 
 
 def _mask_moved(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -29,7 +31,8 @@ def _per_channel(op: npu.MatMul, table: Array) -> Array:
 @means(npu.MatMul)
 def matmul(op: npu.MatMul, a: Array, b: Array, *tables: Array) -> Array:
     """Multiply in f32, quantised operands scaled, and round once."""
-    left, right = _f32(op.a, a), _f32(op.b, b)
+    left = (_f32(op.a, a) - np.float32(op.a_zero_value)) * np.float32(op.a_scale_value)
+    right = _f32(op.b, b)
     values = (op.scales, op.zeros, op.row_scales)
     present = (value for value in values if value is not None)
     found = {value: _f32(value, table) for value, table in zip(present, tables, strict=True)}
@@ -46,17 +49,23 @@ def matmul(op: npu.MatMul, a: Array, b: Array, *tables: Array) -> Array:
     return _rounded(op.output, np.matmul(left, right))
 
 
+def _rows(
+    found: Mapping[SSAValue, Array], parts: Sequence[SSAValue], scales: Sequence[SSAValue]
+) -> Array:
+    """Keys or values, joined from their parts."""
+    rows = np.concatenate([found[part] for part in parts], 2)
+    return rows * np.concatenate([found[each] for each in scales], 2) if scales else rows
+
+
 @means(npu.Attention)
 def attention(op: npu.Attention, *operands: Array) -> Array:
     """softmax(q kᵀ · scale + mask) v; weights are rounded to the type of q."""
-    arrays = iter(operands)
-    q = _f32(op.q, next(arrays))
-    k = np.concatenate([_f32(part, next(arrays)) for part in op.k], 2)
-    v = np.concatenate([_f32(part, next(arrays)) for part in op.v], 2)
+    found = {value: _f32(value, array) for value, array in zip(op.operands, operands, strict=True)}
+    q, k, v = found[op.q], _rows(found, op.k, op.k_scales), _rows(found, op.v, op.v_scales)
     group = q.shape[1] // k.shape[1]
     k, v = (np.repeat(x, group, 1) for x in (k, v))
     scores = np.matmul(q, k.swapaxes(-1, -2)) * np.float32(op.scale_value)
     if op.mask is not None:
-        scores = scores + _f32(op.mask, next(arrays))
+        scores = scores + found[op.mask]
     weights = _rounded(op.q, softmax_of(scores, -1))
     return _rounded(op.output, np.matmul(_f32(op.q, weights), v))

@@ -34,6 +34,7 @@ Range = tuple[int, int]
 class _Matrices:
     """One product: a [m, k], b [n, k], out [m, n]; of quantised ones the tables, too.
 
+    All of a is worth (a - a_zero) · a_scale.
     ``packed`` elements of b are in one element of its view; scales and zeros are [n, groups].
     """
 
@@ -45,6 +46,8 @@ class _Matrices:
     row_scales: View | None
     group: int
     packed: int
+    a_scale: float
+    a_zero: int
 
 
 def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[Step]:
@@ -69,7 +72,8 @@ def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
         for table in (matmul.scales, matmul.zeros, matmul.row_scales)
     )
     packed = 2 if b.element in FOUR_BIT else 1
-    quantised = (scales, zeros, row_scales, matmul.group, packed)
+    whole = (matmul.a_scale_value, matmul.a_zero_value)
+    quantised = (scales, zeros, row_scales, matmul.group, packed, *whole)
     (out,) = op.results
     if int_value(matmul.transpose_a):
         a = _swapped(a)
@@ -109,16 +113,16 @@ def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple
 
 
 @dataclass(frozen=True, slots=True)
-class _Weight:
+class Weight:
     """A block of b in CMX, and what makes numbers of it."""
 
     region: Region
-    tables: Tables
+    tables: Tables = NO_TABLES
 
 
 def _load_weight(
     x: _Matrices, cols: Range, part: Range, tiles: tuple[int, ...]
-) -> tuple[list[Transfer], _Weight]:
+) -> tuple[list[Transfer], Weight]:
     """Load columns ``cols`` of the product's b, channels ``part``; both in elements."""
     begin, end = part[0] // x.packed, -(-part[1] // x.packed)
     load, region = _load(x.b, cols, (begin, end), tiles)
@@ -130,7 +134,7 @@ def _load_weight(
             loads.append(load)
     group = min(x.group, part[1] - part[0])
     found = Tables(tables.get("scales"), tables.get("zeros"), group=group)
-    return loads, _Weight(region, found if tables else NO_TABLES)
+    return loads, Weight(region, found if tables else NO_TABLES)
 
 
 def _by_columns(
@@ -216,19 +220,24 @@ class _Out:
     def __init__(self, x: _Matrices, rows: Range, cols: Range, tile: int, partial: bool) -> None:
         self._view = x.out.sliced([slice(*rows), slice(*cols)])
         self._tile = tile
+        self._a_scale, self._a_zero = x.a_scale, x.a_zero
         shape = (rows[1] - rows[0], cols[1] - cols[0])
         name = x.out.buffer.name
         self._final = Region.dense(name, x.out.element, shape, (tile,))
         converts = partial and x.out.element != "f32"
         self._sum = Region.dense(f"{name}.sum", "f32", shape, (tile,)) if converts else self._final
 
-    def product(self, act: _Act, weight: _Weight, number: int) -> Product:
+    def product(self, act: _Act, weight: Weight, number: int) -> Product:
         """Multiply one block of channels, adding to those before."""
-        tables = replace(weight.tables, row_scales=act.row_scales)
-        product = matrix_product(
-            self._tile, act.region, weight.region, self._sum, accumulate=number > 0
+        tables = replace(weight.tables, row_scales=act.row_scales, zero=self._a_zero)
+        return matrix_product(
+            self._tile,
+            act.region,
+            replace(weight, tables=tables),
+            self._sum,
+            self._a_scale,
+            accumulate=number > 0,
         )
-        return replace(product, tables=tables)
 
     def conversion(self) -> list[Work]:
         """Round the sum to the result's type."""
@@ -244,7 +253,7 @@ class _Out:
 def matrix_product(
     tile: int,
     act: Region,
-    weight: Region,
+    weight: Weight,
     out: Region,
     alpha: float = 1.0,
     accumulate: bool = False,
@@ -255,7 +264,8 @@ def matrix_product(
         shape, strides = (1, *region.shape), (0, *region.strides)
         return Region(region.buffer, region.element, region.offset, shape, strides)
 
-    return Product(tile, batched(act), batched(weight), batched(out), alpha, accumulate)
+    stored = batched(weight.region)
+    return Product(tile, batched(act), stored, batched(out), alpha, accumulate, weight.tables)
 
 
 def convert(tile: int, source: Region, target: Region) -> Work:

@@ -12,6 +12,11 @@ from pathlib import Path
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.quantize import store_floats
+from compiler_layer.tools.npuc.activations import (
+    add_quant_mode,
+    check_quant_mode,
+    quantize_statically,
+)
 from compiler_layer.tools.npuc.command import Commands, declare
 from compiler_layer.tools.npuc.models import IR_NAME, add_model, read_model
 from compiler_layer.tools.npuc.progress import progress
@@ -24,6 +29,7 @@ _EXAMPLES = """\
   npuc export llama llama-fp16                                      a Hugging Face folder as IR
   npuc export llama llama-int8 --weight-format int8                 8 bits per channel
   npuc export llama llama-int4 --weight-format int4 --sym --group-size 64
+  npuc export llama llama-w8a8 --weight-format int8 --quant-mode int8 --dataset tokens.txt
   npuc export llama-fp16/openvino_model.xml llama-int4 --weight-format int4 --group-size -1
 
 The folder has the IR, and what lies beside the model: configs, tokenizer, chat template. With int4
@@ -65,6 +71,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("output", type=Path, metavar="OUT_DIR", help="a new or an empty folder")
     parser.add_argument("--weight-format", choices=("fp16", "fp32", "int8", "int4"), default="fp16")
     add_grouping(parser)
+    add_quant_mode(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -95,6 +102,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    check_quant_mode(arguments)
     if arguments.weight_format not in _FLOATS:
         wanted_format(arguments)
     elif arguments.sym or arguments.group_size is not None:
@@ -121,6 +129,8 @@ def _convert(model: Model, arguments: argparse.Namespace, scratch: Path) -> list
         kept = store_floats(model, floats)
         beyond = f"{len(kept)} weights are beyond f16 and stay as they are: {', '.join(kept)}"
         return [beyond] if kept else []
+    if arguments.quant_mode is not None:
+        quantize_statically(model, arguments.dataset, wants_report=False)
     reports = quantize_into(model, wanted_format(arguments), scratch)
     counts = Counter(report.scheme.note for report in reports if report.scheme.note)
     return [f"{note} (weights: {count})" for note, count in counts.items()]

@@ -12,11 +12,17 @@ from compiler_layer.quantize import (
     Format,
     LayerReport,
     TensorFile,
+    format_activations,
     format_table,
     measure_weights,
     parameters,
     quantize_weights,
     store_floats,
+)
+from compiler_layer.tools.npuc.activations import (
+    add_quant_mode,
+    check_quant_mode,
+    quantize_statically,
 )
 from compiler_layer.tools.npuc.command import Commands, declare
 from compiler_layer.tools.npuc.models import add_model, read_model
@@ -29,6 +35,7 @@ _EXAMPLES = """\
   npuc quantize llama --report                                      8 bits per channel
   npuc quantize llama --report --weight-format int4 --group-size 64 --sym
   npuc quantize openvino_model.xml --weight-format int4 -o small/openvino_model.xml
+  npuc quantize llama --report --quant-mode int8 --dataset tokens.txt      activations as well
 
 Errors in the table are relative: the largest error to the largest weight, the mean error to the
 mean weight, and (rel.) the Frobenius norms. SNR is the last one in dB; 6 dB are one bit.
@@ -43,6 +50,7 @@ def add_to(commands: Commands) -> None:
     add_model(parser)
     parser.add_argument("--weight-format", choices=("int8", "int4"), default="int8")
     add_grouping(parser)
+    add_quant_mode(parser)
     parser.add_argument("--report", action="store_true", help="print the table of errors")
     parser.add_argument("-o", "--output", type=Path, metavar="XML", help="write the IR as well")
 
@@ -54,10 +62,16 @@ def _run(arguments: argparse.Namespace) -> int:
         raise CompilerUsageError("quantize needs --report, -o, or both")
     if output is not None and output.suffix != ".xml":
         raise CompilerUsageError(f"{output}: the name of an IR ends in .xml")
+    check_quant_mode(arguments)
     model = read_model(arguments.model)
+    activations: list[LayerReport] = []
+    if arguments.quant_mode is not None:
+        activations = quantize_statically(model, arguments.dataset, arguments.report)
     reports = _measure(model, wanted) if output is None else _write(model, wanted, output)
     if arguments.report:
         print(format_table(reports))
+    if activations:
+        print(format_activations(activations))
     return 0
 
 

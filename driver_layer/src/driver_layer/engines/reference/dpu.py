@@ -140,9 +140,11 @@ def prepare_dpu(registers: Any, variants: Sequence[Any], tile: int, bus: Bus) ->
     accumulate = bool(int(registers["flags"]) & DpuFlag.ACCUMULATE)
     if accumulate and out.kind is not DType.FP32:
         raise DeviceFault("accumulation into a type other than f32")
-    product = _floats(act, weights)
+    product, zero = _floats(act, weights), int(registers["act_zero"])
     if act.kind in _BYTES:
-        product = _integers(act, weights, _row_scales(reader, registers, m))
+        product = _integers(act, zero, weights, _row_scales(reader, registers, m))
+    elif zero:
+        raise DeviceFault("a zero point of activations that are no integers")
     alpha = np.float32(registers["alpha"])
     parts = [_part(variant, m, n) for variant in variants]
     return _run(product, out, parts, alpha, accumulate)
@@ -187,13 +189,13 @@ def _floats(act: _Operand, weights: _Weights) -> _Product:
     return product
 
 
-def _integers(act: _Operand, weights: _Weights, row_scales: _Operand | None) -> _Product:
+def _integers(act: _Operand, zero: int, weights: _Weights, row_scales: _Operand | None) -> _Product:
     """Sums of integers are exact: f64 holds more bits than i32."""
     if weights.stored.kind in _FLOATS or weights.group < weights.k:
         raise DeviceFault("integer activations want integer weights with one group")
 
     def product(rows: slice, cols: slice) -> F32:
-        left = act.read(slice(None), rows).astype(np.float64)
+        left = act.read(slice(None), rows).astype(np.float64) - zero
         right = weights.centred(cols).astype(np.float64)
         sums = np.matmul(left, right.transpose(0, 2, 1)).astype(np.float32)
         sums *= weights.column_scales(cols)

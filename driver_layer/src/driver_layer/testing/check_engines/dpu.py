@@ -152,6 +152,30 @@ def check_integer_activations_are_summed_exactly(bench: Bench) -> None:
     assert np.array_equal(found, expected)
 
 
+def check_the_zero_point_of_activations_is_taken_away(bench: Bench) -> None:
+    """Sums of (act - zero) · (weight - zero) times alpha; one zero point for all activations."""
+    random = np.random.RandomState(2)
+    act = random.randint(0, 256, (2, 3, 4))
+    weight = random.randint(0, 256, (2, 5, 4))
+    bench.cmx(0x1000, act.astype(np.uint8), 1)
+    bench.cmx(0x2000, weight.astype(np.uint8), 1)
+    bench.cmx(0x5000, np.array([1, 2, 3, 4, 5], np.uint8), 1)
+    registers = _matmul(
+        bench,
+        ("u8", "u8", "f32"),
+        alpha=0.5,
+        act_zero=131,
+        zero_type=DType.U8,
+        zero_address=tile_base(1) + 0x5000,
+        zero_strides=(1, 1),
+    )
+    bench.engines.dpu(registers, [one(DPU_VARIANT, m_end=3, n_end=5)], 1, bench.bus)()
+    centred = weight - np.array([1, 2, 3, 4, 5])[:, None]
+    expected = np.matmul(act - 131, centred.swapaxes(1, 2)) / 2
+    found = bench.read(tile_base(1) + 0x3000, "<f4", 30).reshape(2, 3, 5)
+    assert np.array_equal(found, expected.astype(np.float32))
+
+
 def check_workloads_that_leave_their_tile_are_faults(bench: Bench) -> None:
     """Operands lie in the tile's own CMX, whole; sizes and types are known ones."""
     variant = [one(DPU_VARIANT, m_end=3, n_end=5)]
@@ -168,6 +192,7 @@ def check_workloads_that_leave_their_tile_are_faults(bench: Bench) -> None:
         {"weight_type": DType.I64},
         {"scale_type": DType.FP16, "scale_address": tile_base(1)},
         {"act_type": DType.I8},
+        {"act_zero": 1},
     ):
         registers = _matmul(bench, kinds, **bad)
         faults(lambda r=registers: bench.engines.dpu(r, variant, 1, bench.bus))

@@ -191,6 +191,8 @@ def _tables(registers: Any) -> str:
         found.append(f"group {registers['group']}")
     if int(registers["act_scale_address"]):
         found.append("a scale per row")
+    if int(registers["act_zero"]):
+        found.append(f"activations less {registers['act_zero']}")
     return f" ({', '.join(found)})" if found else ""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from compiler_layer.schedule.tasks import Region, Step, Transfer, Window, Work
 from compiler_layer.schedule.unroll.attention import programs
-from compiler_layer.schedule.unroll.attention.operands import Group, Operands, Range, Unit
+from compiler_layer.schedule.unroll.attention.operands import Group, Operands, Range, Rows, Unit
 from compiler_layer.schedule.unroll.kernel import invocation
 from compiler_layer.schedule.unroll.matmul import matrix_product
 from driver_layer.abi.shave import Access
@@ -53,19 +53,19 @@ class _State:
         self._out = unit.region("context", out, (*rows, depth)) if out != "f32" else self._sum
 
     def add_block(
-        self, q: Region, block: tuple[Region, Region], mask: Region | None, first: bool
+        self, q: Region, block: tuple[Rows, Rows], mask: Region | None, first: bool
     ) -> list[Work]:
         """Take in a block of keys and values."""
         keys, values = block
-        tile, count = self._unit.tile, keys.shape[0]
+        tile, count = self._unit.tile, keys.region.shape[0]
         scores, weights = self._scores.rows(2, 0, count), self._weights.rows(2, 0, count)
         return [
-            matrix_product(tile, _stacked(q), keys, _stacked(scores), self._x.scale),
+            matrix_product(tile, _stacked(q), keys.as_keys(), _stacked(scores), self._x.scale),
             self._update(scores, mask, weights, first),
             matrix_product(
                 tile,
                 _stacked(weights),
-                values.swapped(),
+                values.as_values(),
                 _stacked(self._sum),
                 accumulate=not first,
             ),

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
 
 from compiler_layer.dialects import npu
 from compiler_layer.schedule.layout import HardwareOp
-from compiler_layer.schedule.tasks import Region, Step, Transfer
+from compiler_layer.schedule.tasks import NO_TABLES, Region, Step, Tables, Transfer
+from compiler_layer.schedule.unroll.matmul import Weight
 from compiler_layer.schedule.views import View
 
 Range = tuple[int, int]
 
+SHARED_BYTES = 64
+"""Scales of a position, of all heads, that are fewer bytes are loaded together: DMA moves words of
+32 or 64 bytes, so that some of them take as long as all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The tensors of one attention; q and out [1, H, M, D], parts of k and v [1, Hkv, S_i, D]."""
+    """The tensors of one attention; q and out [1, H, M, D], parts of k and v [1, Hkv, S_i, D].
+
+    Parts in 8 bits have scales [1, Hkv, S_i, 1].
+    """
 
     q: View
     k: tuple[View, ...]
     v: tuple[View, ...]
+    k_scales: tuple[View, ...]
+    v_scales: tuple[View, ...]
     mask: View | None
     out: View
     scale: float
@@ -47,16 +59,22 @@ class Operands:
 
 def read_operands(op: HardwareOp, attention: npu.Attention) -> Operands:
     """Name an op's operands."""
-    parts = len(attention.k)
-    q, *rest = op.operands
-    mask = rest[2 * parts] if attention.mask is not None else None
+    views = iter(op.operands)
+
+    def views_of(values: Sequence[SSAValue]) -> tuple[View, ...]:
+        return tuple(next(views) for _ in values)
+
+    q, k, v = next(views), views_of(attention.k), views_of(attention.v)
+    mask = next(views) if attention.mask is not None else None
     if mask is not None:
-        length = sum(part.shape[2] for part in rest[:parts])
+        length = sum(part.shape[2] for part in k)
         mask = mask.broadcast((1, mask.shape[1], q.shape[2], length))
     return Operands(
         q=q,
-        k=tuple(rest[:parts]),
-        v=tuple(rest[parts : 2 * parts]),
+        k=k,
+        v=v,
+        k_scales=views_of(attention.k_scales),
+        v_scales=views_of(attention.v_scales),
         mask=mask,
         out=op.results[0],
         scale=attention.scale_value,
@@ -84,6 +102,23 @@ class Unit:
         return Region.dense(f"attention.{name}", element, shape, (self.tile,))
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of keys or values in CMX [positions, D]; of 8 bits with their scales [positions, 1]."""
+
+    region: Region
+    scales: Region | None
+
+    def as_keys(self) -> Weight:
+        """As a weight [n, k] of scores: its outputs are the positions."""
+        return Weight(self.region, NO_TABLES if self.scales is None else Tables(self.scales))
+
+    def as_values(self) -> Weight:
+        """As a weight [n, k] of the context: each position, which is summed over, is a group."""
+        tables = NO_TABLES if self.scales is None else Tables(self.scales.swapped(), group=1)
+        return Weight(self.region.swapped(), tables)
+
+
 class Group:
     """Units that run side by side; what several of them read is loaded to all their tiles at once.
 
@@ -104,13 +139,15 @@ class Group:
         step.loads.append(Transfer(source, region, (unit.tile,)))
         return region.reshaped(source.shape[1:])
 
-    def load_keys(self, step: Step, block: Range) -> list[Region]:
-        """Load rows of the keys, [positions, D]."""
-        return self._join(step, self.operands.k, block, "keys")
+    def load_keys(self, step: Step, block: Range) -> list[Rows]:
+        """Load rows of the keys."""
+        regions = self._join(step, self.operands.k, block, "keys")
+        return self._with_scales(step, regions, self.operands.k_scales, block, "key_scales")
 
-    def load_values(self, step: Step, block: Range) -> list[Region]:
-        """Load rows of the values, [positions, D]."""
-        return self._join(step, self.operands.v, block, "values")
+    def load_values(self, step: Step, block: Range) -> list[Rows]:
+        """Load rows of the values."""
+        regions = self._join(step, self.operands.v, block, "values")
+        return self._with_scales(step, regions, self.operands.v_scales, block, "value_scales")
 
     def _join(self, step: Step, parts: Sequence[View], block: Range, name: str) -> list[Region]:
         """Load rows from however many parts they lie in, once for each head."""
@@ -119,19 +156,43 @@ class Group:
         for head in dict.fromkeys(unit.head for unit in self.units):
             tiles = tuple(unit.tile for unit in self.units if unit.head == head)
             whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
-            begin = 0
-            for part in parts:
-                end = begin + part.shape[2]
-                low, high = max(begin, block[0]), min(end, block[1])
-                if low < high:
-                    taken = slice(low - begin, high - begin)
-                    heads = slice(head, head + 1)
-                    source = part.sliced([slice(None), heads, taken, slice(None)])
-                    target = whole.rows(2, low - block[0], high - block[0])
-                    step.loads.append(Transfer(source, target, tiles))
-                begin = end
+            for part, taken, rows in _in_parts(parts, block):
+                heads = slice(head, head + 1)
+                source = part.sliced([slice(None), heads, taken, slice(None)])
+                step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
             regions[head] = whole.reshaped(shape[2:])
         return [regions[unit.head] for unit in self.units]
+
+    def _with_scales(
+        self,
+        step: Step,
+        regions: Sequence[Region],
+        parts: Sequence[View],
+        block: Range,
+        name: str,
+    ) -> list[Rows]:
+        """Load what rows of 8 bits are worth: in memory, the scales of all heads lie together."""
+        if not parts:
+            return [Rows(region, None) for region in regions]
+        tiles = tuple(dict.fromkeys(unit.tile for unit in self.units))
+        count, (first, last) = block[1] - block[0], self._heads_of_scales(parts[0])
+        shape = (1, 1, count, last - first)
+        whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
+        for part, taken, rows in _in_parts(parts, block):
+            by_row = part.transposed((0, 3, 2, 1))
+            source = by_row.sliced([slice(None), slice(None), taken, slice(first, last)])
+            step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
+        table = whole.reshaped(shape[2:])
+        columns = [table.rows(1, unit.head - first, unit.head - first + 1) for unit in self.units]
+        return [Rows(*both) for both in zip(regions, columns, strict=True)]
+
+    def _heads_of_scales(self, scales: View) -> Range:
+        """The heads whose scales are loaded: all, or those that the units need."""
+        heads = self.operands.key_heads
+        if heads * scales.itemsize < SHARED_BYTES:
+            return 0, heads
+        needed = [unit.head for unit in self.units]
+        return min(needed), max(needed) + 1
 
     def load_masks(self, step: Step, block: Range) -> list[Region | None]:
         """Load the mask [1 or group, rows, positions] of each unit, if there is one."""
@@ -149,3 +210,17 @@ class Group:
             step.loads.append(Transfer(part, region, tiles))
             regions[rows] = region.reshaped(part.shape[1:])
         return [regions[unit.rows] for unit in self.units]
+
+
+def _in_parts(parts: Sequence[View], block: Range) -> Iterator[tuple[View, slice, Range]]:
+    """Give the parts [1, H, S_i, …] that a block of positions lies in.
+
+    With each the rows that are taken of it, and where they come to be in the block.
+    """
+    begin = 0
+    for part in parts:
+        end = begin + part.shape[2]
+        low, high = max(begin, block[0]), min(end, block[1])
+        if low < high:
+            yield part, slice(low - begin, high - begin), (low - block[0], high - block[0])
+        begin = end

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from compiler_layer.schedule.tasks import Region, Step, Transfer, Window, Work
 from compiler_layer.schedule.unroll.attention import programs
-from compiler_layer.schedule.unroll.attention.operands import Group, Operands, Range, Unit
+from compiler_layer.schedule.unroll.attention.operands import Group, Operands, Range, Rows, Unit
 from compiler_layer.schedule.unroll.kernel import invocation
 from compiler_layer.schedule.unroll.matmul import convert, matrix_product
 from driver_layer.abi.shave import Access
@@ -52,11 +52,11 @@ class _State:
         summed = partial and x.out.element != "f32"
         self._sum = unit.region("sum", "f32", self._out.shape) if summed else self._out
 
-    def scores_of(self, q: Region, keys: Region, block: Range) -> Work:
+    def scores_of(self, q: Region, keys: Rows, block: Range) -> Work:
         """Multiply queries with a block of keys."""
         stacked = q.reshaped((self._scores.shape[0], q.shape[-1]))
         target = self._scores.rows(1, *block)
-        return matrix_product(self._unit.tile, stacked, keys, target, self._x.scale)
+        return matrix_product(self._unit.tile, stacked, keys.as_keys(), target, self._x.scale)
 
     def softmax(self, mask: Region | None) -> Work:
         """Turn scores into weights that sum to one."""
@@ -68,11 +68,11 @@ class _State:
         windows.append(Window(self._weights.reshaped(domain), Access.WRITE))
         return invocation(self._unit.tile, programs.softmax(mask is not None), domain, windows)
 
-    def context(self, values: Region, block: Range, accumulate: bool) -> Work:
+    def context(self, values: Rows, block: Range, accumulate: bool) -> Work:
         """Multiply weights with a block of values, adding to those before."""
         weights = self._weights.rows(1, *block)
-        tile = self._unit.tile
-        return matrix_product(tile, weights, values.swapped(), self._sum, accumulate=accumulate)
+        tile, weight = self._unit.tile, values.as_values()
+        return matrix_product(tile, weights, weight, self._sum, accumulate=accumulate)
 
     def add_store(self, step: Step) -> None:
         """Round the context if it was summed up, and write it to memory."""

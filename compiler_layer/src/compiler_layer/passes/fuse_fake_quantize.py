@@ -1,0 +1,123 @@
+"""Computes products in integers where a model says how activations are rounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.activation import Clamp
+from compiler_layer.dialects.ov.elementwise import Add, Multiply, Round
+from compiler_layer.dialects.ov.op import float_attr, int_attr, int_value
+from compiler_layer.dialects.ov.quantize import FakeQuantize
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.model import Model
+from compiler_layer.passes.match import producer, scalar_of
+from compiler_layer.passes.quantize_activations import can_be_integer
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.passes.rewrite import replace
+
+_MOST_LEVELS = 256
+
+_WHOLE = 1e-3
+"""How far from a step zero may lie, in steps: bounds are rounded to f32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Steps that a tensor is rounded to: x becomes (q - zero) · scale.
+
+    q is x · factor + shift, rounded and clamped to 0 … last.
+    """
+
+    factor: float
+    shift: float
+    last: int
+    scale: float
+    zero: int
+
+    @staticmethod
+    def of(op: FakeQuantize) -> Grid | None:
+        """Give the grid of an op; None if it has not one for all, or none of which 0 is a step."""
+        bounds = (op.input_low, op.input_high, op.output_low, op.output_high)
+        low, high, out_low, out_high = (scalar_of(bound) for bound in bounds)
+        if low is None or high is None or out_low is None or out_high is None:
+            return None
+        last = int_value(op.levels) - 1
+        if not (1 <= last < _MOST_LEVELS and low < high and out_low < out_high):
+            return None
+        factor, scale = last / (high - low), (out_high - out_low) / last
+        zero = round(-out_low / scale)
+        if not 0 <= zero <= last or abs(-out_low / scale - zero) > _WHOLE:
+            return None
+        shift = -low * factor
+        return Grid(factor, shift, last, scale, zero)
+
+
+def _steps(model: Model, before: npu.MatMul, x: SSAValue, grid: Grid) -> SSAValue:
+    """Round a tensor to its steps, u8, as SHAVE does: in f32."""
+    g = GraphBuilder(model, before)
+    rank = len(shape_of(x))
+
+    def number(value: float) -> SSAValue:
+        return g.constant(np.full((1,) * rank, value, np.float32))
+
+    wide = x if element_of(x) == "f32" else g.convert(x, "f32")
+    scaled = g.op(Add, g.op(Multiply, wide, number(grid.factor)), number(grid.shift))
+    whole = g.op(Round, scaled, mode=StringAttr("half_to_even"))
+    inside = g.op(Clamp, whole, min=float_attr(0.0), max=float_attr(float(grid.last)))
+    return g.convert(inside, "u8")
+
+
+@dataclass(frozen=True)
+class FuseFakeQuantize(ModulePass):
+    """Computes products in integers where a model says how activations are rounded.
+
+    Before:  %r = ov.FakeQuantize(%x, -1.28, 1.27, -1.28, 1.27) {levels = 256}
+             %y = npu.matmul(%r, %w : i8) scales %s
+    After:   %q = ov.Convert(ov.Clamp(ov.Round(%x · 100 + 128))) : …xui8
+             %y = npu.matmul(%q, %w) scales %s {a_scale = 0.01, a_zero = 128}
+
+    The range of the whole tensor is known (static quantisation, W8A8): nothing is looked for as
+    tokens pass. Products that read the same tensor share its steps. Ranges of which zero is no
+    step, or which differ from channel to channel, and products that are not of 8-bit weights with
+    one scale per column, stay arithmetic of floats.
+
+    Requires: ``lower-matmul``.
+    """
+
+    name = "fuse-fake-quantize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        known: dict[FakeQuantize, SSAValue] = {}
+        for each in list(model.body.ops):
+            if not isinstance(each, npu.MatMul) or not can_be_integer(each):
+                continue
+            fake = producer(each.a, FakeQuantize)
+            grid = Grid.of(fake) if fake is not None else None
+            if fake is None or grid is None:
+                continue
+            if fake not in known:
+                known[fake] = _steps(model, each, fake.x, grid)
+            tables = [[one] if one is not None else [] for one in (each.scales, each.zeros)]
+            integer = npu.MatMul(
+                operands=[known[fake], each.b, *tables, []],
+                properties={
+                    "transpose_a": each.transpose_a,
+                    "transpose_b": each.transpose_b,
+                    "a_scale": float_attr(grid.scale),
+                    "a_zero": int_attr(grid.zero),
+                },
+                result_types=[each.output.type],
+            )
+            replace(each, integer)
+        remove_dead_code(model)

@@ -1,0 +1,64 @@
+"""Attention over a cache of 8 bits: what of it moves, and what computes."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.op import bool_attr
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.types import element_of, tensor
+from compiler_layer.explain import explain
+from compiler_layer.model import Model
+from compiler_layer.pipeline import Options, compile_model, lower
+
+HEADS, KEY_HEADS, WIDTH = 16, 8, 64
+
+
+def attending(tokens: int, past: int, quantised: bool) -> Model:
+    """Attention of new tokens over themselves and a past that lies token by token."""
+    kinds = [("q", tensor("f16", (1, HEADS, tokens, WIDTH)))]
+    for name in ("k", "v"):
+        for part, rows in (("past", past), ("new", tokens)):
+            element = "i8" if quantised else "f16"
+            kinds.append((f"{part}_{name}", tensor(element, (1, rows, KEY_HEADS, WIDTH))))
+            kinds.append((f"{part}_{name}_scales", tensor("f16", (1, rows, KEY_HEADS, 1))))
+    model, arguments = Model.build(kinds)
+    given = dict(zip((name for name, _ in kinds), arguments, strict=True))
+    g = GraphBuilder(model)
+
+    def rows(name: str) -> SSAValue:
+        stored, scales = given[name], given[f"{name}_scales"]
+        if quantised:
+            stored = g.op(Dequantize, stored, scales, [], destination_type=StringAttr("f16"))
+        return g.transpose(stored, 0, 2, 1, 3)
+
+    k, v = (g.concat([rows(f"past_{name}"), rows(f"new_{name}")], 2) for name in "kv")
+    flags = {"causal": bool_attr(False)}
+    model.set_outputs([("y", g.op(ScaledDotProductAttention, given["q"], k, v, [], **flags))])
+    return model
+
+
+@pytest.mark.parametrize("past", [1000, 8000])
+def test_a_cache_of_8_bits_moves_little_more_than_half_the_bytes(past: int) -> None:
+    def bytes_of(quantised: bool) -> int:
+        blob = compile_model(attending(1, past, quantised), Options())
+        return sum(layer.ddr_bytes for layer in explain(blob).layers)
+
+    plain, small = bytes_of(quantised=False), bytes_of(quantised=True)
+    # A row of a head is 64 bytes instead of 128, and two of a scale, which four tiles load for all
+    # eight heads.
+    assert 0.5 <= small / plain <= 0.56
+
+
+def test_nothing_widens_it() -> None:
+    model = attending(4, 60, quantised=True)
+    lower(model, Options())
+    (attention,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
+    assert {element_of(part) for part in (*attention.k, *attention.v)} == {"i8"}
+    kernels = [op for op in model.body.ops if isinstance(op, npu.Kernel)]
+    assert all(element_of(x) != "i8" for kernel in kernels for x in kernel.operands)
