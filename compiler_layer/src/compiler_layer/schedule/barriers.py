@@ -6,9 +6,11 @@ task we track what is known to be done in every queue when it starts.
 
 Physical barriers are few: virtual barrier v sits in physical barrier v mod n, after v - n has been
 consumed. The management core therefore holds a task until all virtual barriers up to its own are
-programmed. That cannot deadlock as long as no barrier is needed long after it was made. So time is
-cut into *eras* of n / 4 barriers. The first task of an era waits for the last task of every queue;
-whoever needs something from an earlier era waits for that task instead.
+programmed. That cannot deadlock as long as no barrier is fed long before it is made. So time is
+cut into *eras* of n / 3 barriers. The first task of an era waits for all that was issued before the
+era before it, which mostly is done by then; whoever needs something as old as that waits for this
+task instead. So a barrier is fed from its own era or the one before, and the one that sat in its
+place is two eras older than those who feed it.
 
 A program may consist of stretches, one after the other, some of which are repeated. Each begins an
 era: its barrier 0 is fed by the last tasks of whatever runs before, so that its own barriers are
@@ -131,6 +133,10 @@ class _Assigner:
         self._last: dict[QueueKey, int] = {}
         self._era_first = 0
         self._era_barriers = 0
+        self._before_era: list[int] = []
+        """The last task of each queue before the era."""
+        self._oldest = 0
+        """The first task of the era before: what is older is not waited for directly."""
         self._shared: dict[tuple[int, ...], int] = {}
 
     def run(self) -> Schedule:
@@ -140,8 +146,13 @@ class _Assigner:
             self._s.barriers.append(Barrier((), [0]))
             self._s.waits[0].append(0)
         for task in range(len(self._s.tasks)):
-            gathers = task == final or self._begins_era(task)
-            self._add(task, self._last.values() if gathers else self._after[task])
+            needed: Iterable[int] = self._after[task]
+            if task == final:
+                needed = self._last.values()
+            elif self._era_is_full():
+                needed = {*needed, *self._before_era, self._era_first}
+                self._begin_era(task)
+            self._add(task, needed)
             self._last[self._s.queues[task]] = task
         if final is None:
             for task in self._needed({}, set(self._last.values())):
@@ -151,18 +162,20 @@ class _Assigner:
             self._s.barriers.append(Barrier((final,), []))
         return self._s
 
-    def _begins_era(self, task: int) -> bool:
-        era = max(1, self._s.physical // 4)
-        if len(self._s.barriers) - self._era_barriers < era:
-            return False
-        self._era_first, self._era_barriers = task, len(self._s.barriers)
+    def _era_is_full(self) -> bool:
+        era = max(1, self._s.physical // 3)
+        return len(self._s.barriers) - self._era_barriers >= era
+
+    def _begin_era(self, task: int) -> None:
+        self._oldest, self._era_first = self._era_first, task
+        self._era_barriers = len(self._s.barriers)
+        self._before_era = list(self._last.values())
         self._shared.clear()
-        return True
 
     def _add(self, task: int, needed: Iterable[int]) -> None:
         known = self._known_at_start(task)
         # Before the first task all that ran before is done.
-        wanted = {self._in_era(task, other) for other in needed if task or other >= 0}
+        wanted = {self._recent(task, other) for other in needed if task or other >= 0}
         producers = self._needed(known, wanted)
         self._known.append(known)
         if producers:
@@ -191,10 +204,9 @@ class _Assigner:
                 known[queue] = task
         known[self._s.queues[done]] = max(known.get(self._s.queues[done], -1), done)
 
-    def _in_era(self, task: int, other: int) -> int:
-        """What to wait for instead of something that an earlier era did."""
-        first = self._era_first
-        return first if other < first and task != first else other
+    def _recent(self, task: int, other: int) -> int:
+        """What to wait for instead of something too old."""
+        return self._era_first if other < self._oldest and task != self._era_first else other
 
     def _wait(self, task: int, producers: tuple[int, ...]) -> None:
         number = self._shared.get(producers)
