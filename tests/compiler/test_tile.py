@@ -180,11 +180,11 @@ def test_what_fits_in_no_block_is_refused_with_what_it_needs() -> None:
 
 def test_a_kernel_with_more_kinds_of_rows_than_its_grid_has_dimensions_is_cut() -> None:
     shape = (2, 3, 4, 5, 6)
-    model, done = scheduled(kernel(shape, (1, 3, 1, 5, 6)), "4000")
-    (op,) = [op for op in model.body.ops if isinstance(op, npu.Kernel)]
+    program, done = scheduled(kernel(shape, (1, 3, 1, 5, 6)), "4000")
+    (op,) = [op.op for op in program.layout.ops if isinstance(op.op, npu.Kernel)]
     assert op.tile is not None
     assert 1 in op.tile.get_values()
-    work = [task.work for task in done.schedule.tasks]
+    work = [task.work for task in done.tasks]
     rows = [math.prod(one.grid) for one in work if isinstance(one, Invocation)]
     assert sum(rows) == math.prod(shape[:-1])
 

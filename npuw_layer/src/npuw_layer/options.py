@@ -64,8 +64,12 @@ class Options(BaseModel):
     OPTIMIZE_SPEED puts the weights into each blob."""
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
     """Blobs without weights, or with them, whatever CACHE_MODE says."""
+    fold: bool = Field(True, alias="NPUW_FOLD")
+    """Whether repeated layers are compiled once, and instantiated for each; the baseline for LLMs."""
 
-    @field_validator("use_npuw", "llm", "generate_pyramid", "enable_weightless", mode="before")
+    @field_validator(
+        "use_npuw", "llm", "generate_pyramid", "enable_weightless", "fold", mode="before"
+    )
     @classmethod
     def _read_flag(cls, value: object) -> object:
         """OpenVINO writes flags as YES and NO."""
@@ -107,6 +111,7 @@ class Options(BaseModel):
             "NPU_PLATFORM": self.platform,
             "NPU_TILES": str(self.tiles),
             "ENABLE_WEIGHTLESS": "YES" if self.weightless else "NO",
+            "NPUW_FOLD": "YES" if self.fold else "NO",
         }
 
 

@@ -34,6 +34,7 @@ class StaticCompiler:
             tiles=max(0, int(config["NPU_TILES"])),
             integer_activations=config.get("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0") != "0",
             weightless=config.get("ENABLE_WEIGHTLESS") == "YES",
+            fold=config.get("NPUW_FOLD") != "NO",
         )
         try:
             return compile_model(model, options)

@@ -53,6 +53,9 @@ def add_to(commands: Commands) -> None:
         action="store_true",
         help="8 bits and a scale per token where weights have 8 bits (W8A8)",
     )
+    parser.add_argument(
+        "--no-fold", action="store_true", help="compile each layer, though layers are equal"
+    )
     parser.add_argument("--print-ir-after", action="append", default=[], metavar="PASS")
     parser.add_argument("--print-ir-after-all", action="store_true")
     parser.add_argument("--stop-after", metavar="PASS", help="print the IR and compile no further")
@@ -71,6 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
         weightless=arguments.weightless,
         shapes=matching_shapes(model, arguments.shape),
         verify_each=True,
+        fold=not arguments.no_fold,
     )
     printer = _Printer(arguments)
     if arguments.stop_after:

@@ -1,0 +1,175 @@
+"""Folding: repeated layers are compiled once, and their program is that of all layers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler_layer.emit.blob import Program, emit_blob
+from compiler_layer.explain import explain
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.model import Model
+from compiler_layer.passes.fold_blocks import folded
+from compiler_layer.pipeline import Options, compile_model, passes, run_passes
+from compiler_layer.repetition import kept_repetitions
+from compiler_layer.schedule import build
+from compiler_layer.schedule.expand import expanded
+from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
+from driver_layer.abi.platforms import PLATFORMS
+from npuw_layer import Core
+from npuw_layer.llm.split import split
+
+PLATFORM = PLATFORMS["4000"]
+TILES = 4
+FAMILIES = {
+    # by how many layers make a block
+    1: ("llama_yarn", "qwen2", "qwen3", "phi3", "gpt2", "gpt_neox", "gpt_neox_serial", "mistral")
+    + ("granite", "olmo2", "starcoder2"),
+    2: ("gemma2",),
+    3: ("gemma3",),
+}
+BLOCKS = [(name, layers) for layers, names in FAMILIES.items() for name in names]
+
+
+def deepened(description: Mapping[str, Any], layers: int) -> dict[str, Any]:
+    """A model of a family with more layers; those that it has are repeated by turns."""
+    config = dict(description["config"])
+    (key,) = {"num_hidden_layers", "n_layer"} & config.keys()
+    known = config[key]
+    config[key] = layers
+    if config.get("layer_types"):
+        pattern = {"gemma2": 2, "gemma3_text": 3}.get(config["model_type"], 1)
+        config["layer_types"] = [config["layer_types"][i % pattern] for i in range(layers)]
+    tensors: dict[str, Any] = {}
+    for name, shape in description["tensors"].items():
+        found = re.search(r"\.(\d+)\.", name)
+        numbers = [int(found[1])] if found else []
+        for number in [n for n in range(layers) if n % known in numbers]:
+            tensors[name.replace(f".{numbers[0]}.", f".{number}.", 1)] = shape
+        if not found:
+            tensors[name] = shape
+    return {**description, "config": config, "tensors": tensors}
+
+
+@pytest.fixture(scope="module")
+def deep(
+    load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, int], Path]:
+    """Folders of the families' small models with as many layers as one likes."""
+    families = load_module(Path(__file__).parents[1] / "goldens" / "families.py")
+
+    def folder(name: str, layers: int) -> Path:
+        target = tmp_path_factory.mktemp(f"{name}-{layers}")
+        return families.write_folder(target, deepened(families.descriptions()[name], layers))
+
+    return folder
+
+
+def scheduled(model: Model, **options: Any) -> ScheduledProgram:
+    """Lower a model that is folded already, or is not to be, and schedule it."""
+    wanted = Options(fold=False, **options)
+    run_passes(model, passes(wanted), wanted)
+    return build.schedule(model, PLATFORM, TILES)
+
+
+def written_out(program: ScheduledProgram) -> ScheduledProgram:
+    """The same program with every task of every repetition as one of its own."""
+    stretch = Stretch(expanded(program), [Run({}, 0)])
+    return ScheduledProgram(
+        program.layout, program.inputs, program.outputs, [stretch], program.scratch_bytes
+    )
+
+
+@pytest.mark.parametrize(("tokens", "past"), [(1, 31), (16, 16)])
+@pytest.mark.parametrize("weightless", [True, False])
+def test_records_copied_as_arrays_are_those_of_tasks_written_out(
+    deep: Callable[[str, int], Path], tokens: int, past: int, weightless: bool
+) -> None:
+    model = folded(split(read_folder(deep("qwen2", 6)), tokens, past))
+    assert model is not None
+    program = scheduled(model, weightless=weightless)
+    assert [len(stretch.runs) for stretch in program.stretches] == [1, 5, 1]
+    blobs = [
+        emit_blob(Program("m", one, PLATFORM, TILES)) for one in (program, written_out(program))
+    ]
+    assert blobs[0] == blobs[1]
+
+
+@pytest.mark.parametrize(("name", "block"), BLOCKS)
+def test_tasks_to_be_scheduled_do_not_grow_with_the_layers(
+    deep: Callable[[str, int], Path], monkeypatch: pytest.MonkeyPatch, name: str, block: int
+) -> None:
+    counts: list[int] = []
+    assign = build.assign_barriers
+
+    def counting(tasks: Any, *others: Any) -> Any:
+        counts[-1] += len(tasks)
+        return assign(tasks, *others)
+
+    monkeypatch.setattr(build, "assign_barriers", counting)
+    sizes: list[int] = []
+    for layers in (5 * block, 9 * block):
+        counts.append(0)
+        blob = compile_model(split(read_folder(deep(name, layers)), 1, 31), Options("f32"))
+        sizes.append(len(explain(blob).layers))
+    assert counts[0] == counts[1]
+    assert sizes[1] > 1.5 * sizes[0], "the program itself has the operations of all layers"
+
+
+@pytest.mark.parametrize(("name", "block"), BLOCKS)
+def test_a_folded_model_computes_what_the_whole_one_does(
+    deep: Callable[[str, int], Path], name: str, block: int
+) -> None:
+    """Bit for bit, in a prompt and in what follows it; the caches of all layers are used."""
+    folder = deep(name, 4 * block + 1)
+    lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 16, "NPUW_LLM_MIN_RESPONSE_LEN": 16}
+    logits: dict[str, list[np.ndarray]] = {}
+    for fold in ("YES", "NO"):
+        options = lengths | {"INFERENCE_PRECISION_HINT": "f32", "NPUW_FOLD": fold}
+        request = Core().compile_model(folder, "NPU", options).create_infer_request()
+        ids = np.random.RandomState(3).randint(0, 90, (1, 20))
+        found = logits.setdefault(fold, [])
+        for begin, end in ((0, 11), (11, 12), (12, 13)):
+            inputs = {
+                "input_ids": ids[:, begin:end],
+                "attention_mask": np.ones((1, end), np.int64),
+                "position_ids": np.arange(begin, end)[None],
+            }
+            found.append(request.infer(inputs)["logits"].copy())
+    assert all(np.isfinite(one).all() for one in logits["YES"])
+    for one, other in zip(logits["YES"], logits["NO"], strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_ports_and_operations_have_the_names_of_all_layers(
+    deep: Callable[[str, int], Path],
+) -> None:
+    whole, smaller = (split(read_folder(deep("qwen3", 5)), 1, 31) for _ in range(2))
+    program, other = scheduled(folded(smaller) or smaller), scheduled(whole)
+    assert {port.name for port in program.inputs} == {port.name for port in other.inputs}
+    assert {port.name for port in program.outputs} == {port.name for port in other.outputs}
+    names = [sorted(op.name for op in one.layout.ops) for one in (program, other)]
+    in_layers = [[name for name in each if name.startswith("model.layers.")] for each in names]
+    assert in_layers[0] == in_layers[1]
+
+
+def test_layers_that_differ_are_not_taken_for_one(deep: Callable[[str, int], Path]) -> None:
+    model = split(read_folder(deep("qwen2", 6)), 1, 31)
+    odd = next(op for op in model.body.ops if "layers.3" in getattr(op, "friendly_name", ""))
+    assert folded(model.clone()) is not None
+    before = kept_repetitions(folded(model) or model)
+    # A variable of another width makes another layer of it.
+    variable = next(v for v in model.variables() if ".3.key" in v.name)
+    assert variable.read is not None
+    shape = variable.read.output.type.get_shape()
+    model.set_input_shapes({variable.name: (*shape[:1], shape[1] + 1, *shape[2:])})
+    after = folded(model)
+    assert odd is not None
+    assert before is not None
+    assert before.count == 6
+    assert after is None or kept_repetitions(after).count < 6  # pyright: ignore
