@@ -6,7 +6,7 @@ and each task waits for the one before it; nothing ever happens at the same time
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.errors import CompilerError
@@ -29,6 +29,9 @@ class SerialCompiler:
 
     def __init__(self) -> None:
         self.compiled = 0
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        yield model
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         platform = PLATFORMS[config["NPU_PLATFORM"]]

@@ -1,4 +1,4 @@
-"""Python's search for cycles of dead objects, put off while a model is compiled."""
+"""Python's search for cycles of dead objects, put off while a model is read and compiled."""
 
 from __future__ import annotations
 

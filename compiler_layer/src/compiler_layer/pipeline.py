@@ -43,6 +43,7 @@ from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.split_experts import SplitExperts
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.widen_nibbles import WidenNibbles
+from compiler_layer.repetition import kept_repetitions
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.program import ScheduledProgram
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
@@ -175,6 +176,7 @@ def compile_model(
         observer: sees the model after each pass.
 
     Raises:
+        NotPeriodic: it was folded before, and its layers have become different.
         CompilerError: the model is not supported, or does not fit the device.
     """
     with collected_later():
@@ -191,7 +193,7 @@ def _lower_and_schedule(
     platform = PLATFORMS[options.platform]
     tiles = Tile(options.platform, options.tiles).used_tiles()
     wanted = passes(replace(options, fold=False))
-    for smaller in _folded(model) if options.fold else ():
+    for smaller in foldings(model) if options.fold else ():
         try:
             if observer is not None:
                 observer(FoldBlocks.name, smaller)
@@ -203,8 +205,14 @@ def _lower_and_schedule(
     return schedule(model, platform, tiles)
 
 
-def _folded(model: Model) -> Iterator[Model]:
-    """The model with its first and last layer; then with its first two and its last."""
+def foldings(model: Model) -> Iterator[Model]:
+    """Give a model with its first and last layer; then with its first two and its last.
+
+    Nothing, if it has no three equal layers or is folded already. ``compile_model`` does this by
+    itself; who compiles variants of a model may fold it once before.
+    """
+    if kept_repetitions(model) is not None:
+        return
     for both_first in (False, True):
         smaller = folded(model, both_first)
         if smaller is not None:

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from compiler_layer.garbage import collected_later
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.compiled import compile_llm
@@ -57,7 +58,8 @@ class Core:
             raise OptionError(f"device {device_name!r}; this runtime has NPU alone")
         options = parse_options(config or {})
         path = _model_path(Path(model))
-        compiled = compile_llm(path, self._make_device(options), options)
+        with collected_later():
+            compiled = compile_llm(path, self._make_device(options), options)
         return CompiledModel(compiled, options)
 
     def _make_device(self, options: Options) -> Device:

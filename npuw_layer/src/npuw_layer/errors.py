@@ -6,6 +6,7 @@ NpuwError (RuntimeError)
 │   └── TensorError         an input is missing, or has a wrong type or shape
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
+│   │   └── NotFolded       its layers cannot be compiled as one
 │   ├── PromptTooLong       longer than NPUW_LLM_MAX_PROMPT_LEN
 │   └── CapacityError       the KV cache is full
 └── NpuwFault               a device, or the cache on disk, failed
@@ -41,6 +42,10 @@ class TensorError(NpuwUsageError):
 
 class ModelError(NpuwInputError):
     """The model cannot be read, split or compiled."""
+
+
+class NotFolded(ModelError):
+    """Layers that looked equal became different: a larger graph is to be compiled."""
 
 
 class PromptTooLong(NpuwInputError):

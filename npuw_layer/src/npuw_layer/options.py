@@ -65,7 +65,7 @@ class Options(BaseModel):
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
     """Blobs without weights, or with them, whatever CACHE_MODE says."""
     fold: bool = Field(True, alias="NPUW_FOLD")
-    """Whether repeated layers are compiled once, and instantiated for each; the baseline for LLMs."""
+    """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
 
     @field_validator(
         "use_npuw", "llm", "generate_pyramid", "enable_weightless", "fold", mode="before"

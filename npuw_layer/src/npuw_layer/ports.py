@@ -6,7 +6,7 @@ Implementations are found by name through the entry-point groups ``npuw_layer.co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -47,6 +47,8 @@ class Compiler(Protocol):
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a graph whose shapes are set on inputs and variables.
 
+        It may come from one of ``foldings``.
+
         Args:
             model: consumed: the compiler may rewrite it.
             config: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
@@ -54,7 +56,16 @@ class Compiler(Protocol):
                 inputs, named as ``compiler_layer.weights`` says.
 
         Raises:
+            NotFolded: the graph is a smaller one that turned out not to stand for the whole model.
             RuntimeError: the graph is not supported or does not fit; the message says what to do.
+        """
+        ...
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give graphs that may be split and compiled in place of a stateful one.
+
+        A compiler that compiles equal layers once gives graphs with fewer layers, the smallest
+        first. The last one is the model itself; for others it is the only one.
         """
         ...
 
@@ -122,6 +133,10 @@ class Device(Protocol):
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Make a program of a static graph, as ``Compiler.compile`` does."""
+        ...
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give graphs that stand for a stateful one, as ``Compiler.foldings`` does."""
         ...
 
     def load(self, program: bytes | memoryview) -> LoadedModel:

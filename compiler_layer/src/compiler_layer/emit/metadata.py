@@ -17,8 +17,9 @@ from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.layout import RecordArray, text_field
 from driver_layer.abi.platforms import Platform
 
-STATE_PREFIX = "vpux_ie_"
-"""Arguments whose name begins so are no parameters or results of the OpenVINO model."""
+MADE_PREFIX = "vpux_"
+"""Arguments whose name begins so (state, weights) are no parameters or results of the OpenVINO
+model."""
 
 
 def network_metadata(
@@ -84,7 +85,7 @@ def _strides(shape: Sequence[int], bits: int) -> list[int]:
 
 
 def _nodes(ports: Sequence[Port]) -> RecordArray:
-    real = [port for port in ports if not port.name.startswith(STATE_PREFIX)]
+    real = [port for port in ports if not port.name.startswith(MADE_PREFIX)]
     nodes = np.zeros(len(real), abi.OV_NODE)
     for node, port in zip(nodes, real, strict=True):
         shape = _checked_shape(port)

@@ -85,11 +85,13 @@ def _owner(value: SSAValue) -> Operation | None:
     return value.op if isinstance(value, OpResult) else None
 
 
-def crossing(order: Sequence[Operation], begin: int, cut: int) -> int:
-    """How many values made from ``begin`` to ``cut`` are used at ``cut`` or later."""
+def crossings(order: Sequence[Operation], length: int, cuts: Sequence[int]) -> list[int]:
+    """For each cut, how many values made in the ``length`` ops before it are used behind it."""
     at = {op: number for number, op in enumerate(order)}
-    return sum(
-        any(at.get(use.operation, 0) >= cut for use in result.uses)
-        for op in order[begin:cut]
-        for result in op.results
-    )
+    last_uses = [
+        [max((at.get(use.operation, 0) for use in result.uses), default=0) for result in op.results]
+        for op in order[: max(cuts)]
+    ]
+    return [
+        sum(last >= cut for uses in last_uses[cut - length : cut] for last in uses) for cut in cuts
+    ]

@@ -113,7 +113,9 @@ def _problem(instruction: Instruction, written: set[int], last: bool) -> str | N
 
 
 class ArgumentVerifier:
-    """Checks argument blocks against programs; equal shapes are checked once.
+    """Checks argument blocks against programs; equal blocks and equal shapes are checked once.
+
+    Equal layers have equal blocks: the same program with the same windows in CMX.
 
     Args:
         platform: its CMX bounds the windows.
@@ -123,6 +125,7 @@ class ArgumentVerifier:
         self._begin = CMX_WORKSPACE_OFFSET
         self._end = CMX_WORKSPACE_OFFSET + platform.workspace_bytes
         self._known: set[tuple[int, tuple[Shape, ...], tuple[int, ...]]] = set()
+        self._blocks: set[tuple[int, int, bytes]] = set()
 
     def verify(self, number: int, program: Sequence[Instruction], args: bytes, tile: int) -> None:
         """Check one argument block.
@@ -136,6 +139,9 @@ class ArgumentVerifier:
         Raises:
             KernelError: a rule is broken.
         """
+        block = (number, tile, args)
+        if block in self._blocks:
+            return
         head = np.frombuffer(args, KERNEL_ARGS, 1)[0]
         count, grid = int(head["window_count"]), tuple(head["grid"].tolist())
         if count > MAX_WINDOWS or KERNEL_ARGS.itemsize + count * WINDOW.itemsize > len(args):
@@ -149,6 +155,7 @@ class ArgumentVerifier:
         if key not in self._known:
             _check_shapes(program, shapes, accesses)
             self._known.add(key)
+        self._blocks.add(block)
 
     def _window(self, record: Any, grid: Shape, tile: int) -> Shape:
         """Check a window by itself; give the shape of what a load from it brings."""

@@ -5,13 +5,19 @@ Source: fact sheet elf_driver §2.5 (one inference per recording), §5.2, §5.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory
 from driver_layer.loader.hpi import HostParsedInference
-from driver_layer.loader.metadata import TensorInfo
+from driver_layer.loader.metadata import NodeInfo
 from driver_layer.ze import types as t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import failed, ze_result_t
+
+
+def _tensor_names(nodes: Sequence[NodeInfo]) -> dict[str, tuple[str, ...]]:
+    return {node.friendly_name: node.tensor_names for node in nodes}
 
 
 class ze_graph_handle_t(Handle):
@@ -39,14 +45,14 @@ class ze_graph_handle_t(Handle):
         except BlobError as error:
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, str(error)) from error
         self.metadata = self._original.metadata
+        self.tensors = (*self.metadata.inputs, *self.metadata.outputs)
+        """The arguments: inputs, then outputs."""
+        self.parameter_names = _tensor_names(self.metadata.parameters)
+        """What the OpenVINO model calls an input, by its name here."""
+        self.result_names = _tensor_names(self.metadata.results)
         self._loaded = False
         self._idle: list[HostParsedInference] = []
         self._recorded: list[HostParsedInference] = []
-
-    @property
-    def tensors(self) -> tuple[TensorInfo, ...]:
-        """The arguments: inputs, then outputs."""
-        return (*self.metadata.inputs, *self.metadata.outputs)
 
     def initialize(self) -> None:
         """Load the blob; a second call does nothing.

@@ -90,8 +90,7 @@ class ze_graph_dditable_ext_t:
         _check_index(graph, argIndex)
         tensor = graph.tensors[argIndex]
         side = _side(graph, argIndex)
-        nodes = graph.metadata.parameters if side is _IN else graph.metadata.results
-        known = {node.friendly_name: node.tensor_names for node in nodes}
+        known = graph.parameter_names if side is _IN else graph.result_names
         return t.ze_graph_argument_metadata_t(
             type=side,
             friendly_name=tensor.name,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import compiler_layer
-from compiler_layer.errors import CompilerError
+from compiler_layer.errors import CompilerError, NotPeriodic
 from compiler_layer.model import Model
 from driver_layer.abi.notes import LOADER_ABI_VERSION, MAPPED_INFERENCE_VERSION
-from npuw_layer.errors import ModelError
+from npuw_layer.errors import ModelError, NotFolded
 
 
 class StaticCompiler:
@@ -38,5 +38,14 @@ class StaticCompiler:
         )
         try:
             return compile_model(model, options)
+        except NotPeriodic as error:
+            raise NotFolded(str(error)) from error
         except CompilerError as error:
             raise ModelError(f"compilation failed: {error}") from error
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model with its first and last layer; then with more of them."""
+        from compiler_layer.pipeline import foldings
+
+        yield from foldings(model)
+        yield model

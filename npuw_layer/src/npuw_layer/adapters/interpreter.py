@@ -6,7 +6,7 @@ device, or from above them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -64,6 +64,10 @@ class InterpreterDevice:
         except CompilerError as error:
             raise ModelError(str(error)) from error
         return model.text().encode()
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model itself: each of its layers is run."""
+        yield model
 
     def load(self, program: bytes | memoryview) -> LoadedGraph:
         """Read a graph.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from compiler_layer.model import Model
@@ -83,6 +83,10 @@ class LevelZeroDevice:
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a static graph to a blob; see ``ports.Compiler.compile``."""
         return self._compiler.compile(model, config)
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give graphs that stand for a stateful one; see ``ports.Compiler.foldings``."""
+        return self._compiler.foldings(model)
 
     def load(self, program: bytes | memoryview) -> LoadedBlob:
         """Load a blob.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from compiler_layer.model import Model
 from npuw_layer.blob_cache import BlobCache, cache_key, digest_model
+from npuw_layer.errors import NotFolded
 from npuw_layer.llm.lengths import Lengths, plan_lengths
 from npuw_layer.llm.split import split
 from npuw_layer.llm.variants import given_ladder, ladder
@@ -65,14 +66,34 @@ class CompiledLLM:
 
 
 class _Source:
-    """The stateful graph, read when it is first needed."""
+    """The stateful graph, read when it is first needed, and as small as it can be folded."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, device: Device, options: Options) -> None:
         self._path = path
+        self._device = device
+        self._options = options
+        self._smallest: Model | None = None
+
+    def compile(self, stage: Stage) -> bytes:
+        """Split and compile what a stage needs."""
+        while True:
+            model = self._smallest or self._next()
+            graph = split(model, stage.tokens, stage.past, self._options.kv_cache_precision)
+            try:
+                return self._device.compile(graph, self._options.compiler_config())
+            except NotFolded as error:
+                _log.info("%s; with more layers", error)
+                self._smallest = None
+
+    def _next(self) -> Model:
+        """The next larger graph; the last is that of all layers, which is not folded."""
+        self._smallest = next(self._foldings)
+        return self._smallest
 
     @cached_property
-    def model(self) -> Model:
-        return read_model(self._path)
+    def _foldings(self) -> Iterator[Model]:
+        model = read_model(self._path)
+        return self._device.foldings(model) if self._options.fold else iter([model])
 
     @cached_property
     def digest(self) -> str:
@@ -94,7 +115,7 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     lengths, capacities = plan(options)
     began = time.perf_counter()
     cache = BlobCache(Path(options.cache_dir).expanduser()) if options.cache_dir else None
-    source = _Source(path)
+    source = _Source(path, device, options)
     stages = list(_stages(lengths, capacities))
     loaded: list[LoadedModel] = []
     compiled = 0
@@ -103,8 +124,7 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
         program = cache.read(key) if cache is not None else None
         if program is None:
             _log.info("compiling %s (%d of %d)", stage.name, number, len(stages))
-            graph = split(source.model, stage.tokens, stage.past, options.kv_cache_precision)
-            program = device.compile(graph, options.compiler_config())
+            program = source.compile(stage)
             compiled += 1
             if cache is not None:
                 cache.write(key, program)

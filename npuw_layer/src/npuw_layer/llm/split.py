@@ -22,10 +22,11 @@ from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model, Variable
 from compiler_layer.passes.match import stored_constant
+from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.key_biases import look_up_biases
-from npuw_layer.llm.stored_rows import Cache, store_plain, store_quantized
+from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
 
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
 LOGITS = "logits"
@@ -59,6 +60,10 @@ def split(model: Model, tokens: int, past: int, kv_precision: str = "") -> Model
     look_up_biases(clone, tokens, past)
     for variable in clone.variables():
         _keep_new_rows(clone, variable, past, quantized=kv_precision == "i8")
+    if kv_precision == "i8":
+        # A folded model knows how the variables of layers that it leaves out are called.
+        scales = [[name + SCALE_SUFFIX for name in group] for group in repeated_ids(clone)]
+        add_repeated_ids(clone, scales)
     _drop_beams(clone)
     _keep_last_row(clone)
     shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}

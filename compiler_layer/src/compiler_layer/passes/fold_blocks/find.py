@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Operation
 
-from compiler_layer.passes.dataflow import crossing
+from compiler_layer.passes.dataflow import crossings
 from compiler_layer.passes.fold_blocks.compare import (
     Comparison,
     Pairing,
@@ -102,7 +102,8 @@ def _longest(
         return None
     middle = block.begin + block.length
     cuts = range(middle, middle + block.length)
-    cut = min(cuts, key=lambda at: crossing(order, at - block.length, at))
+    counts = crossings(order, block.length, cuts)
+    cut = cuts[counts.index(min(counts))]
     begin = cut % block.length
     runs: list[Repetitions] = []
     current: list[Pairing] = []
