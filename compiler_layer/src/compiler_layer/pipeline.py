@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.passes import ModulePass
 
 from compiler_layer.emit.blob import Program, emit_blob
-from compiler_layer.errors import NotPeriodic
+from compiler_layer.errors import CompilerUsageError, NotPeriodic
 from compiler_layer.garbage import collected_later
 from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
@@ -123,6 +124,27 @@ def passes(options: Options) -> Sequence[ModulePass]:
     return (*first, *graph_passes(options), *hardware_passes(options), *last)
 
 
+AFTER = "npuc.after"
+"""The attribute that says after which pass a module was printed: it is compiled on from there."""
+
+
+def remaining(model: Model, wanted: Sequence[ModulePass]) -> Sequence[ModulePass]:
+    """The passes that a model has not been through, if it comes from a text that says so.
+
+    Raises:
+        CompilerUsageError: the pass that it says is none of these.
+    """
+    after = model.module.attributes.get(AFTER)
+    if not isinstance(after, StringAttr):
+        return wanted
+    names = [each.name for each in wanted]
+    if after.data == FoldBlocks.name:
+        return wanted[1:] if FoldBlocks.name in names else wanted
+    if after.data not in names:
+        raise CompilerUsageError(f"printed after {after.data!r}, no pass with these options")
+    return wanted[names.index(after.data) + 1 :]
+
+
 def available_passes() -> dict[str, type[ModulePass]]:
     """All passes by name."""
     everything = Options(integer_activations=True, weightless=True)
@@ -201,17 +223,17 @@ def _lower_and_schedule(
             return schedule(smaller, platform, tiles)
         except NotPeriodic:
             continue  # with more of the layers, or all of them
-    run_passes(model, wanted, options, observer)
+    run_passes(model, remaining(model, wanted), options, observer)
     return schedule(model, platform, tiles)
 
 
 def foldings(model: Model) -> Iterator[Model]:
     """Give a model with its first and last layer; then with its first two and its last.
 
-    Nothing, if it has no three equal layers or is folded already. ``compile_model`` does this by
-    itself; who compiles variants of a model may fold it once before.
+    Nothing, if it has no three equal layers, or has been through passes already. ``compile_model``
+    does this by itself; who compiles variants of a model may fold it once before.
     """
-    if kept_repetitions(model) is not None:
+    if kept_repetitions(model) is not None or AFTER in model.module.attributes:
         return
     for both_first in (False, True):
         smaller = folded(model, both_first)

@@ -16,15 +16,18 @@ from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import FLOATS, element_of
 from compiler_layer.model import Model
+from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
 
 
 def carrying_ops(model: Model) -> set[Operation]:
     """The ops whose value depends on what is stored, or looked up in a table of weights."""
     carrying: set[Operation] = set()
+    stored = {port.value for port in model.inputs if port.name.startswith(READ_PREFIX)}
     for op in model.body.ops:
         if op is model.terminator:
             break
-        fed = not isinstance(op, ShapeOf) and any(_owner(x) in carrying for x in op.operands)
+        reads = any(x in stored or _owner(x) in carrying for x in op.operands)
+        fed = reads and not isinstance(op, ShapeOf)
         looked_up = isinstance(op, Gather) and element_of(op.output) in FLOATS
         if fed or looked_up or isinstance(op, ReadValue | Assign):
             carrying.add(op)
@@ -39,8 +42,9 @@ def visiting_order(model: Model) -> list[Operation]:
     carrying = carrying_ops(model)
     order: list[Operation] = []
     seen: set[Operation] = set()
-    for root in model.terminator.operands:
-        order += _visited(root, carrying, seen)
+    for port in model.outputs:
+        if not port.name.startswith(ASSIGN_PREFIX):
+            order += _visited(port.value, carrying, seen)
     aside: dict[Operation, list[Operation]] = {}
     at = {op: number for number, op in enumerate(order)}
     for op in model.body.ops:

@@ -70,16 +70,17 @@ def _fuse(op: Multiply) -> None:
     found = _normalised(op)
     if found is None:
         return
-    x, epsilon = found
-    fused = RMS.make([x, []], epsilon=FloatAttr(epsilon, f64))
+    x, number = found
+    epsilon = FloatAttr(number, f64)
     uses = list(op.output.uses)
     scaled = uses[0].operation if len(uses) == 1 else None
     if isinstance(scaled, Multiply) and x.type == scaled.output.type:
         gamma = scaled.b if scaled.a is op.output else scaled.a
         if _is_gamma(gamma, shape_of(x)[-1]):
-            replace(scaled, RMS.make([x, [gamma]], epsilon=fused.epsilon))
+            replace(scaled, RMS.make([x, [gamma]], epsilon=epsilon))
             return
-    replace(op, fused)
+    # Made only now: an op that is nowhere would count as a user of x.
+    replace(op, RMS.make([x, []], epsilon=epsilon))
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def check_static(model: Model) -> None:
 def _of_what_is_there(model: Model, shapes: dict[str, Shape]) -> dict[str, Shape]:
     """The shapes without those of layers that a folded model leaves out: they must be equal."""
     for first, *others in repeated_ids(model):
-        if any(shapes.get(name) != shapes.get(first) for name in others):
+        if any(shapes[name] != shapes.get(first) for name in others if name in shapes):
             raise NotPeriodic(f"{first!r} has another shape than in other layers")
     there = {port.name for port in model.inputs} | {v.name for v in model.variables()}
     left_out = {name for group in repeated_ids(model) for name in group} - there

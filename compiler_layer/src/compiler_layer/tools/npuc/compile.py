@@ -8,10 +8,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from xdsl.dialects.builtin import StringAttr
+
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.adjust_precision import PRECISIONS
-from compiler_layer.pipeline import Options, compile_model, passes, run_passes
+from compiler_layer.pipeline import AFTER, Options, compile_model, passes, remaining, run_passes
 from compiler_layer.tools.npuc.command import Commands, declare
 from compiler_layer.tools.npuc.models import add_model, add_shapes, matching_shapes, read_model
 from compiler_layer.writers.files import write_whole
@@ -19,7 +21,7 @@ from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
 
 _EXAMPLES = """\
 A model is an openvino_model.xml, a Hugging Face folder, or IR as text (.mlir): what --stop-after
-printed can be compiled on from there.
+printed is compiled on from there, to the same blob.
 
 An NPU needs static shapes. Names may be patterns; variables go by their id:
 
@@ -78,8 +80,11 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     printer = _Printer(arguments)
     if arguments.stop_after:
-        wanted = passes(options)
-        last = [each.name for each in wanted].index(arguments.stop_after)
+        wanted = remaining(model, passes(options))
+        names = [each.name for each in wanted]
+        if arguments.stop_after not in names:
+            raise CompilerUsageError(f"{path} has been through {arguments.stop_after!r} already")
+        last = names.index(arguments.stop_after)
         run_passes(model, wanted[: last + 1], options, printer)
         return 0
     blob = compile_model(model, options, path.stem, printer)
@@ -99,6 +104,7 @@ class _Printer:
 
     def __call__(self, name: str, model: Model) -> None:
         if self._all or name in self._wanted:
+            model.module.attributes[AFTER] = StringAttr(name)
             print(f"// IR after {name}\n{model.text()}")
 
 
