@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,13 +15,15 @@ from compiler_layer.errors import DoesNotFit
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options, compile_model, lower
-from compiler_layer.schedule.barriers import assign_barriers, queues_of
+from compiler_layer.schedule.barriers import Standing, assign_barriers, queues_of
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_barriers, check_cmx, check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import accesses, dependencies
 from compiler_layer.schedule.expand import expanded
+from compiler_layer.schedule.layout import Layout
 from compiler_layer.schedule.order import order_steps
 from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
+from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
 from compiler_layer.schedule.tasks import Product, Region, Step, Task, Transfer
 from compiler_layer.schedule.views import Buffer, Space, View
 from driver_layer.abi.platforms import PLATFORMS
@@ -71,6 +74,28 @@ def test_any_program_is_scheduled_soundly(steps: list[Step], physical: int) -> N
     check_schedule(assign_barriers(tasks, after, physical, queues_of(tasks, 2)), after, CMX_BYTES)
     spans = lifetimes(tasks)
     check_ddr(list(spans), spans)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=programs(), cuts=st.sets(st.integers(1, 40), max_size=3), physical=st.integers(8, 40))
+def test_a_program_of_several_stretches_is_scheduled_as_soundly(
+    steps: list[Step], cuts: set[int], physical: int
+) -> None:
+    """Each stretch knows nothing of the others but that they are there."""
+    tasks = order_steps(steps, CMX_BYTES).tasks
+    scratch = place_ddr(lifetimes(tasks))
+    bounds = sorted({0, len(tasks)} | {cut for cut in cuts if cut < len(tasks)})
+    queues = queues_of(tasks, 2)
+    stretches: list[Stretch] = []
+    for begin, end in itertools.pairwise(bounds):
+        standing = Standing(first=begin == 0, last=end == len(tasks))
+        part, theirs = tasks[begin:end], queues[begin:end]
+        after = dependencies(part, theirs, standing.first)
+        made = assign_barriers(part, after, physical, theirs, standing)
+        stretches.append(Stretch(made, [Run({}, 0)]))
+    whole = expanded(ScheduledProgram(Layout(), [], [], stretches, scratch))
+    assert [task.work for task in whole.tasks] == [task.work for task in tasks]
+    check_schedule(whole, dependencies(whole.tasks), CMX_BYTES)
 
 
 @settings(max_examples=40, deadline=None)

@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import StringAttr
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import activation, elementwise, reduce
-from compiler_layer.dialects.ov.constant import Constant, FileAttr, FileView, Inline, InlineAttr
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileAttr, FileView, Inline, InlineAttr
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, bool_attr
 from compiler_layer.dialects.ov.types import ELEMENTS, FOUR_BIT, NUMPY, tensor
 from compiler_layer.errors import BadModel, CompilerUsageError, UnsupportedOps

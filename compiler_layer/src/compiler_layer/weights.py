@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_layer.dialects.ov.constant import Constant, FileView, mapped_file
+from compiler_layer.dialects.ov.constant import Constant, mapped_file
+from compiler_layer.dialects.ov.constant_value import FileView
 from compiler_layer.dialects.ov.types import NUMPY, Shape, stored_bytes
 from compiler_layer.errors import BadModel, CompilerUsageError
 

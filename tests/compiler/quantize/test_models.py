@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import activation, elementwise
-from compiler_layer.dialects.ov.constant import Constant, FileAttr, FileView
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileAttr, FileView
 from compiler_layer.dialects.ov.convert import f32_to_bf16
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import BadModel, CompilerUsageError

@@ -11,7 +11,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.attention import RoPE, ScaledDotProductAttention
-from compiler_layer.dialects.ov.constant import Constant, FileAttr
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather

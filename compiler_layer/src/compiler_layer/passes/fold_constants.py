@@ -14,7 +14,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
-from compiler_layer.dialects.ov.constant import Constant, FileView, Repeated, constant_of
+from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.constant_value import FileView, Repeated
 from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather

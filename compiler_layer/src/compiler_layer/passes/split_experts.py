@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from compiler_layer.dialects.ov.constant import Constant, FileView, constant_of
+from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.constant_value import FileView
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_attr, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize

@@ -12,7 +12,8 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov.constant import Constant, FileAttr, FileView
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileAttr, FileView
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import BadModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from compiler_layer.dialects.ov.constant import FileView
+from compiler_layer.dialects.ov.constant_value import FileView
 from compiler_layer.dialects.ov.convert import Array, to_bytes
 from compiler_layer.writers.files import writing
 

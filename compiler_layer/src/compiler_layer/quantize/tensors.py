@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler_layer.dialects.ov.constant import Constant, FileView
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileView
 from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.types import Shape, shape_of
 from compiler_layer.errors import BadModel

@@ -10,85 +10,18 @@ operands that pass by leave no gaps between those that stay.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler_layer.errors import DoesNotFit
+from compiler_layer.schedule.cmx import Cmx
 from compiler_layer.schedule.tasks import CmxBuffer, Place, Step, Task, Transfer, cmx_buffers
 from compiler_layer.schedule.views import Buffer, Space, View
-
-ALIGNMENT = 64
-"""CMX buffers begin at multiples of this."""
-
-
-class _Cmx:
-    """The buffers that live in CMX at a moment, and where."""
-
-    def __init__(self, nbytes: int) -> None:
-        self._nbytes = nbytes
-        self._live: dict[CmxBuffer, None] = {}
-
-    def place(self, buffers: Sequence[CmxBuffer], passing: Collection[CmxBuffer]) -> bool:
-        """Give all buffers addresses, or none of them; ``passing`` ones at the upper end."""
-        for number, buffer in enumerate(buffers):
-            buffer.offset = self._first_fit(buffer, buffer in passing)
-            if buffer.offset is None:
-                self.withdraw(buffers[:number])
-                return False
-            self._live[buffer] = None
-        return True
-
-    def pin(self, buffers: Sequence[CmxBuffer], offsets: Sequence[int | None]) -> None:
-        """Give buffers addresses that are free."""
-        for buffer, offset in zip(buffers, offsets, strict=True):
-            buffer.offset = offset
-            self._live[buffer] = None
-
-    def withdraw(self, buffers: Sequence[CmxBuffer]) -> None:
-        """Take addresses back: nothing has used them yet."""
-        self.release(buffers)
-        for buffer in buffers:
-            buffer.offset = None
-
-    def release(self, buffers: Sequence[CmxBuffer]) -> None:
-        """Free what is not needed any more."""
-        for buffer in buffers:
-            del self._live[buffer]
-
-    def keep(self, buffers: Sequence[CmxBuffer]) -> None:
-        """Undo a release."""
-        self._live.update(dict.fromkeys(buffers))
-
-    def _first_fit(self, buffer: CmxBuffer, at_upper_end: bool) -> int | None:
-        tiles = set(buffer.tiles)
-        taken = sorted(_extent(other) for other in self._live if not tiles.isdisjoint(other.tiles))
-        return (self._from_above if at_upper_end else self._from_below)(taken, buffer.nbytes)
-
-    def _from_below(self, taken: Sequence[tuple[int, int]], nbytes: int) -> int | None:
-        offset = 0
-        for begin, end in taken:
-            if offset + nbytes <= begin:
-                break
-            offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
-        return offset if offset + nbytes <= self._nbytes else None
-
-    def _from_above(self, taken: Sequence[tuple[int, int]], nbytes: int) -> int | None:
-        offset = (self._nbytes - nbytes) // ALIGNMENT * ALIGNMENT
-        for begin, end in sorted(taken, key=lambda extent: extent[1], reverse=True):
-            if end <= offset:
-                break
-            offset = min(offset, (begin - nbytes) // ALIGNMENT * ALIGNMENT)
-        return offset if offset >= 0 else None
 
 
 def _is_given(place: Place) -> bool:
     """Whether no task writes it."""
     return isinstance(place, View) and place.buffer.space in (Space.CONSTANT, Space.INPUT)
-
-
-def _extent(buffer: CmxBuffer) -> tuple[int, int]:
-    assert buffer.offset is not None  # only placed buffers are live
-    return buffer.offset, buffer.offset + buffer.nbytes
 
 
 Pinned = Mapping[int, tuple[int | None, ...]]
@@ -180,7 +113,7 @@ class _Sequencer:
         self._ahead = ahead
         self._fences = [] if fences is None else [fences.first, fences.second]
         self._pinned = pinned
-        self._cmx = _Cmx(cmx_bytes)
+        self._cmx = Cmx(cmx_bytes)
         self._cmx_bytes = cmx_bytes
         self._tasks: list[Task] = []
         self._cuts: list[int] = []

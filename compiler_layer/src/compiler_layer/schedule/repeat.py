@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from compiler_layer.codegen import kernel_program
 from compiler_layer.dialects import npu
-from compiler_layer.dialects.ov.constant import FileView, Inline, Repeated
+from compiler_layer.dialects.ov.constant_value import FileView, Inline, Repeated
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.repetition import Kept
 from compiler_layer.schedule.layout import HardwareOp, Layout
@@ -58,8 +58,8 @@ class Body:
     ``second`` is the repetition that follows the first in the folded model, and that the rest of
     the program begins with.
 
-    ``carried`` maps what the body reads of the repetition before to what it writes for the next;
-    ``shared`` are the buffers it only reads. Both live as long as the body is repeated.
+    ``own`` are the buffers of which each repetition has its own; ``carried`` maps what the body
+    reads of the repetition before to what it writes for the next.
     """
 
     begin: int
@@ -68,7 +68,6 @@ class Body:
     second: int
     own: Mapping[Buffer, Own]
     carried: Mapping[Buffer, Buffer]
-    shared: frozenset[Buffer]
 
     @property
     def end(self) -> int:
@@ -99,8 +98,7 @@ def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -
         wrong = matcher.first_mismatch(same)
         if wrong is None:
             times = kept.second if kept.second > 1 else kept.count - 2
-            shared = frozenset(matcher.shared)
-            return Body(first, length, times, kept.second, own, matcher.carried, shared)
+            return Body(first, length, times, kept.second, own, matcher.carried)
         first = wrong + 1
     raise NotPeriodic("no stretch of ops is the same in two layers; compile without fold-blocks")
 

@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from compiler_layer.dialects.ov.constant import Constant, FileView, Inline
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileView, Inline
 from compiler_layer.dialects.ov.convert import Array, convert_values, from_bytes
 from compiler_layer.dialects.ov.types import element_of, shape_of, stored_bytes
 from compiler_layer.errors import BadModel

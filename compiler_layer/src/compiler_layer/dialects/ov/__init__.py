@@ -22,6 +22,7 @@ from compiler_layer.dialects.ov import (
     state,
     strided_slice,
 )
+from compiler_layer.dialects.ov.constant_value import FileAttr, InlineAttr, RepeatedAttr
 from compiler_layer.dialects.ov.op import OvOp
 
 _MODULES = (
@@ -58,7 +59,7 @@ def _ops() -> list[type[OvOp]]:
 
 _OPS = _ops()
 
-OV = Dialect("ov", [*_OPS], [constant.FileAttr, constant.InlineAttr, constant.RepeatedAttr])
+OV = Dialect("ov", [*_OPS], [FileAttr, InlineAttr, RepeatedAttr])
 """The dialect, for xDSL's context."""
 
 OPS: dict[str, type[OvOp]] = {op.name.removeprefix("ov."): op for op in _OPS}

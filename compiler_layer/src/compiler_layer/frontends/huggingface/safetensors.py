@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
-from compiler_layer.dialects.ov.constant import FileView
+from compiler_layer.dialects.ov.constant_value import FileView
 from compiler_layer.dialects.ov.types import MAX_RANK, NUMPY, Shape
 from compiler_layer.errors import BadModel
 

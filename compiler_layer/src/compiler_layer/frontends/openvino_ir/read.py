@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from compiler_layer.dialects.ov.constant import Constant, FileView, Inline, InlineAttr, mapped_file
+from compiler_layer.dialects.ov.constant import Constant, mapped_file
+from compiler_layer.dialects.ov.constant_value import FileView, Inline, InlineAttr
 from compiler_layer.dialects.ov.convert import from_bytes
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.state import Assign, ReadValue

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from compiler_layer.dialects.ov.constant import Constant, Inline
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import Inline
 from compiler_layer.dialects.ov.types import element_of, shape_of
 
 _OWN = ("value", "variable_id")

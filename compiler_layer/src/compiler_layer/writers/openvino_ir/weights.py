@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import BinaryIO
 
-from compiler_layer.dialects.ov.constant import Constant, FileView, Inline
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileView, Inline
 from compiler_layer.dialects.ov.convert import to_bytes
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.writers.stored_values import read_blocks, read_bytes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from compiler_layer.dialects.ov.constant import Constant, FileAttr
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.writers.files import scratch_folder, writing
