@@ -143,21 +143,16 @@ def _assemble(
 ) -> bytes:
     headers = np.zeros(len(sections), SHDR)
     offset = EHDR.itemsize + headers.nbytes
-    offsets: list[int] = []
-    for section in sections:
-        if section.stored:
-            offset = -(-offset // section.align) * section.align
-        offsets.append(offset if section.stored else 0)
-        offset += section.stored
+    contents: list[Content] = []
     for number, section in enumerate(sections):
-        headers[number] = _header(section, name_offsets[number], offsets[number], index)
-    file = bytearray(offset)
-    file[: EHDR.itemsize] = _elf_header(len(sections), index[names])
-    file[EHDR.itemsize : EHDR.itemsize + headers.nbytes] = headers.tobytes()
-    for section, begin in zip(sections, offsets, strict=True):
+        gap = -offset % section.align if section.stored else 0
+        begin = offset + gap if section.stored else 0
+        headers[number] = _header(section, name_offsets[number], begin, index)
         if section.stored:
-            file[begin : begin + section.stored] = section.content
-    return bytes(file)
+            contents += [bytes(gap), section.content]
+            offset += gap + section.stored
+    # Blobs may be large: all is copied once.
+    return b"".join([_elf_header(len(sections), index[names]), headers.tobytes(), *contents])
 
 
 def _header(section: Section, name: int, offset: int, index: dict[Section, int]) -> tuple[int, ...]:
