@@ -11,25 +11,24 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import FLOATS, element_of
 from compiler_layer.model import Model
-from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
+from compiler_layer.passes.lift_state import ASSIGN_PREFIX
+
+_WHERE = ("attention_mask", "position_ids", "cache_position", "beam_idx")
+"""Inputs that say where tokens are, not what they are."""
 
 
 def carrying_ops(model: Model) -> set[Operation]:
-    """The ops whose value depends on what is stored, or looked up in a table of weights."""
+    """The ops whose value depends on tokens, or on what is stored of earlier ones."""
     carrying: set[Operation] = set()
-    stored = {port.value for port in model.inputs if port.name.startswith(READ_PREFIX)}
+    tokens = {port.value for port in model.inputs if port.name not in _WHERE}
     for op in model.body.ops:
         if op is model.terminator:
             break
-        reads = any(x in stored or _owner(x) in carrying for x in op.operands)
-        fed = reads and not isinstance(op, ShapeOf)
-        looked_up = isinstance(op, Gather) and element_of(op.output) in FLOATS
-        if fed or looked_up or isinstance(op, ReadValue | Assign):
+        reads = any(x in tokens or _owner(x) in carrying for x in op.operands)
+        if (reads and not isinstance(op, ShapeOf)) or isinstance(op, ReadValue | Assign):
             carrying.add(op)
     return carrying
 

@@ -214,10 +214,12 @@ class _Matcher:
 
     def _read_alike(self, x: Buffer, y: Buffer) -> bool:
         here, there = self.made.get(x, -1), self.made.get(y, -1)
+        inside = here >= self.first and there == here + self.length
         if x in self.own or y in self.own:
-            return self._same_family(x, y) and here < 0 and there < 0
+            # A weight or a cache; or rows for a cache, read again by attention.
+            return self._same_family(x, y) and (inside or here == there == -1)
         if here >= self.first:
-            return there == here + self.length
+            return inside
         if x is y or (x.space is Space.CONSTANT and _same_constant(x, y)):
             self.shared.add(x)
             return x not in self.carried
