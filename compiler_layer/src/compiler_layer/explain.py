@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from compiler_layer.errors import BadModel
+from compiler_layer.errors import BadModel, CompilerUsageError
 from driver_layer.abi.layer_map import SECTION_NAME, LayerMap, LayerMapError, decode_layer_map
-from driver_layer.errors import DriverError
+from driver_layer.abi.platforms import platform_of
+from driver_layer.errors import DriverError, PlatformError
 from driver_layer.loader.read import Blob, read_blob
 from driver_layer.npu.program import queue_name
 from driver_layer.npu.timeline import Engine, TaskTime, predict
@@ -52,19 +53,27 @@ class Explanation:
     """Share of the time that each queue works."""
 
 
-def explain(data: bytes | memoryview, name: str = "blob") -> Explanation:
+def explain(
+    data: bytes | memoryview, name: str = "blob", platform: str | None = None
+) -> Explanation:
     """Read what a blob does.
 
     Args:
         data: the blob.
         name: stands in errors.
+        platform: the device that times are predicted for, or the path of its file; if not given,
+            that of the blob's architecture.
 
     Raises:
-        BadModel: it is no blob, or does not say whose its tasks are.
+        BadModel: it is no blob, or does not say whose its tasks are; or it is for another
+            architecture.
+        CompilerUsageError: there is no such platform.
     """
     try:
         blob = read_blob(data)
-        times = predict(blob)
+        times = predict(blob, None if platform is None else platform_of(platform))
+    except PlatformError as error:
+        raise CompilerUsageError(str(error)) from None
     except DriverError as error:
         raise BadModel(name, str(error)) from None
     names = _layer_map(blob, name)

@@ -47,7 +47,7 @@ from compiler_layer.passes.widen_nibbles import WidenNibbles
 from compiler_layer.repetition import kept_repetitions
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.program import ScheduledProgram
-from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
+from driver_layer.abi.platforms import DEFAULT_PLATFORM
 
 Observer = Callable[[str, Model], None]
 """Called after each pass with its name and the model."""
@@ -64,7 +64,7 @@ class Options:
     precision: str = "f16"
     """f32, f16 or bf16."""
     platform: str = DEFAULT_PLATFORM
-    """3720, 4000 or 5010."""
+    """3720, 4000 or 5010; or the path of a file (.toml) of your own."""
     tiles: int = 0
     """NCE tiles to use; 0 leaves it to the compiler."""
     integer_activations: bool = False
@@ -202,18 +202,17 @@ def compile_model(
         CompilerError: the model is not supported, or does not fit the device.
     """
     with collected_later():
-        platform = PLATFORMS[options.platform]
-        tiles = Tile(options.platform, options.tiles).used_tiles()
+        machine = Tile(options.platform, options.tiles)
         scheduled = _lower_and_schedule(model, options, observer)
-        return emit_blob(Program(name, scheduled, platform, tiles))
+        return emit_blob(Program(name, scheduled, machine.device(), machine.used_tiles()))
 
 
 def _lower_and_schedule(
     model: Model, options: Options, observer: Observer | None
 ) -> ScheduledProgram:
     """Lower a model as small as it can be folded, and schedule all of it."""
-    platform = PLATFORMS[options.platform]
-    tiles = Tile(options.platform, options.tiles).used_tiles()
+    machine = Tile(options.platform, options.tiles)
+    platform, tiles = machine.device(), machine.used_tiles()
     wanted = passes(replace(options, fold=False))
     for smaller in foldings(model) if options.fold else ():
         try:

@@ -51,7 +51,7 @@ class Options(BaseModel):
     """The element type of K and V caches: empty is that of activations, i8 keeps 8 bits and a scale
     for each row of a head, and attention reads them so: half the memory and half the traffic."""
     platform: str = Field("4000", alias="NPU_PLATFORM")
-    """The device's generation: 3720, 4000 or 5010."""
+    """The device's generation: 3720, 4000 or 5010; or the path of a file (.toml) of your own."""
     tiles: int = Field(-1, alias="NPU_TILES", ge=-1)
     """NCE tiles to use; -1 leaves it to the compiler."""
     cache_dir: str = Field("", alias="CACHE_DIR")

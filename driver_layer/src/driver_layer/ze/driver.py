@@ -13,7 +13,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS, Platform
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform, platform_of
+from driver_layer.errors import PlatformError
 from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.ze import types as t
@@ -56,12 +57,15 @@ class ze_device_handle_t(Handle):
 
 
 _lock = threading.Lock()
-_drivers: dict[str, ze_driver_handle_t] = {}
+_drivers: dict[Platform, ze_driver_handle_t] = {}
 _initialized = False
 
 
 def simulated_driver(platform: str) -> ze_driver_handle_t:
     """Give the driver of a simulated platform, whichever the environment chooses.
+
+    Args:
+        platform: its name, that of its generation, or the path of a file (.toml) of your own.
 
     Not of the specification: a real machine has one NPU, a simulator has them all.
 
@@ -69,14 +73,15 @@ def simulated_driver(platform: str) -> ze_driver_handle_t:
         ZeError: INVALID_ARGUMENT: there is no such platform.
     """
     name = _PLATFORM_NAMES.get(platform.upper(), platform)
-    if name not in PLATFORMS:
-        known = ", ".join([*PLATFORMS, *_PLATFORM_NAMES])
-        message = f"unknown platform {platform!r}; known are {known}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    try:
+        found = platform_of(name)
+    except PlatformError as error:
+        code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
+        raise failed(code, f"{error}; also {', '.join(_PLATFORM_NAMES)}") from error
     with _lock:
-        if name not in _drivers:
-            _drivers[name] = ze_driver_handle_t(PLATFORMS[name])
-        return _drivers[name]
+        if found not in _drivers:
+            _drivers[found] = ze_driver_handle_t(found)
+        return _drivers[found]
 
 
 def zeInit(flags: int = 0) -> None:

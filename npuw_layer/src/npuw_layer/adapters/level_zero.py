@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from compiler_layer.model import Model
 from driver_layer import ze
 from driver_layer.abi.dtypes import ELEMENT_TYPES
+from driver_layer.abi.platforms import PLATFORMS, Platform
 from npuw_layer.errors import DeviceError
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
 
@@ -76,7 +78,7 @@ class LevelZeroDevice:
         found = self._table.pfnDeviceGetGraphProperties2(self._device)
         elf, runtime = found.elfVersion, found.runtimeVersion
         return (
-            f"{self._compiler.version} NPU {self._device.platform.name} "
+            f"{self._compiler.version} NPU {_label(self._device.platform)} "
             f"ELF {elf.major}.{elf.minor} MI {runtime.major}.{runtime.minor}"
         )
 
@@ -109,6 +111,13 @@ class LevelZeroDevice:
         with _reported(f"allocating {nbytes} bytes"):
             memory = ze.zeMemAllocShared(self._context, nbytes, 0, self._device)
         return DeviceMemory(self._context, memory)
+
+
+def _label(platform: Platform) -> str:
+    """A platform's name; one of the user's own is told from what its file said before."""
+    if PLATFORMS.get(platform.name) == platform:
+        return platform.name
+    return f"{platform.name} {hashlib.sha256(repr(platform).encode()).hexdigest()[:16]}"
 
 
 class LoadedBlob:

@@ -21,7 +21,8 @@ from compiler_layer.passes.tile.attention import AttentionProblem, choose_attent
 from compiler_layer.passes.tile.kernel import KernelProblem, Operand, choose_kernel
 from compiler_layer.passes.tile.machine import Machine
 from compiler_layer.passes.tile.matmul import MatMulProblem, choose_matmul
-from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform, platform_of
+from driver_layer.errors import PlatformError
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Tile(ModulePass):
     fewer positions than there are, its softmax is online, block of keys by block of keys.
 
     Args:
-        platform: the device's generation.
+        platform: the device's generation, or the path of a file (.toml) of your own.
         tiles: how many NCE tiles to use at most; 0 means four, or all if there are fewer.
     Source: LATENCY hint uses 4 of 5 or 6 tiles (fact sheet simulators_npu §c).
 
@@ -54,7 +55,7 @@ class Tile(ModulePass):
         """Annotate the module in place."""
         del ctx
         tiles = self.used_tiles()
-        machine = Machine(PLATFORMS[self.platform], tiles)
+        machine = Machine(self.device(), tiles)
         for each in Model(op).body.ops:
             match each:
                 case npu.MatMul():
@@ -68,16 +69,19 @@ class Tile(ModulePass):
 
     def used_tiles(self) -> int:
         """How many tiles the program uses."""
-        if self.platform not in PLATFORMS:
-            raise CompilerUsageError(
-                f"platform {self.platform!r}; there are {', '.join(PLATFORMS)}"
-            )
-        available = PLATFORMS[self.platform].tiles
+        available = self.device().tiles
         if not 0 <= self.tiles <= available:
             raise CompilerUsageError(
                 f"{self.tiles} tiles; platform {self.platform} has {available}"
             )
         return self.tiles or min(4, available)
+
+    def device(self) -> Platform:
+        """What the platform is, as numbers."""
+        try:
+            return platform_of(self.platform)
+        except PlatformError as error:
+            raise CompilerUsageError(str(error)) from None
 
 
 def _tile_matmul(op: npu.MatMul, machine: Machine) -> None:

@@ -45,7 +45,11 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("-o", "--output", type=Path, help="the blob; MODEL.blob if not given")
     add_shapes(parser)
     parser.add_argument("--precision", choices=PRECISIONS, default="f16", help="of activations")
-    parser.add_argument("--platform", choices=list(PLATFORMS), default=DEFAULT_PLATFORM)
+    parser.add_argument(
+        "--platform",
+        default=DEFAULT_PLATFORM,
+        help=f"{', '.join(PLATFORMS)}, or a file (.toml) of your own",
+    )
     parser.add_argument("--tiles", type=int, default=0, help="NCE tiles to use; 0: up to four")
     parser.add_argument(
         "--weightless", action="store_true", help="leave the weights in the model's files"

@@ -14,6 +14,7 @@ _EXAMPLES = """\
   npuc explain prefill.blob              operations of all decoder layers together
   npuc explain prefill.blob --each       one line for each operation
   npuc explain prefill.blob --sort time  what takes longest first
+  npuc explain prefill.blob --platform mine.toml    on a device with your numbers
 
 DMA, DPU and SHAVE are numbers of tasks; CMX is the most that an operation holds on one tile; DDR is
 what it reads and writes there. "alone" adds up what its tasks would take one after the other,
@@ -40,6 +41,9 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("blob", type=Path)
     parser.add_argument("--each", action="store_true", help="do not join equal operations")
+    parser.add_argument(
+        "--platform", help="a device, or a file (.toml), of the blob's architecture; else its own"
+    )
     parser.add_argument("--sort", choices=list(_SORTED), default="program")
 
 
@@ -49,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
         data = path.read_bytes()
     except OSError as error:
         raise CompilerUsageError(f"{path}: {error.strerror}") from None
-    found = explain(data, str(path))
+    found = explain(data, str(path), arguments.platform)
     layers = list(found.layers) if arguments.each else grouped(found.layers)
     key = _SORTED[arguments.sort]
     if key is not None:

@@ -1,6 +1,7 @@
 """The NPU generations: a TOML file for each, and where CMX lies in all of them.
 
-To try another device, copy a file, change it, and give ``load_platform`` the copy. Clocks are what
+To try another device, copy a file and change it; its path is taken wherever a platform's name is
+(NPU_PLATFORM, ``npuc --platform``), and ``load_platform`` reads it. Clocks are what
 the public cost model plans with; real parts run from 1.16 to 1.95 GHz.
 
     platform  what is known of a generation
@@ -25,6 +26,7 @@ from driver_layer.abi.platforms.cmx_map import (
 )
 from driver_layer.abi.platforms.load import load_platform, parse_platform
 from driver_layer.abi.platforms.platform import Platform
+from driver_layer.errors import PlatformError
 
 __all__ = [
     "CMX_BASE",
@@ -39,6 +41,7 @@ __all__ = [
     "TILE_SELECT_SHIFT",
     "Platform",
     "load_platform",
+    "platform_of",
     "tile_base",
 ]
 
@@ -54,3 +57,17 @@ PLATFORMS: dict[str, Platform] = _own_platforms()
 """The platforms by name."""
 
 DEFAULT_PLATFORM = "4000"
+
+
+def platform_of(name: str) -> Platform:
+    """Give a platform by its name, or one of your own by its file's path, which ends with .toml.
+
+    Raises:
+        PlatformError: there is no such platform; else as ``load_platform``.
+    """
+    if name in PLATFORMS:
+        return PLATFORMS[name]
+    if name.endswith(".toml"):
+        return load_platform(name)
+    known = ", ".join(PLATFORMS)
+    raise PlatformError(f"no platform; there are {known}, or give a file (.toml) of your own", name)
