@@ -67,3 +67,33 @@ def test_a_text_is_not_taken_back(
     assert "has been through 'simplify' already" in capsys.readouterr().err
     assert main(["compile", str(text), "-o", str(tmp_path / "b"), *SHAPES]) == 2
     assert "no input or variable 'past_key_values.*'" in capsys.readouterr().err
+
+
+DAMAGE = {
+    "repetitions": ("ov.repetitions = 4", "ov.repetitions = 9"),
+    "no number": ("ov.repetitions = 4 : i64", 'ov.repetitions = "4"'),
+    "second": ("ov.second_repetition = 3", "ov.second_repetition = 2"),
+    "no second": ("ov.second_repetition = 3 : i64, ", ""),
+    "step": ("step = 1", "step = 0"),
+    "prefix": ('prefix = "model.layers."', "prefix = 1"),
+    "own": ("#ov.repeated<0 of", "#ov.repeated<7 of"),
+    "an id": ('"past_key_values.1.keypresent.1.key", ', ""),
+    "another id": ('"past_key_values.3.keypresent.3.key"', '"elsewhere"'),
+    "a pass": ('npuc.after = "lift-state"', 'npuc.after = "lunch"'),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_text_is_refused_in_one_line(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["compile", str(demo), "--stop-after", "lift-state", *SHAPES]) == 0
+    text, blob = capsys.readouterr().out, tmp_path / "demo.blob"
+    old, new = DAMAGE[name]
+    assert old in text
+    (tmp_path / "demo.mlir").write_text(text.replace(old, new))
+    assert main(["compile", str(tmp_path / "demo.mlir"), "-o", str(blob)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("npuc: ")
+    assert "Traceback" not in said
+    assert not blob.exists()

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 
 from compiler_layer.dialects.ov.op import int_attr, int_value
+from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 
 _REPETITIONS = "ov.repetitions"
@@ -78,21 +79,39 @@ class Kept:
 
 
 def kept_repetitions(model: Model) -> Kept | None:
-    """What of its block a folded model has; None if the model is not folded."""
-    count, second = (model.main.attributes.get(name) for name in (_REPETITIONS, _SECOND))
-    return None if count is None or second is None else Kept(int_value(count), int_value(second))
+    """What of its block a folded model has; None if the model is not folded.
+
+    Raises:
+        CompilerUsageError: its attributes say something that cannot be.
+    """
+    if _REPETITIONS not in model.main.attributes:
+        return None
+    count, second = (_number(model.main.attributes.get(name)) for name in (_REPETITIONS, _SECOND))
+    if count < 3 or second not in (1, count - 1):
+        raise CompilerUsageError(f"a folded model of {count} layers, the second of them {second}")
+    return Kept(count, second)
 
 
 def layer_names_of(model: Model) -> LayerNames:
-    """How the names of a folded model's ops count their layers."""
+    """How the names of a folded model's ops count their layers.
+
+    Raises:
+        CompilerUsageError: as ``kept_repetitions``.
+    """
     attribute = model.main.attributes.get(_LAYER_NAMES)
     if not isinstance(attribute, DictionaryAttr):
         return UNNAMED
-    prefix = attribute.data["prefix"]
-    assert isinstance(prefix, StringAttr)
-    return LayerNames(
-        prefix.data, int_value(attribute.data["first"]), int_value(attribute.data["step"])
-    )
+    prefix = attribute.data.get("prefix")
+    first, step = (_number(attribute.data.get(name)) for name in ("first", "step"))
+    if not isinstance(prefix, StringAttr) or step < 1:
+        raise CompilerUsageError(f"names that count layers by {step}")
+    return LayerNames(prefix.data, first, step)
+
+
+def _number(attribute: Attribute | None) -> int:
+    if not isinstance(attribute, IntegerAttr):
+        raise CompilerUsageError("a folded model needs numbers of layers")
+    return int_value(cast(Attribute, attribute))
 
 
 def set_repetitions(model: Model, kept: Kept, names: LayerNames) -> None:

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from compiler_layer.codegen import kernel_program
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant_value import FileView, Inline, Repeated
-from compiler_layer.errors import NotPeriodic
+from compiler_layer.dialects.ov.types import Tensor, tensor_type
+from compiler_layer.errors import CompilerUsageError, NotPeriodic
 from compiler_layer.repetition import Kept
 from compiler_layer.schedule.layout import HardwareOp, Layout
 from compiler_layer.schedule.views import Buffer, Space, View
@@ -37,10 +38,10 @@ class PortNames:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights of all repetitions; ``nbytes`` of each."""
+    """The weights of all repetitions, and the type that each is read as."""
 
     values: tuple[FileView | Inline, ...]
-    nbytes: int
+    kind: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,11 @@ def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -
 
     Raises:
         NotPeriodic: the two repetitions have become different.
+        CompilerUsageError: what the model says of its layers does not go together.
     """
     own = _own_buffers(layout, families)
+    if any(_count(which.family) != kept.count for which in own.values()):
+        raise CompilerUsageError("a folded model has weights or names of fewer layers than it says")
     begin, length = _distance(layout, own, kept.second)
     same = [
         place + length < len(layout.ops) and _same_op(layout.ops[place], layout.ops[place + length])
@@ -103,12 +107,17 @@ def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -
     raise NotPeriodic("no stretch of ops is the same in two layers; compile without fold-blocks")
 
 
+def _count(family: PortNames | Weights) -> int:
+    return len(family.names if isinstance(family, PortNames) else family.values)
+
+
 def _own_buffers(layout: Layout, families: Sequence[tuple[str, ...]]) -> dict[Buffer, Own]:
     own: dict[Buffer, Own] = {}
     for buffer in layout.constants:
-        value = buffer.constant.value.data if buffer.constant is not None else None
-        if isinstance(value, Repeated):
-            own[buffer] = Own(Weights(value.values, buffer.nbytes), value.own)
+        constant = buffer.constant
+        value = constant.value.data if constant is not None else None
+        if constant is not None and isinstance(value, Repeated):
+            own[buffer] = Own(Weights(value.values, tensor_type(constant.output)), value.own)
     endings = {
         name: _Ending(family, number) for family in families for number, name in enumerate(family)
     }

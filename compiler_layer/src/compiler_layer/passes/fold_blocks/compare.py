@@ -91,20 +91,25 @@ class Comparison:
 
     def _same(self, x: SSAValue, y: SSAValue, first: Stretch, found: Pairing) -> bool:
         """Whether values play the same part: shared, the blocks' own, or handed on."""
-        if x is y or found.values.get(x) is y:
-            return True
-        if not isinstance(x, OpResult) or not isinstance(y, OpResult) or x.index != y.index:
-            return False
-        here, there = self._at.get(x.op), self._at.get(y.op)
-        if here is not None and there is not None:
-            return self._follows(here, there, first, found)
-        if here is not None or there is not None or x in found.values:
-            return False
-        if not self._same_kind(x.op, y.op) or not _same_constants(x.op, y.op):
-            return False
-        found.values[x] = y
-        pairs = zip(x.op.operands, y.op.operands, strict=True)
-        return all(self._same(a, b, first, found) for a, b in pairs)
+        pending = [(x, y)]
+        while pending:
+            a, b = pending.pop()
+            if a is b or found.values.get(a) is b:
+                continue
+            if not isinstance(a, OpResult) or not isinstance(b, OpResult) or a.index != b.index:
+                return False
+            here, there = self._at.get(a.op), self._at.get(b.op)
+            if here is not None and there is not None:
+                if not self._follows(here, there, first, found):
+                    return False
+                continue
+            if here is not None or there is not None or a in found.values:
+                return False
+            if not self._same_kind(a.op, b.op) or not _same_constants(a.op, b.op):
+                return False
+            found.values[a] = b
+            pending += zip(a.op.operands, b.op.operands, strict=True)
+        return True
 
     def _follows(self, here: int, there: int, first: Stretch, found: Pairing) -> bool:
         if there == here + first.length:

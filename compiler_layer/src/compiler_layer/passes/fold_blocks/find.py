@@ -24,8 +24,8 @@ MIN_REPETITIONS = 3
 _LAYERS_IN_A_BLOCK = (1, 2, 3, 4, 5, 6, 8)
 """Layers may alternate: windows and full attention by turns, or one in six."""
 
-_MIN_OPS = 4
-"""No layer has fewer ops that data flows through."""
+_MIN_OPS, _MAX_OPS = 4, 8192
+"""No layer has fewer ops that data flows through, and hardly one has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def find_repetitions(order: Sequence[Operation]) -> Repetitions | None:
 def _period(numbers: npt.NDArray[np.int64]) -> Stretch | None:
     """The distance at which most neighbouring ops are of the same kind, and where that begins."""
     best, longest = None, 0
-    for period in range(_MIN_OPS, len(numbers) // 2 + 1):
+    for period in range(_MIN_OPS, min(len(numbers) // 2, _MAX_OPS) + 1):
         begin, length = _longest_run(numbers[:-period] == numbers[period:])
         if length > longest and length >= (MIN_REPETITIONS - 1) * period:
             best, longest = Stretch(begin, period), length
