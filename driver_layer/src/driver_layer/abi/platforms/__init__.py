@@ -70,4 +70,4 @@ def platform_of(name: str) -> Platform:
     if name.endswith(".toml"):
         return load_platform(name)
     known = ", ".join(PLATFORMS)
-    raise PlatformError(f"no platform; there are {known}, or give a file (.toml) of your own", name)
+    raise PlatformError(f"unknown platform; known are {known}, or a file (.toml) of your own", name)
