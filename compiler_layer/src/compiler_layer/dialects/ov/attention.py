@@ -44,23 +44,24 @@ class ScaledDotProductAttention(OvOp):
         return self.mask_and_scale[1] if len(self.mask_and_scale) > 1 else None
 
     def infer(self) -> list[Tensor]:
-        """The shape of q with the last dimension of v."""
+        """The shape of q with the last dimension of v; what is before the heads broadcasts."""
         q, k, v = shape_of(self.q), shape_of(self.k), shape_of(self.v)
         if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
             raise ValueError(f"q, k and v of ranks {len(q)}, {len(k)} and {len(v)}")
         if not _agree(q[-1], k[-1]) or not _agree(k[-2], v[-2]):
             raise ValueError(f"q, k and v of {list(q)}, {list(k)} and {list(v)}")
+        outer = (*broadcast(q[:-3], k[:-3], v[:-3]), *q[-3:-1])
         if self.mask is not None and not int_value(self.causal):
-            _check_mask((*q[:-1], k[-2]), shape_of(self.mask))
+            _check_mask((*outer, k[-2]), shape_of(self.mask))
         if len(q) > 2 and min(q[-3], k[-3]) > 0 and q[-3] % k[-3]:
             raise ValueError(f"{q[-3]} query heads over {k[-3]} key heads")
-        return [tensor(element_of(self.q), (*q[:-1], v[-1]))]
+        return [tensor(element_of(self.q), (*outer, v[-1]))]
 
 
 def _check_mask(scores: Shape, mask: Shape) -> None:
     """A mask is for one score each, or broadcast to them."""
     joined = broadcast(scores, mask)
-    larger = any(d not in (-1, j) for d, j in zip(scores, joined, strict=False))
+    larger = any(not _agree(d, j) for d, j in zip(scores, joined, strict=False))
     if len(joined) > len(scores) or larger:
         raise ValueError(f"a mask of {list(mask)} for scores of {list(scores)}")
 

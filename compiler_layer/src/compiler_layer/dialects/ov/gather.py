@@ -7,7 +7,14 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import int_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, shape_of, tensor
+from compiler_layer.dialects.ov.types import (
+    Tensor,
+    element_of,
+    known_axis,
+    same_dims,
+    shape_of,
+    tensor,
+)
 
 
 @irdl_op_definition
@@ -38,7 +45,8 @@ class Gather(OvOp):
         data, indices = shape_of(self.data), shape_of(self.indices)
         if not 0 <= batch <= min(axis, len(indices)):
             raise ValueError(f"{batch} batch dimensions before axis {axis} of {list(indices)}")
-        shape = (*data[:axis], *indices[batch:], *data[axis + 1 :])
+        outer = same_dims(data[:batch], indices[:batch])
+        shape = (*outer, *data[batch:axis], *indices[batch:], *data[axis + 1 :])
         return [tensor(element_of(self.data), shape)]
 
 
@@ -54,10 +62,10 @@ class GatherElements(OvOp):
 
     def infer(self) -> list[Tensor]:
         """The shape of the indices."""
-        if len(shape_of(self.data)) != len(shape_of(self.indices)):
-            raise ValueError("data and indices of different ranks")
-        known_axis(int_value(self.axis), len(shape_of(self.data)))
-        return [tensor(element_of(self.data), shape_of(self.indices))]
+        data, indices = shape_of(self.data), shape_of(self.indices)
+        axis = known_axis(int_value(self.axis), len(data))
+        shape = same_dims((*data[:axis], -1, *data[axis + 1 :]), indices)
+        return [tensor(element_of(self.data), (*shape[:axis], indices[axis], *shape[axis + 1 :]))]
 
 
 @irdl_op_definition
@@ -78,5 +86,6 @@ class GatherND(OvOp):
             raise ValueError("the length of the index tuples is not known")
         if not 0 <= batch < len(indices) or batch + depth > len(data):
             raise ValueError(f"{batch} batch dimensions and {depth} indices of {list(data)}")
-        rest = data[batch + depth :]
-        return [tensor(element_of(self.data), (*indices[:-1], *rest))]
+        outer = same_dims(data[:batch], indices[:batch])
+        shape = (*outer, *indices[batch:-1], *data[batch + depth :])
+        return [tensor(element_of(self.data), shape)]

@@ -31,7 +31,8 @@ class Tile(OvOp):
         """Dimensions times repeats; the shorter of both gains ones in front."""
         shape, repeats = shape_of(self.x), ints_of(self.repeats)
         if repeats is None:
-            rank = max(len(shape), length_of(self.repeats))
+            length = length_of(self.repeats)
+            rank = max(len(shape), length) if length >= 0 else -1
             return [tensor(element_of(self.x), unknown_dims(rank))]
         if min(repeats, default=0) < 0:
             raise ValueError(f"{repeats} repeats")

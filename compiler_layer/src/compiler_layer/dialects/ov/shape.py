@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import SSAValue
@@ -61,24 +62,32 @@ class Reshape(OvOp):
         if pattern is None:
             return [tensor(element_of(self.x), unknown_dims(length_of(self.pattern)))]
         source = shape_of(self.x)
-        dims = self._kept(pattern, source) if int_value(self.special_zero) else list(pattern)
-        if pattern.count(-1) > 1:
-            raise ValueError(f"{pattern} leaves more than one dimension open")
-        if -1 in pattern and is_static(source) and dims.count(-1) == 1:
-            rest = math.prod(d for d in dims if d != -1)
-            if rest and math.prod(source) % rest:
-                raise ValueError(f"{source} cannot be reshaped to {pattern}")
-            dims[dims.index(-1)] = math.prod(source) // rest if rest else 0
+        dims = self.completed(pattern, source)
         if is_static(source) and is_static(dims) and math.prod(source) != math.prod(dims):
             raise ValueError(f"{source} cannot be reshaped to {pattern}")
         return [tensor(element_of(self.x), tuple(dims))]
 
-    @staticmethod
-    def _kept(pattern: list[int], source: Shape) -> list[int]:
-        """The pattern with the dimensions that it keeps."""
-        if 0 in pattern[len(source) :]:
+    def completed(self, pattern: Sequence[int], source: Shape) -> list[int]:
+        """The pattern with what it keeps of a shape, and with what is left where that is known.
+
+        Raises:
+            ValueError: the elements do not fit the pattern.
+        """
+        keeps = int_value(self.special_zero)
+        kept = {i for i, d in enumerate(pattern) if keeps and d == 0}
+        if any(i >= len(source) for i in kept):
             raise ValueError(f"{pattern} keeps a dimension that {list(source)} does not have")
-        return [source[i] if d == 0 else d for i, d in enumerate(pattern)]
+        if pattern.count(-1) > 1:
+            raise ValueError(f"{pattern} leaves more than one dimension open")
+        dims = [source[i] if i in kept else d for i, d in enumerate(pattern)]
+        # What is kept is on both sides: it may be unknown, or 0.
+        shared = [d for i, d in enumerate(source) if i not in kept]
+        if -1 in pattern and (is_static(shared) or 0 in shared):
+            made = math.prod(d for i, d in enumerate(pattern) if d != -1 and i not in kept)
+            if made and math.prod(shared) % made:
+                raise ValueError(f"{source} cannot be reshaped to {pattern}")
+            dims[pattern.index(-1)] = math.prod(shared) // made if made else 0
+        return dims
 
 
 @irdl_op_definition
@@ -151,6 +160,8 @@ class Squeeze(OvOp):
 
     def _removed(self, shape: Shape) -> list[int]:
         if self.axes is None:
+            if not is_static(shape):
+                raise ValueError("which dimensions are 1 is not known")
             return [i for i, d in enumerate(shape) if d == 1]
         axes = ints_of(self.axes)
         if axes is None:
@@ -173,8 +184,8 @@ class Broadcast(OvOp):
         target = ints_of(self.target_shape)
         source = shape_of(self.x)
         if target is None:
-            rank = max(length_of(self.target_shape), len(source))
-            return [tensor(element_of(self.x), unknown_dims(rank))]
+            unknown = unknown_dims(length_of(self.target_shape))
+            return [tensor(element_of(self.x), broadcast(source, unknown))]
         if min(target, default=0) < 0:
             raise ValueError(f"a target shape of {target}")
         if self.mode.data == "bidirectional":

@@ -83,34 +83,50 @@ class Slice(OvOp):
 
     def slices(self) -> list[slice] | None:
         """What is taken of each dimension, or None if it is not known."""
+        cuts = self._cuts()
+        if cuts is None:
+            return None
+        known = [cut for cut in cuts if cut is not None]
+        return known if len(known) == len(cuts) else None
+
+    def _cuts(self) -> list[slice | None] | None:
+        """What is taken of each dimension, None where that depends on an unknown length.
+
+        None altogether if the bounds are not known.
+        """
         shape = shape_of(self.x)
         start, stop, step = ints_of(self.start), ints_of(self.stop), ints_of(self.step)
         axes = ints_of(self.axes) if self.axes is not None else list(range(len(start or ())))
         if start is None or stop is None or step is None or axes is None:
             return None
-        result = [slice(None)] * len(shape)
-        for axis, a, b, c in zip(known_axes(axes, len(shape)), start, stop, step, strict=True):
-            if shape[axis] < 0:
-                return None
-            result[axis] = slice(*slice(a, b, c).indices(shape[axis]))
-            if c < 0 and b < -shape[axis]:
-                result[axis] = slice(result[axis].start, None, c)
+        result: list[slice | None] = [slice(None)] * len(shape)
+        for axis, *bounds in zip(known_axes(axes, len(shape)), start, stop, step, strict=True):
+            result[axis] = _within(shape[axis], *bounds)
         return result
 
     def infer(self) -> list[Tensor]:
         """The operand's shape, cut."""
-        slices = self.slices()
+        cuts = self._cuts()
         shape = shape_of(self.x)
-        if slices is None:
+        if cuts is None:
             axes = ints_of(self.axes) if self.axes is not None else None
             cut = range(len(shape)) if axes is None else known_axes(axes, len(shape))
-            return [
-                tensor(
-                    element_of(self.x), tuple(-1 if i in cut else d for i, d in enumerate(shape))
-                )
+            dims = [-1 if i in cut else d for i, d in enumerate(shape)]
+        else:
+            dims = [
+                -1 if s is None or d < 0 else len(range(d)[s])
+                for d, s in zip(shape, cuts, strict=True)
             ]
-        dims = [d if d < 0 else len(range(d)[s]) for d, s in zip(shape, slices, strict=True)]
         return [tensor(element_of(self.x), tuple(dims))]
+
+
+def _within(length: int, start: int, stop: int, step: int) -> slice | None:
+    """What bounds take of so many elements; None if the length is not known."""
+    if length < 0:
+        return None
+    taken = slice(*slice(start, stop, step).indices(length))
+    # Going backwards, a stop before the first element means "to the very first".
+    return slice(taken.start, None, step) if step < 0 and stop < -length else taken
 
 
 _MAX_PARTS = 1 << 16

@@ -100,8 +100,5 @@ def _indexed(shape: Shape, index: Sequence[slice | int | EllipsisType | None]) -
 
 
 def _cut(length: int, taken: slice) -> int:
-    """How many of so many elements a slice takes; -1 if that depends on an unknown length."""
-    if length >= 0:
-        return len(range(length)[taken])
-    small, large = (len(range(guess)[taken]) for guess in (1 << 20, 1 << 21))
-    return small if small == large else -1
+    """How many of so many elements a slice takes; -1 if their number is not known."""
+    return len(range(length)[taken]) if length >= 0 else -1

@@ -194,6 +194,18 @@ def broadcast(*shapes: Shape) -> Shape:
     return tuple(_broadcast_dim(dims) for dims in zip(*padded, strict=True))
 
 
+def same_dims(*shapes: Shape) -> Shape:
+    """Join what is known of one and the same shape.
+
+    Raises:
+        ValueError: the ranks or two known dimensions differ.
+    """
+    known = [set(dims) - {-1} for dims in zip(*shapes, strict=False)]
+    if len(set(map(len, shapes))) > 1 or any(len(dims) > 1 for dims in known):
+        raise ValueError(f"{' and '.join(str(list(shape)) for shape in shapes)} differ")
+    return tuple(dims.pop() if dims else -1 for dims in known)
+
+
 def _broadcast_dim(dims: Sequence[int]) -> int:
     known = {d for d in dims if d not in (1, -1)}
     if len(known) > 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from compiler_layer.dialects.ov import shape as ov
-from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import NUMPY
 from compiler_layer.reference.meaning import Array, means
 
@@ -19,12 +18,7 @@ def shape_of(op: ov.ShapeOf, x: Array) -> Array:
 @means(ov.Reshape)
 def reshape(op: ov.Reshape, x: Array, pattern: Array) -> Array:
     """Reshape; zeros of the pattern keep the dimension."""
-    dims = [int(d) for d in pattern]
-    if int_value(op.special_zero):
-        dims = [x.shape[i] if d == 0 else d for i, d in enumerate(dims)]
-    if x.size == 0 and -1 in dims:
-        dims[dims.index(-1)] = 0
-    return x.reshape(dims)
+    return x.reshape(op.completed([int(d) for d in pattern], x.shape))
 
 
 @means(ov.Transpose)

@@ -52,12 +52,17 @@ class WeightsWriter:
             self._align()
             self._places[key] = self._end
             self._append(constant)
-        return self._places[key], size
+            if size == 0:
+                self._pad(1)
+        # Of a constant without elements OpenVINO wants to see one byte.
+        return self._places[key], max(size, 1)
 
     def _align(self) -> None:
-        gap = -self._end % _ALIGNMENT
-        self._file.write(bytes(gap))
-        self._end += gap
+        self._pad(-self._end % _ALIGNMENT)
+
+    def _pad(self, count: int) -> None:
+        self._file.write(bytes(count))
+        self._end += count
 
     def _append(self, constant: Constant) -> None:
         element, held = element_of(constant.output), constant.held

@@ -1,0 +1,150 @@
+"""Ops that look at whole rows or matrices mean what OpenVINO says, in cases that are drawn.
+
+A case is a function of draws that gives a function that builds the op, and the op's inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import openvino.opset1 as op_1
+import openvino.opset15 as op
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+Case = Callable[..., tuple[Any, ...]]
+"""Draws to a function that builds the op, its inputs, and which of them have to be constants."""
+
+
+def reduction(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
+    x = draws.floats(draws.shape(), draws.one_of("f4", "f2"))
+    return partial(build, keep_dims=draws.flag()), [x, _axes(draws, x.ndim)]
+
+
+def reduction_of_any_type(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
+    x = draws.numbers(draws.shape())
+    return partial(build, keep_dims=draws.flag()), [x, _axes(draws, x.ndim)]
+
+
+def reduction_of_booleans(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
+    x = draws.integers(draws.shape(), 0, 1, "?")
+    return partial(build, keep_dims=draws.flag()), [x, _axes(draws, x.ndim)]
+
+
+def _axes(draws: Any, rank: int) -> np.ndarray:
+    return draws.vector(draws.axes(rank))
+
+
+def soft_max(draws: Any) -> tuple[Any, ...]:
+    x = draws.floats(draws.shape(), draws.one_of("f4", "f2")) * 3
+    if draws.flag():
+        axis = draws.whole(0, x.ndim - 1)  # opset1 does not count from the end
+        return lambda x: op_1.softmax(x, axis), [x]
+    axis = draws.axis(x.ndim)
+    return lambda x: op.softmax(x, axis), [x]
+
+
+def log_softmax(draws: Any) -> tuple[Any, ...]:
+    x = draws.floats(draws.shape()) * 3
+    axis = draws.axis(x.ndim)
+    return lambda x: op.log_softmax(x, axis), [x]
+
+
+def cum_sum(draws: Any) -> tuple[Any, ...]:
+    x = draws.numbers(draws.shape())
+    build = partial(op.cum_sum, exclusive=draws.flag(), reverse=draws.flag())
+    return build, [x, draws.vector(draws.axis(x.ndim))]
+
+
+def mvn(draws: Any) -> tuple[Any, ...]:
+    """Over the last dimension, as the CPU plugin has it, or over all but the first two."""
+    x = draws.floats(draws.shape(least=2, longest=4)) * 2
+    axes = [-1] if draws.flag() or x.ndim == 2 else list(range(2, x.ndim))
+    mode, variance = draws.one_of("inside_sqrt", "outside_sqrt"), draws.flag()
+    # With one element alone the result is rounding noise over epsilon.
+    return lambda x, axes: op.mvn(x, axes, variance, 1e-2, mode), [x, draws.vector(axes)], (1,)
+
+
+def matmul(draws: Any) -> tuple[Any, ...]:
+    """Matrices with outer dimensions that broadcast, and vectors on either side."""
+    m, k, n = (draws.whole(1, 5) for _ in range(3))
+    flags = draws.flag(), draws.flag()
+    outer = draws.shape(least=0, most=2, longest=3)
+    a = [*outer, *((k, m) if flags[0] else (m, k))]
+    b = [*draws.broadcast_to(outer), *((n, k) if flags[1] else (k, n))]
+    if draws.flag():
+        a, b = ([k], b) if draws.flag() else (a, [k])
+    kind = draws.one_of("f4", "f2")
+    return lambda x, y: op.matmul(x, y, *flags), [draws.floats(a, kind), draws.floats(b, kind)]
+
+
+def attention(draws: Any) -> tuple[Any, ...]:
+    """With masks of numbers or truth values that broadcast, a scale, or a causal mask."""
+    heads, rows, keys = (draws.whole(1, 3) for _ in range(3))
+    width, wide = draws.one_of(4, 8), draws.one_of(4, 8)
+    batch = draws.shape(least=0, most=1, longest=3)
+    queried, kept = draws.one_of(batch, [1] * len(batch)), draws.one_of(batch, [1] * len(batch))
+    q = draws.floats([*queried, heads, rows, width])
+    k = draws.floats([*kept, heads, keys, width])
+    v = draws.floats([*kept, heads, keys, wide])
+    causal = draws.flag()
+    build = partial(op.scaled_dot_product_attention, causal=causal)
+    if causal or draws.flag():
+        return build, [q, k, v]
+    outer = queried if draws.flag() else [1] * len(batch)
+    mask = draws.floats([*outer, draws.one_of(1, heads), rows, keys])
+    if draws.flag():
+        mask = mask > 0
+        mask[..., 0] = True  # a row that may look at nothing is not defined
+    return build, [q, k, v, mask, *([np.float32(0.3)] if draws.flag() else [])]
+
+
+def top_k(draws: Any) -> tuple[Any, ...]:
+    """Of different numbers, as which of equal ones is taken is not defined."""
+    shape = draws.shape()
+    axis = draws.axis(len(shape))
+    mode, sort = draws.one_of("max", "min"), draws.one_of("value", "index")
+    element = draws.one_of("i32", "i64")
+    x = draws.seed().permutation(int(np.prod(shape))).reshape(shape)
+    k = draws.vector(draws.whole(1, shape[axis]))
+    kind = draws.one_of("f4", "i4")
+    build = partial(op.topk, axis=axis, mode=mode, sort=sort, index_element_type=element)
+    return lambda x, k: build(x, k), [x.astype(kind), k]
+
+
+_OF_FLOATS = {
+    "ReduceMean": op.reduce_mean,
+    "ReduceL1": op.reduce_l1,
+    "ReduceL2": op.reduce_l2,
+    "ReduceProd": op.reduce_prod,
+}
+_OF_NUMBERS = {
+    "ReduceSum": op.reduce_sum,
+    "ReduceMax": op.reduce_max,
+    "ReduceMin": op.reduce_min,
+}
+
+CASES: dict[str, Case] = {
+    **{kind: partial(reduction, build) for kind, build in _OF_FLOATS.items()},
+    **{kind: partial(reduction_of_any_type, build) for kind, build in _OF_NUMBERS.items()},
+    "ReduceLogicalAnd": partial(reduction_of_booleans, op.reduce_logical_and),
+    "ReduceLogicalOr": partial(reduction_of_booleans, op.reduce_logical_or),
+    "SoftMax": soft_max,
+    "LogSoftmax": log_softmax,
+    "CumSum": cum_sum,
+    "MVN": mvn,
+    "MatMul": matmul,
+    "ScaledDotProductAttention": attention,
+    "TopK": top_k,
+}
+"""Layers of an IR by their type."""
+
+
+@pytest.mark.parametrize("kind", CASES)
+@given(data=st.data())
+def test_rows(check_drawn: Callable[..., None], kind: str, data: st.DataObject) -> None:
+    check_drawn(kind, data, CASES[kind])
