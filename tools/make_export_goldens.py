@@ -51,6 +51,9 @@ MORE_PRECISIONS = {
 }
 """For one architecture: what else the exporter can do to weights."""
 
+BF16: dict[str, list[str]] = {"bf16": []}
+"""For one architecture: a checkpoint in bf16, whose weights the exporter leaves as they are."""
+
 
 def configs() -> dict[str, Any]:
     """A small configuration of each architecture."""
@@ -142,13 +145,30 @@ def more_configs() -> dict[str, Any]:
     }
 
 
-def write_folder(config: Any, folder: Path) -> None:
+def deep_configs() -> dict[str, Any]:
+    """The first architectures with so many layers that they are folded."""
+    deep: dict[str, Any] = {}
+    for name, config in configs().items():
+        # Of Gemma 2 two layers are one block, of Gemma 3 six.
+        layers = {"gemma2": 6, "gemma3": 18}.get(name, 5)
+        numbers = {"num_hidden_layers": layers, "n_layer": layers, "layer_types": None}
+        values = {key: value for key, value in config.to_dict().items() if key not in numbers}
+        deep[f"{name}_deep"] = type(config)(**values, **_layers_of(config, layers))
+    return deep
+
+
+def _layers_of(config: Any, layers: int) -> dict[str, int]:
+    return {"n_layer" if hasattr(config, "n_layer") else "num_hidden_layers": layers}
+
+
+def write_folder(config: Any, folder: Path, dtype: str = "float32") -> None:
     """Write a Hugging Face folder with random weights and somebody's tokenizer."""
     import torch
     import transformers
 
     torch.manual_seed(7)
-    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    model.to(getattr(torch, dtype)).save_pretrained(folder)
     for file in (ROOT / "models" / "demo").glob("*token*.json"):
         shutil.copy(file, folder)
 
@@ -270,16 +290,19 @@ def main() -> None:
             "llama": PRECISIONS | MORE_PRECISIONS,
             "mixtral": PRECISIONS,
             "qwen3_moe": PRECISIONS,
+            **dict.fromkeys(deep_configs(), fp16),
+            "qwen2": PRECISIONS | BF16,
         }
-        for architecture, config in (configs() | more_configs()).items():
+        for architecture, config in (configs() | more_configs() | deep_configs()).items():
             precisions = wanted_of[architecture]
-            folder = work / f"{architecture}-folder"
             for precision, options in precisions.items():
                 name = f"{architecture}_{precision}"
                 if wanted and name not in wanted:
                     continue
+                dtype = "bfloat16" if precision in BF16 else "float32"
+                folder = work / f"{architecture}-{dtype}"
                 if not folder.exists():
-                    write_folder(config, folder)
+                    write_folder(config, folder, dtype)
                 make(name, folder, options, work)
 
 

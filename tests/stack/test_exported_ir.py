@@ -12,6 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiler_layer.errors import NotPeriodic
+from compiler_layer.frontends.openvino_ir import read_ir
+from compiler_layer.pipeline import Options, compile_model, foldings
+from compiler_layer.repetition import kept_repetitions
+from npuw_layer.llm.split import split
+
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
 NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xml.xz"))
 PROMPTS = (1, 7, 100)
@@ -33,7 +39,8 @@ def test_all_architectures_and_precisions_are_there() -> None:
         for a in (*architectures, "mixtral", "qwen3_moe")
         for p in ("fp16", "int8", "int4")
     }
-    assert matrix | {f"{a}_fp16" for a in more} <= set(NAMES)
+    deep = {f"{a}_deep_fp16" for a in architectures}
+    assert matrix | deep | {f"{a}_fp16" for a in more} | {"llama_fp32", "qwen2_bf16"} <= set(NAMES)
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -98,3 +105,23 @@ def test_integer_activations_cost_little(
     reference = expected["logits_100"]
     error = np.abs(logits - reference).max() / np.abs(reference).max()
     assert 1e-4 < error < 0.1, f"{error:.1e}"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "_deep_" in name])
+@pytest.mark.parametrize(("tokens", "past"), [(64, 64), (1, 127)])
+def test_layers_of_exported_models_are_compiled_as_one(
+    load_module: Callable[[Path], Any], tmp_path: Path, name: str, tokens: int, past: int
+) -> None:
+    """What the device computes of these models, the tests above show."""
+    model = read_ir(load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path))
+    blocks = {"gemma2_deep_fp16": 3, "gemma3_deep_fp16": 3}.get(name, 5)
+    for smaller in foldings(model):
+        kept = kept_repetitions(smaller)
+        assert kept is not None
+        assert kept.count == blocks
+        try:
+            compile_model(split(smaller, tokens, past), Options())
+        except NotPeriodic:
+            continue
+        return
+    pytest.fail("it is compiled layer by layer")

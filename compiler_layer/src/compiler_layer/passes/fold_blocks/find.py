@@ -43,13 +43,18 @@ class Repetitions:
         """How often the block is there."""
         return len(self.pairings) + 1
 
+    @property
+    def saved(self) -> int:
+        """How many ops need not be compiled: those of all but two repetitions."""
+        return (self.count - 2) * self.first.length
+
     def stretch(self, number: int) -> Stretch:
         """The ops of a repetition."""
         return Stretch(self.first.begin + number * self.first.length, self.first.length)
 
 
 def find_repetitions(order: Sequence[Operation]) -> Repetitions | None:
-    """Find the block whose repetitions cover most of a graph.
+    """Find the block whose repetitions save most of a graph.
 
     Args:
         order: the graph's visiting order.
@@ -63,11 +68,14 @@ def find_repetitions(order: Sequence[Operation]) -> Repetitions | None:
     if layer is None:
         return None
     comparison = Comparison(order)
+    best = None
     for layers in _LAYERS_IN_A_BLOCK:
         found = _longest(order, comparison, Stretch(layer.begin, layer.length * layers), numbers)
-        if found is not None:
-            return found
-    return None
+        if found is not None and (best is None or found.saved > best.saved):
+            best = found
+        if best is not None and 2 * best.saved > len(order):
+            break  # blocks of more layers cannot save much more
+    return best
 
 
 def _period(numbers: npt.NDArray[np.int64]) -> Stretch | None:
