@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.passes import ModulePass
 
 from compiler_layer.emit.blob import Program, emit_blob
-from compiler_layer.errors import CompilerUsageError, NotPeriodic
+from compiler_layer.errors import CompilerUsageError, NotPeriodic, UnsupportedModel
 from compiler_layer.garbage import collected_later
 from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
@@ -179,7 +179,10 @@ def run_passes(
     """Run passes on a model, in place."""
     ctx = context()
     for each in wanted:
-        each.apply(ctx, model.module)
+        try:
+            each.apply(ctx, model.module)
+        except RecursionError:
+            raise UnsupportedModel(f"{each.name}: ops are nested too deeply") from None
         if options.verify_each:
             model.verify()
         if observer is not None:

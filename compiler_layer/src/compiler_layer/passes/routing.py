@@ -8,6 +8,7 @@ is computed with their numbers shows what it means, however it is written.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,9 @@ from compiler_layer.reference.interpreter import evaluate
 
 _MOVING = Gather | Reshape | Squeeze | Transpose | Unsqueeze | Slice
 """Ops through which elements of a one-hot tensor are followed."""
+
+_MOST_MARKS = 1 << 24
+"""Elements of a one-hot tensor: 8 of 128 experts for 16,384 tokens."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,7 +96,9 @@ class Router:
     def _trace(self, value: SSAValue) -> tuple[OneHot, Array] | None:
         owner = value.owner if isinstance(value, OpResult) else None
         if isinstance(owner, OneHot) and is_static(shape_of(value)):
-            return owner, np.arange(np.prod(shape_of(value))).reshape(shape_of(value))
+            count = math.prod(shape_of(value))
+            listed = np.arange(count).reshape(shape_of(value)) if count <= _MOST_MARKS else None
+            return None if listed is None else (owner, listed)
         if isinstance(owner, Convert) and element_of(value) not in FLOATS:
             return self._origin(owner.x)
         if not isinstance(owner, _MOVING):

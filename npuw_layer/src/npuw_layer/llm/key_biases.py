@@ -50,9 +50,25 @@ class _Lengths:
 
     def __init__(self, model: Model) -> None:
         self._inputs = {port.value: port.name for port in model.inputs}
+        self._found: dict[SSAValue, _Length | None] = {}
+        self._constant: dict[SSAValue, bool] = {}
 
     def of(self, value: SSAValue) -> _Length | None:
         """What a single integer counts, if it is made of lengths of caches and inputs."""
+        if value not in self._found:
+            self._found[value] = self._computed(value)
+        return self._found[value]
+
+    def is_constant(self, value: SSAValue) -> bool:
+        """Whether a value depends on constants alone."""
+        if value not in self._constant:
+            op = value.owner
+            operands = op.operands if isinstance(op, OvOp) else ()
+            all_known = bool(operands) and all(self.is_constant(each) for each in operands)
+            self._constant[value] = isinstance(op, Constant) or all_known
+        return self._constant[value]
+
+    def _computed(self, value: SSAValue) -> _Length | None:
         known, op = _single(value), value.owner
         if known is not None:
             return known, 0, 0
@@ -98,19 +114,7 @@ def _bias_axis(op: Slice, lengths: _Lengths) -> int | None:
     axis = axes[0] % len(dims)
     takes_end = end is not None and end >= dims[axis]
     last_ones = lengths.of(op.start) == (dims[axis], -1, -1)
-    return axis if takes_end and last_ones and _is_constant(op.x) else None
-
-
-def _is_constant(value: SSAValue) -> bool:
-    """Whether a value depends on constants alone."""
-    owner = value.owner
-    if isinstance(owner, Constant):
-        return True
-    return (
-        isinstance(owner, OvOp)
-        and bool(owner.operands)
-        and all(_is_constant(operand) for operand in owner.operands)
-    )
+    return axis if takes_end and last_ones and lengths.is_constant(op.x) else None
 
 
 def _looked_up(model: Model, op: Slice, axis: int, positions: SSAValue, past: int) -> SSAValue:

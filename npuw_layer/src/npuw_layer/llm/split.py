@@ -54,7 +54,13 @@ def split(model: Model, tokens: int, past: int, kv_precision: str = "") -> Model
     Raises:
         ModelError: the graph is no language model with K and V caches.
     """
-    clone = model.clone()
+    try:
+        return _split(model.clone(), tokens, past, kv_precision)
+    except RecursionError:
+        raise ModelError("the graph's ops are nested too deeply") from None
+
+
+def _split(clone: Model, tokens: int, past: int, kv_precision: str) -> Model:
     _check_ports(clone)
     compare_tokens(clone, tokens, past)
     look_up_biases(clone, tokens, past)
