@@ -38,9 +38,8 @@ from compiler_layer.dialects.ov.types import NUMPY, Shape, element_of, shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
-from compiler_layer.passes.routing import Router, Routing
+from compiler_layer.passes.routing import Router, Routing, computed
 from compiler_layer.passes.specialize_shapes import check_static
-from compiler_layer.reference.interpreter import evaluate
 
 _NUMBERS = (
     *(Add, Subtract, Multiply, Convert, Gather),
@@ -109,7 +108,7 @@ class _Densifier:
             if operand not in self._numbers and known is None:
                 return
             values.append(self._numbers[operand][1] if known is None else known)
-        for result, array in zip(op.results, evaluate(op, values), strict=True):
+        for result, array in zip(op.results, computed(op, values) or (), strict=False):
             self._numbers[result] = routing, array
 
     def _look_up(self, op: Gather, routing: Routing) -> None:

@@ -9,6 +9,7 @@ is computed with their numbers shows what it means, however it is written.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.convert import Array
-from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.elementwise import Binary, Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.indexing import NonZero, OneHot, TopK
 from compiler_layer.dialects.ov.logic import Equal
@@ -108,8 +109,20 @@ class Router:
         inner = self._origin(first)
         if inner is None or any(values is None for values in known):
             return None
-        (moved,) = evaluate(owner, [inner[1], *(v for v in known if v is not None)])
-        return inner[0], moved
+        moved = computed(owner, [inner[1], *(v for v in known if v is not None)])
+        return (inner[0], moved[0]) if moved is not None else None
+
+
+def computed(op: OvOp, values: Sequence[Array]) -> Sequence[Array] | None:
+    """Give the values of an op, or None if it has none, or more than any router lists."""
+    try:
+        if isinstance(op, Binary):
+            both = np.broadcast_shapes(*(value.shape for value in values))
+            if math.prod(both) > _MOST_MARKS:
+                return None
+        return evaluate(op, values)
+    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError):
+        return None
 
 
 def _distinct_ids(op: OneHot) -> SSAValue | None:
