@@ -149,7 +149,9 @@ def test_ports_and_operations_have_the_names_of_all_layers(
     deep: Callable[[str, int], Path],
 ) -> None:
     whole, smaller = (split(read_folder(deep("qwen3", 5)), 1, 31) for _ in range(2))
-    program, other = scheduled(folded(smaller) or smaller), scheduled(whole)
+    smaller = folded(smaller)
+    assert smaller is not None
+    program, other = scheduled(smaller), scheduled(whole)
     assert {port.name for port in program.inputs} == {port.name for port in other.inputs}
     assert {port.name for port in program.outputs} == {port.name for port in other.outputs}
     names = [sorted(op.name for op in one.layout.ops) for one in (program, other)]

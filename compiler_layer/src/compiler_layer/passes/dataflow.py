@@ -36,7 +36,8 @@ def carrying_ops(model: Model) -> set[Operation]:
 def visiting_order(model: Model) -> list[Operation]:
     """The carrying ops: each after its operands, in the order in which the results need them.
 
-    Those that no result needs, but a variable, follow right after what they are computed from.
+    Those that no result needs, but a variable, follow right after what they are computed from;
+    those that nobody needs are left out.
     """
     carrying = carrying_ops(model)
     order: list[Operation] = []
@@ -46,8 +47,9 @@ def visiting_order(model: Model) -> list[Operation]:
             order += _visited(port.value, carrying, seen)
     aside: dict[Operation, list[Operation]] = {}
     at = {op: number for number, op in enumerate(order)}
+    needed = _needed(model)
     for op in model.body.ops:
-        if op not in carrying or op in seen:
+        if op not in carrying or op in seen or op not in needed:
             continue
         owners = [_owner(x) for x in op.operands]
         places = [at[owner] for owner in owners if owner is not None and owner in at]
@@ -56,6 +58,16 @@ def visiting_order(model: Model) -> list[Operation]:
         if place >= 0:
             aside.setdefault(order[place], []).append(op)
     return [each for op in order for each in (op, *aside.get(op, ()))]
+
+
+def _needed(model: Model) -> set[Operation]:
+    """The ops that a result or a variable depends on."""
+    needed: set[Operation] = {model.terminator}
+    for op in reversed(list(model.body.ops)):
+        users = (use.operation for result in op.results for use in result.uses)
+        if isinstance(op, Assign) or any(user in needed for user in users):
+            needed.add(op)
+    return needed
 
 
 def _visited(root: SSAValue, carrying: set[Operation], seen: set[Operation]) -> Iterator[Operation]:

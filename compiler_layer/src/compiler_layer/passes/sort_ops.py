@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from compiler_layer.model import Model
 from compiler_layer.passes.dataflow import visiting_order
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class SortOps(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
+        remove_dead_code(model)
         end = model.terminator
         for each in visiting_order(model):
             each.detach()

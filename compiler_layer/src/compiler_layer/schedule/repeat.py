@@ -96,9 +96,11 @@ def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -
         place + length < len(layout.ops) and _same_op(layout.ops[place], layout.ops[place + length])
         for place in range(len(layout.ops))
     ]
-    first = max(0, begin - length)
+    # Not before it: there are ops of no repetition, which may look like the end of one.
+    first = begin
+    following = {0: kept.second, kept.second: kept.count - 1}
     while first < begin + length:
-        matcher = _Matcher(layout.ops, own, kept.second, first, length)
+        matcher = _Matcher(layout.ops, own, following, first, length)
         wrong = matcher.first_mismatch(same)
         if wrong is None:
             times = kept.second if kept.second > 1 else kept.count - 2
@@ -181,11 +183,14 @@ def _same_view(x: View, y: View) -> bool:
 
 @dataclass(slots=True)
 class _Matcher:
-    """Tries a body: pairs the buffers of its ops with those of the ops one length later."""
+    """Tries a body: pairs the buffers of its ops with those of the ops one length later.
+
+    ``following`` says which repetition comes after which in the folded model.
+    """
 
     ops: Sequence[HardwareOp]
     own: Mapping[Buffer, Own]
-    second: int
+    following: Mapping[int, int]
     first: int
     length: int
     carried: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
@@ -206,7 +211,20 @@ class _Matcher:
         if place < middle:
             return place
         alone = (p for p in range(place, end) if not self._stands_alone(p))
-        return next(alone, None)
+        return next(alone, None if self._ends_well(place + self.length) else self.first)
+
+    def _ends_well(self, begin: int) -> bool:
+        """Whether ops that have no counterpart, from ``begin`` on, read nothing of the body.
+
+        They would get what its last run made, and may have been meant to get what each has made: a
+        sum over all layers, say, of which only those that stay are seen.
+        """
+        body_end = self.first + self.length
+        return all(
+            self.made.get(view.buffer, body_end) >= body_end or view.buffer in self.shared
+            for op in self.ops[begin:]
+            for view in op.operands
+        )
 
     def _pairs(self, place: int) -> bool:
         one, other = self.ops[place], self.ops[place + self.length]
@@ -245,7 +263,8 @@ class _Matcher:
         if x not in self.own or y not in self.own:
             return False
         a, b = self.own[x], self.own[y]
-        return a.family == b.family and (a.number, b.number) == (0, self.second)
+        follows = self.following.get(a.number) == b.number != a.number
+        return a.family == b.family and follows
 
     def _stands_alone(self, place: int) -> bool:
         """Whether it is known what each operand becomes, though no later op shows it."""

@@ -55,6 +55,10 @@ class Pairing:
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     enters: bool = False
 
+    def goes_on(self, before: Pairing) -> bool:
+        """Whether the same things are the blocks' own as from the block before to the first."""
+        return not self.enters and self.values.keys() == set(before.values.values())
+
 
 class Comparison:
     """Compares stretches of one graph.
@@ -94,6 +98,8 @@ class Comparison:
         pending = [(x, y)]
         while pending:
             a, b = pending.pop()
+            if a is b and self._is_inside(a, first):
+                return False  # of the first block alone, though the second reads it, too
             if a is b or found.values.get(a) is b:
                 continue
             if not isinstance(a, OpResult) or not isinstance(b, OpResult) or a.index != b.index:
@@ -110,6 +116,10 @@ class Comparison:
             found.values[a] = b
             pending += zip(a.op.operands, b.op.operands, strict=True)
         return True
+
+    def _is_inside(self, value: SSAValue, block: Stretch) -> bool:
+        place = self._at.get(value.op) if isinstance(value, OpResult) else None
+        return place is not None and place in block
 
     def _follows(self, here: int, there: int, first: Stretch, found: Pairing) -> bool:
         if there == here + first.length:

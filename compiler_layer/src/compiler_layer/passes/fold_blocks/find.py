@@ -117,7 +117,7 @@ def _longest(
     current: list[Pairing] = []
     for first in _stretches(begin, block.length, end):
         pairing = comparison.pair(first)
-        if pairing is None or pairing.enters:
+        if pairing is None or not (current and pairing.goes_on(current[-1])):
             current = []
         if pairing is not None:
             current = [*current, pairing]

@@ -64,7 +64,11 @@ class _Reducer:
         for op in self._order[first.begin : self._kept_end]:
             self._copy(op)
         for op in self._order[last.begin :]:
+            for operand in op.operands:
+                self._refuse_inside(operand)
             self._copy(op)
+        for port in self._model.outputs:
+            self._refuse_inside(port.value)
         results = [(port.name, self._value(port.value)) for port in self._model.outputs]
         self._made.set_outputs(results)
         count = self._found.count
@@ -83,9 +87,25 @@ class _Reducer:
                 chain.append(pairing.values[chain[-1]])
             constants = [each.owner for each in chain if isinstance(each.owner, Constant)]
             if len({each.value for each in constants}) > 1:
+                for number, constant in enumerate(constants):
+                    self._refuse_guests(constant, number)
                 for number in {*range(self._kept), count - 1}:
                     weights[chain[number]] = (number, constants)
         return weights
+
+    def _refuse_guests(self, weight: Constant, number: int) -> None:
+        """Refuse a weight that something outside of its repetition reads, too."""
+        pending: list[Operation] = [weight]
+        stretch = self._found.stretch(number)
+        while pending:
+            for result in pending.pop().results:
+                for use in result.uses:
+                    place = self._at.get(use.operation)
+                    if place is None:
+                        # It makes something else of the weight, for whoever reads that.
+                        pending.append(use.operation)
+                    elif place not in stretch:
+                        raise CannotReduce(f"{weight.described} is used outside of its block")
 
     def _copy_shared(self, ops: Sequence[Operation]) -> None:
         """Copy what all repetitions share before the first of them."""
@@ -98,6 +118,15 @@ class _Reducer:
                 pending.extend(reversed(value.op.operands))
             elif self._place(value) is None:
                 self._value(value)
+
+    def _refuse_inside(self, value: SSAValue) -> None:
+        """Refuse what is made in a repetition that stays, if the end reads it.
+
+        What stays stands for all repetitions: in the program the end would get it from another.
+        """
+        place = self._place(value)
+        if place is not None and self._found.first.begin <= place < self._kept_end:
+            raise CannotReduce(f"{value.owner} is used behind its block")
 
     def _place(self, value: SSAValue) -> int | None:
         return self._at.get(value.op) if isinstance(value, OpResult) else None
