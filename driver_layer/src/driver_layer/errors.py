@@ -2,6 +2,7 @@
 
 DriverError
 ├── DriverUsageError      you called it wrongly
+│   ├── EngineError       an engine was asked for that this machine does not have
 │   └── ZeError           a Level Zero call was refused; carries its result code
 ├── DriverInputError      what you gave is bad
 │   ├── PlatformError     a platform's file is malformed; names file and key
@@ -27,6 +28,10 @@ class DriverError(Exception):
 
 class DriverUsageError(DriverError):
     """The caller broke a rule of the interface."""
+
+
+class EngineError(DriverUsageError):
+    """The engine, or the level of instructions, that was asked for is not to be had."""
 
 
 class ZeError(DriverUsageError):

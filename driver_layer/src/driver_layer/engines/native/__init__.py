@@ -1,0 +1,1 @@
+"""The native engines: kernels made for the host, and a dispatcher that is not Python."""

@@ -1,0 +1,92 @@
+"""Keeps compiled kernels on disk, so that a warm start compiles nothing.
+
+The files are machine code of this host, made by this user: a folder or a file that others may
+write is not used. ``NPU_KERNEL_CACHE_DIR`` names the folder; empty turns the cache off.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+CACHE_VARIABLE = "NPU_KERNEL_CACHE_DIR"
+_DIGEST_BYTES = 32
+
+
+class ObjectCache:
+    """Object files by their keys.
+
+    Args:
+        folder: where they are kept; None keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder if folder is not None and _make_private(folder) else None
+
+    def read(self, key: str) -> bytes | None:
+        """Give what was kept under a key; None if there is nothing, or it is damaged."""
+        if self._folder is None:
+            return None
+        try:
+            content = (self._folder / _name(key)).read_bytes()
+        except OSError:
+            return None
+        digest, image = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+        return image if hashlib.sha256(image).digest() == digest else None
+
+    def write(self, key: str, image: bytes) -> None:
+        """Keep an object file; a disk that is full or read-only keeps none."""
+        if self._folder is None:
+            return
+        try:
+            handle, name = tempfile.mkstemp(dir=self._folder)
+        except OSError:
+            return
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(image).digest() + image)
+            os.replace(name, self._folder / _name(key))
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+
+
+def default_folder() -> Path | None:
+    """The folder of ``NPU_KERNEL_CACHE_DIR``, else one of the user's cache folder."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen is not None:
+        return Path(chosen) if chosen else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "npu-driver" / "kernels"
+    except RuntimeError:  # no home
+        return None
+
+
+@functools.cache
+def source_digest() -> str:
+    """Tells versions of the kernels' sources apart."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _name(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:40] + ".o"
+
+
+def _make_private(folder: Path) -> bool:
+    """Make the folder; tell whether nobody else may put code there."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError:
+        return False
+    if os.name != "posix":
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,0 +1,140 @@
+"""What the processor can do, and how LLVM is told to make use of it.
+
+``NPU_NATIVE_ISA`` holds a host to less than it can do: ``scalar``, ``portable`` (128-bit vectors
+that LLVM lowers for any target: SSE, NEON), ``avx2``, ``avx512``.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from enum import IntEnum
+
+import llvmlite.binding as llvm
+
+from driver_layer.errors import EngineError
+
+ISA_VARIABLE = "NPU_NATIVE_ISA"
+
+
+class Isa(IntEnum):
+    """Levels of vector instructions; each has what those below it have."""
+
+    SCALAR = 0
+    PORTABLE = 1
+    AVX2 = 2
+    AVX512 = 3
+
+
+_LANES = {Isa.SCALAR: 1, Isa.PORTABLE: 4, Isa.AVX2: 8, Isa.AVX512: 16}
+
+_NEEDS: dict[Isa, frozenset[str]] = {
+    Isa.AVX2: frozenset({"avx2", "fma", "f16c"}),
+    Isa.AVX512: frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"}),
+}
+
+_VECTOR_PREFIXES = ("avx", "fma", "f16c", "amx", "xop", "vaes", "vpclmul", "gfni")
+"""Features of x86 that a host held to less must not use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A processor as kernels are made for it."""
+
+    triple: str
+    cpu: str
+    isa: Isa
+    features: frozenset[str]
+
+    @property
+    def lanes(self) -> int:
+        """f32 values of a vector."""
+        return _LANES[self.isa]
+
+    @property
+    def converts_f16(self) -> bool:
+        """Whether LLVM turns f16 into f32 and back without a library."""
+        return "f16c" in self.features or self.triple.startswith(("aarch64", "arm64"))
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether a product is added to a sum in one step."""
+        return "fma" in self.features or self.triple.startswith(("aarch64", "arm64"))
+
+    @property
+    def dots_bf16(self) -> bool:
+        """Whether there are dot products of bf16 pairs, summed in f32."""
+        return self.isa is Isa.AVX512 and "avx512bf16" in self.features
+
+    @property
+    def dots_bytes(self) -> bool:
+        """Whether there are dot products of byte quadruples, summed in i32."""
+        return self.isa is Isa.AVX512 and "avx512vnni" in self.features
+
+    @property
+    def key(self) -> str:
+        """Tells code for this host from code for others."""
+        return " ".join((self.triple, self.cpu, self.isa.name, *sorted(self.features)))
+
+    def target_machine(self) -> llvm.TargetMachine:
+        """LLVM's code generator for this host."""
+        known = llvm.get_host_cpu_features()
+        flags = ",".join(f"{'+' if name in self.features else '-'}{name}" for name in sorted(known))
+        cpu = self.cpu if self.isa is Isa.AVX512 or self.isa is native_isa() else ""
+        target = llvm.Target.from_triple(self.triple)
+        return target.create_target_machine(cpu, flags, 3, reloc="pic", jit=True)
+
+
+def native_isa() -> Isa:
+    """The highest level of this machine."""
+    present = _present()
+    level = Isa.PORTABLE
+    for candidate in (Isa.AVX2, Isa.AVX512):
+        if not _NEEDS[candidate] <= present:
+            break
+        level = candidate
+    return level
+
+
+def detect(limit: Isa | None = None) -> Host:
+    """Describe this machine.
+
+    Args:
+        limit: the highest level to use; ``NPU_NATIVE_ISA`` if not given, else all there is.
+
+    Raises:
+        EngineError: the variable names no level, or one that this machine has not.
+    """
+    if limit is None:
+        limit = _limit_from_environment()
+    native = native_isa()
+    level = native if limit is None else limit
+    if level > native:
+        raise EngineError(f"this machine has no {level.name}; its highest level is {native.name}")
+    features = _present()
+    if level < native:
+        features = frozenset(name for name in features if _allowed(name, level))
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), level, features)
+
+
+def _limit_from_environment() -> Isa | None:
+    name = os.environ.get(ISA_VARIABLE, "").upper()
+    if not name:
+        return None
+    if name not in Isa.__members__:
+        known = ", ".join(isa.name.lower() for isa in Isa)
+        raise EngineError(f"{ISA_VARIABLE}={name.lower()}: no such level; there are {known}")
+    return Isa[name]
+
+
+def _allowed(feature: str, level: Isa) -> bool:
+    if not feature.startswith(_VECTOR_PREFIXES):
+        return True
+    return level is Isa.AVX2 and feature in _NEEDS[Isa.AVX2] | {"avx"}
+
+
+@functools.cache
+def _present() -> frozenset[str]:
+    found = llvm.get_host_cpu_features()
+    return frozenset(name for name, present in found.items() if present)

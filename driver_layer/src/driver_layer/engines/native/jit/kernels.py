@@ -1,0 +1,61 @@
+"""Gives kernels by their keys: from memory, from the disk's cache, or newly compiled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from driver_layer.engines.native.jit import cache
+from driver_layer.engines.native.jit.cache import ObjectCache
+from driver_layer.engines.native.jit.code import compile_ir, load_object
+from driver_layer.engines.native.jit.emitter import SYMBOL
+from driver_layer.engines.native.jit.host import Host
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """A kernel that can be made: equal keys, equal code."""
+
+    key: str
+    write: Callable[[Host], str]
+    """Gives its module of LLVM IR."""
+
+
+class Kernels:
+    """The kernels of one host.
+
+    Any thread may use it.
+
+    Args:
+        host: what they are made for.
+        objects: where compiled ones are kept.
+    """
+
+    def __init__(self, host: Host, objects: ObjectCache | None = None) -> None:
+        self.host = host
+        self._objects = ObjectCache(cache.default_folder()) if objects is None else objects
+        self._addresses: dict[str, int] = {}
+        self._kept: list[object] = []
+        self._lock = threading.Lock()
+        self.compiled = 0
+        """How many were compiled, not found."""
+
+    def address(self, spec: KernelSpec) -> int:
+        """Give the address of a kernel's code in this process; it stays there."""
+        with self._lock:
+            found = self._addresses.get(spec.key)
+            if found is None:
+                found = self._addresses[spec.key] = self._load(spec)
+            return found
+
+    def _load(self, spec: KernelSpec) -> int:
+        key = f"{self.host.key} {cache.source_digest()} {spec.key}"
+        image = self._objects.read(key)
+        if image is None:
+            image = compile_ir(spec.write(self.host), self.host)
+            self.compiled += 1
+            self._objects.write(key, image)
+        address, keeper = load_object(image, SYMBOL)
+        self._kept.append(keeper)
+        return address

@@ -1,0 +1,1 @@
+# Types of the part of llvmlite that the native engine uses; the package brings none.
