@@ -20,7 +20,7 @@ from llvmlite import ir
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SIZES, Span, Tile, finish
 from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
-from driver_layer.engines.native.dpu.rows import Row, widen_row
+from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
@@ -258,21 +258,13 @@ class _Gemv:
         with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
             count = self._bytes(b.add(left, I64(1)) if self.packed else left)
             for column, weight in enumerate(weights):
-                self._copy(e.at(weight, self._bytes(whole)), count)
+                copy_bytes(e, e.at(weight, self._bytes(whole)), count, self.buffer, _LINE)
                 ours = [[row[column]] for row in sums]
                 parts = self.parts if self.packed else 1
                 self._multiply([self.buffer], [numbers[column]], whole, ours, parts, left)
 
     def _bytes(self, k: Value) -> Value:
         return self.b.lshr(k, I64(1)) if self.packed else self.b.mul(k, I64(self.size))
-
-    def _copy(self, source: Value, count: Value) -> None:
-        """Put bytes into the buffer, and zeros behind them."""
-        e = self.e
-        with e.loop(0, _LINE) as i:
-            e.store(I8(0), e.at(self.buffer, i))
-        with e.loop(0, count) as i:
-            e.store(e.load(e.at(source, i), I8), e.at(self.buffer, i))
 
     def _multiply(
         self,
