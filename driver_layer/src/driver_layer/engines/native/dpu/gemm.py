@@ -1,8 +1,9 @@
 """Products of many rows, or with weights along n: operands packed, sums in registers.
 
-For some rows and some columns a tile of sums lies in scratch. Block by block of k, as caches hold, weights are
-packed (``pack``), activations brought side by side as units, and products of both added to the
-tile: for a few rows and up to three vectors of columns at a time, all of whose sums are registers.
+For some rows and some columns a tile of sums lies in scratch. Block by block of k, as caches hold,
+weights are packed (``pack``), activations brought side by side as units, and products of both added
+to the tile: for a few rows and up to three vectors of columns at a time, all of whose sums are
+registers.
 
 Packing weights that are used for 128 rows costs about a twentieth of the products. Where a task's
 packed weights fit into ``KEPT_BYTES`` they stay in scratch: its further rows, and following tasks
@@ -287,7 +288,7 @@ class _Gemm:
             e.at(packed.runs, b.mul(b.add(vector, I64(i)), packed.run_bytes)) for i in range(count)
         ]
         columns = [e.at(run, sizes.head * sizes.line) for run in runs]
-        unroll = min(4, sizes.step // self.flavour.value)
+        unroll = min(4 if count == self.vectors else 2, sizes.step // self.flavour.value)
         with e.loop(0, packed.units, unroll) as unit:
             act, place = e.at(acts, b.mul(unit, I64(4))), b.mul(unit, I64(sizes.line))
             for i in range(unroll):

@@ -192,17 +192,24 @@ class Packer:
             n = task.least(b.add(block.n, I64(i)), last)
             parts = (block.batch, Word.WEIGHT_B), (n, Word.WEIGHT_N)
             begins.append(e.at(task.address(Word.WEIGHT, *parts), first))
-        whole = b.and_(block.count, I64(-self.step))
-        with e.loop(0, whole, self.step) as k:
-            self._square([e.at(begin, self._bytes(k)) for begin in begins], k, store)
-        left = b.sub(block.count, whole)
-        with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
-            count = self._bytes(b.add(left, I64(1)) if self.packed else left)
-            size = 4 * self.words
-            rows = [e.at(self.buffer, size * i) for i in range(self.lanes)]
-            for begin, row in zip(begins, rows, strict=True):
-                copy_bytes(e, e.at(begin, self._bytes(whole)), count, row, size)
-            self._square(rows, whole, store)
+        size = 4 * self.words
+        ahead = b.mul(task[Word.WEIGHT_N], I64(2 * self.lanes))
+        with e.loop(0, block.count, self.step) as k:
+            offset, left = self._bytes(k), b.sub(block.count, k)
+            partly = b.icmp_signed("<", left, I64(self.step))
+            with b.if_then(partly, likely=False):
+                count = self._bytes(b.add(left, I64(1)) if self.packed else left)
+                with e.loop(0, self.lanes) as i:
+                    n = task.least(b.add(block.n, i), last)
+                    parts = (block.batch, Word.WEIGHT_B), (n, Word.WEIGHT_N)
+                    source = e.at(task.address(Word.WEIGHT, *parts), b.add(first, offset))
+                    copy_bytes(e, source, count, e.at(self.buffer, b.mul(i, I64(size))), size)
+            rows: list[Value] = []
+            for i, begin in enumerate(begins):
+                row = e.at(begin, offset)
+                e.prefetch(e.at(row, ahead))
+                rows.append(b.select(partly, e.at(self.buffer, size * i), row))
+            self._square(rows, k, store)
 
     def _bytes(self, k: Value) -> Value:
         return self.b.lshr(k, I64(1)) if self.packed else self.b.mul(k, I64(self.size))
