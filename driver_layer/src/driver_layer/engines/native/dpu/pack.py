@@ -76,6 +76,7 @@ class Packer:
         self.lanes = task.e.lanes
         self.packed = problem.weight in NIBBLES
         self.size = SIZES[problem.weight]
+        self.ahead = task.ahead(self.lanes)
         self.words, self.step = square_steps(problem, self.lanes)
         self.buffer = self.e.room(4 * self.lanes * self.lanes)
 
@@ -193,7 +194,6 @@ class Packer:
             parts = (block.batch, Word.WEIGHT_B), (n, Word.WEIGHT_N)
             begins.append(e.at(task.address(Word.WEIGHT, *parts), first))
         size = 4 * self.words
-        ahead = b.mul(task[Word.WEIGHT_N], I64(2 * self.lanes))
         with e.loop(0, block.count, self.step) as k:
             offset, left = self._bytes(k), b.sub(block.count, k)
             partly = b.icmp_signed("<", left, I64(self.step))
@@ -207,7 +207,7 @@ class Packer:
             rows: list[Value] = []
             for i, begin in enumerate(begins):
                 row = e.at(begin, offset)
-                e.prefetch(e.at(row, ahead))
+                e.prefetch(e.at(row, self.ahead))
                 rows.append(b.select(partly, e.at(self.buffer, size * i), row))
             self._square(rows, k, store)
 
