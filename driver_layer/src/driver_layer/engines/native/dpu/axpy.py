@@ -97,9 +97,7 @@ class _Axpy:
         b = self.b
         return self.e.at(self.e.scratch, b.add(b.mul(self.act_pitch, row), b.mul(k, I64(4))))
 
-    def _block(
-        self, place: tuple[Value, Value], vectors: int, count: Value | None = None
-    ) -> None:
+    def _block(self, place: tuple[Value, Value], vectors: int, count: Value | None = None) -> None:
         """Sum some vectors of columns up; of the only one ``count`` columns, if that is given."""
         rows = min(self.rows, _ROWS)
         # The first rows bring weights from memory to a cache, where the others find them.
@@ -133,8 +131,7 @@ class _Axpy:
             with e.loop(begin, end) as k:
                 weights = self._weights(e.at(first, b.mul(k, task[Word.WEIGHT_K])), vectors, count)
                 numbers = [
-                    self._dequantised(*parts)
-                    for parts in zip(weights, zeros, scales, strict=True)
+                    self._dequantised(*parts) for parts in zip(weights, zeros, scales, strict=True)
                 ]
                 self._add((rows[0], k), numbers, sums)
         return sums

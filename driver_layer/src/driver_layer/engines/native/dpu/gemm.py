@@ -200,7 +200,11 @@ class _Gemm:
                     n = b.add(columns.begin, b.mul(vector, I64(e.lanes)))
                     block = Block(batch, n, k, count, group)
                     self.packer.pack(block, e.at(runs, b.mul(vector, run)))
-                self._take_activations(batch, rows, Span(k, count))
+                # Those of the only block are still there from the columns before.
+                only = b.icmp_signed("==", count, task[Word.K])
+                there = b.and_(only, b.icmp_signed(">", columns.begin, I64(0)))
+                with b.if_then(b.not_(there)):
+                    self._take_activations(batch, rows, Span(k, count))
                 first = b.icmp_signed("==", k, I64(0))
                 self._multiply(rows, _Packed(runs, run, vectors, units, first))
                 further = b.select(self.kept, b.mul(vectors, run), I64(0))
@@ -267,12 +271,15 @@ class _Gemm:
     def _multiply(self, rows: Span, packed: _Packed) -> None:
         """Add a block's products to the tile."""
         e, b = self.e, self.b
-        with e.loop(0, packed.vectors, self.vectors) as vector:
-            left = b.sub(packed.vectors, vector)
+        panels = _above(b, packed.vectors, I64(self.vectors))
+        with e.loop(0, panels) as panel:
+            # Panels of about the same width: a narrow one loads more than it multiplies.
+            vector = b.udiv(b.mul(panel, packed.vectors), panels)
+            end = b.udiv(b.mul(b.add(panel, I64(1)), packed.vectors), panels)
+            width = b.sub(end, vector)
             for count in range(1, self.vectors + 1):
-                last = count == self.vectors
                 with (
-                    b.if_then(b.icmp_signed(">=" if last else "==", left, I64(count))),
+                    b.if_then(b.icmp_signed("==", width, I64(count))),
                     e.loop(0, rows.count, self.rows) as row,
                 ):
                     self._products(packed, row, vector, count)
