@@ -234,10 +234,12 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
     m, n, k = pick("m", st.integers(1, 40)), pick("n", SIZES), pick("k", DEPTHS)
     integers = act in ("i8", "u8")
     packed = weight in ("i4", "u4")
-    fields = _sizes_and_types(kinds, (batch, m, n, k))
-    fields["alpha"] = pick("alpha", st.sampled_from([1.0, 1.0, 0.125, -3.0]))
-    fields["flags"] = DpuFlag.ACCUMULATE * (out == "f32" and pick("accumulate", st.booleans()))
-    fields["act_zero"] = integers * pick("act_zero", st.sampled_from([0, 7, 255]))
+    along = -(-k // 2) if packed else k
+    fields = _sizes_and_types(kinds, (batch, m, n, k)) | {
+        "alpha": pick("alpha", st.sampled_from([1.0, 1.0, 0.125, -3.0])),
+        "flags": DpuFlag.ACCUMULATE * (out == "f32" and pick("accumulate", st.booleans())),
+        "act_zero": integers * pick("act_zero", st.sampled_from([0, 7, 255])),
+    }
 
     operands: dict[str, np.ndarray] = {}
 
@@ -256,7 +258,6 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
 
     plain = (0, 1, 2)
     orders = [plain] if simple else [plain, plain, (1, 0, 2), (0, 2, 1)]
-    along = -(-k // 2) if packed else k
     layout = pick("layout", st.sampled_from(["k", "k", "k", "n", "other"]))
     layout = "k" if packed and layout == "n" else layout
     order = {"k": plain, "n": (0, 2, 1), "other": (1, 2, 0)}[layout]
@@ -272,11 +273,10 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
                 fields[f"{name}_type"] = ELEMENT_TYPES[kind].code
                 shape = n, -(-k // (group or k))
                 operand(name, kind, shape, draw(st.sampled_from([(0, 1), (1, 0)])))
-    row_scales = random.uniform(0.1, 2, m).astype(np.float32)
-    if integers and pick("row_scales", st.booleans()):
-        fields |= {"act_scale_address": tile_base(0) + _ROW_SCALES, "act_scale_stride": 4}
-    else:
-        row_scales = None
+    scaled = integers and pick("row_scales", st.booleans())
+    row_scales = random.uniform(0.1, 2, m).astype(np.float32) if scaled else None
+    fields["act_scale_address"] = scaled * (tile_base(0) + _ROW_SCALES)
+    fields["act_scale_stride"] = 4
     return Workload(
         one(DPU_REGISTERS, **fields),
         operands,
