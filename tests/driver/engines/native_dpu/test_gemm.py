@@ -20,6 +20,7 @@ KINDS = [
     ("bf16", "i4", "bf16", {"zero": None, "scale": "f32"}),
     ("i8", "i8", "f32", {"zero": None, "scale": "f32"}),
     ("u8", "u8", "f16", {"zero": "u8", "scale": "f16"}),
+    ("i8", "i4", "f32", {"zero": "i8", "scale": "f32"}),
 ]
 LOWER = [isa for isa in Isa if Isa.PORTABLE <= isa < native_isa()]
 
@@ -49,7 +50,7 @@ def test_many_rows_give_what_the_reference_gives(
 
 
 @pytest.mark.parametrize("isa", LOWER, ids=lambda isa: isa.name.lower())
-@pytest.mark.parametrize("kinds", [KINDS[0], KINDS[1], KINDS[4]], ids=_named)
+@pytest.mark.parametrize("kinds", [KINDS[0], KINDS[1], KINDS[4], KINDS[8]], ids=_named)
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_other_processors_give_it_too(
