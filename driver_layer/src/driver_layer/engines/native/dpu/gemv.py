@@ -55,7 +55,7 @@ def choose(problem: Problem, host: Host) -> Choice | None:
 def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
     rows = problem.rows
     tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
-    return 4 * (rows + 1) * (k + _STEP) + 4 * rows * (n + _STEP) + tables + 64
+    return 4 * (rows + 1) * (k + 2 * _STEP) + 4 * rows * (n + _STEP) + tables + 64
 
 
 def _nibbles(problem: Problem, lanes: int) -> int:
@@ -98,7 +98,8 @@ class _Gemv:
         self.chunk = self.parts * e.lanes
         self.looks_up = self.packed and e.host.isa is Isa.AVX512
         self.buffer = e.room(_LINE)
-        self.padded = task.rounded(task[Word.K], _STEP)
+        # The last group's last vector may begin anywhere below k.
+        self.padded = task.rounded(e.b.add(task[Word.K], I64(e.lanes)), _STEP)
         self.row_bytes = e.b.mul(self.padded, I64(4))
         above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
