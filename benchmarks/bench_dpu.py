@@ -82,6 +82,11 @@ def _cases() -> list[Case]:
         Case("decode attention K m1", ("f16", "f16", "f32"), (1, 1, 1152, 64)),
         Case("decode attention V m1", ("f16", "f16", "f16"), (1, 1, 64, 1152), True),
     ]
+    for m in (2, 4, 8):
+        sizes = (1, m, 480, 2048)
+        cases.append(Case(f"few rows int8 m{m}", ("f16", "u8", "f16"), sizes, tables=byte))
+        packed = ("f16", "u4", "f16")
+        cases.append(Case(f"few rows u4 m{m}", packed, sizes, tables=fine, group=128))
     for group in (128, 64):
         for weight, tables in (("u4", fine), ("i4", none)):
             kinds = ("f16", weight, "f16")

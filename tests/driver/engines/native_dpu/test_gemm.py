@@ -20,6 +20,7 @@ KINDS = [
     ("bf16", "i4", "bf16", {"zero": None, "scale": "f32"}),
     ("i8", "i8", "f32", {"zero": None, "scale": "f32"}),
     ("u8", "u8", "f16", {"zero": "u8", "scale": "f16"}),
+    ("i8", "u8", "f16", {"zero": "u8", "scale": None, "act_zero": 255}),
     ("i8", "i4", "f32", {"zero": "i8", "scale": "f32"}),
 ]
 LOWER = [isa for isa in Isa if Isa.PORTABLE <= isa < native_isa()]

@@ -146,7 +146,7 @@ class _Axpy:
         e, lanes = self.e, self.e.lanes
         if count is not None:
             present = self.b.mul(count, I64(self.size))
-            copy_bytes(e, row, present, self.buffer, lanes * self.size)
+            copy_bytes(e, row, present, self.buffer, (0, lanes * self.size))
             row = self.buffer
         else:
             for offset in range(0, vectors * lanes * self.size, _LINE):

@@ -24,7 +24,6 @@ from driver_layer.engines.native.dpu.pack import (
     Block,
     Packer,
     head_vectors,
-    moved_zero,
     square_steps,
 )
 from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice, Layout, Problem
@@ -259,8 +258,7 @@ class _Gemm:
         def unsigned(address: Value, width: int) -> Value:
             return b.xor(e.load(address, I8, width), e.splat(moved, width))
 
-        filler = b.trunc(moved_zero(self.problem, self.task), I8)
-        take_row(e, row, target, unsigned, (filler, padded), 4 * e.lanes)
+        take_row(e, row, target, unsigned, (I8(0), padded), 4 * e.lanes)
 
     def _sum_of_bytes(self, row: Value, count: Value) -> Value:
         e, b, lanes = self.e, self.b, self.e.lanes

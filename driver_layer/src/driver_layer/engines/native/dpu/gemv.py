@@ -36,8 +36,11 @@ _LINE = 64
 _STEP = 128
 """Rows in scratch are multiples of this many f32: no chunk has more."""
 
-_SUMS = {1: 4, 2: 8, 4: 16, 8: 16}
+_SUMS = {1: 4, 2: 8, 4: 16}
 """Sums at a time by the number of rows, where there are 32 registers; half where there are 16."""
+
+_ROWS = 4
+"""The most rows at a time. Further ones find a block's weights in a cache."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
@@ -71,11 +74,12 @@ def _columns(problem: Problem, host: Host) -> int:
     Rows of wide weights often lie whole pages apart: more of them would evict each other from the
     first cache. Looking 4-bit weights up takes long enough to want more columns.
     """
-    sums = _SUMS[problem.rows]
-    if problem.rows == 1:
+    rows = min(problem.rows, _ROWS)
+    sums = _SUMS[rows]
+    if rows == 1:
         sums = 8 if problem.weight in NIBBLES else sums // min(SIZES[problem.weight], 2)
     few = host.isa is not Isa.AVX512
-    return max(1, sums // problem.rows // (2 if few and sums > 2 else 1))
+    return max(1, sums // rows // (2 if few and sums > 2 else 1))
 
 
 def _write(problem: Problem, host: Host) -> str:
@@ -91,6 +95,7 @@ class _Gemv:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = Task(e)
         self.rows = problem.rows
+        self.rows_at_once = min(self.rows, _ROWS)
         self.columns = _columns(problem, e.host)
         self.packed = problem.weight in NIBBLES
         self.size = SIZES[problem.weight]
@@ -105,6 +110,7 @@ class _Gemv:
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
         self.ahead = task.ahead(self.columns)
         self.acts = e.scratch
+        """Those of the rows that are multiplied."""
         plain = e.b.mul(self.row_bytes, I64(self.rows))
         sums = e.b.add(plain, self.row_bytes)
         self.pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
@@ -121,10 +127,15 @@ class _Gemv:
             self._take_tables()
         with e.loop(0, task[Word.BATCH]) as batch:
             self._take_activations(batch)
-            with e.loop(0, task[Word.N], self.columns) as n:
-                target = e.at(self.sums, b.mul(n, I64(4)))
-                for row, total in enumerate(self._block(batch, n)):
-                    e.store(total, e.at(target, b.mul(self.pitch, I64(row))))
+            with (
+                e.loop(0, task[Word.N], self.columns) as n,
+                e.loop(0, self.rows, self.rows_at_once) as row,
+            ):
+                self.acts = e.at(e.scratch, b.mul(self.row_bytes, row))
+                corner = b.add(b.mul(self.pitch, row), b.mul(n, I64(4)))
+                for i, total in enumerate(self._block(batch, n)):
+                    place = b.add(corner, b.mul(self.pitch, I64(i)))
+                    e.store(total, e.at(self.sums, place))
             finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
 
     # What is read once
@@ -154,7 +165,7 @@ class _Gemv:
             there = b.icmp_signed("<", I64(row), task[Word.M])
             count = b.select(there, task[Word.K], I64(0))
             source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
-            target = e.at(self.acts, b.mul(self.row_bytes, I64(row)))
+            target = e.at(e.scratch, b.mul(self.row_bytes, I64(row)))
             taken = Row(self.problem.act, source, task[Word.ACT_K], count)
             widen_row(e, taken, self.plain if self.packed else target, self.padded)
             if self.packed:
@@ -183,7 +194,8 @@ class _Gemv:
             for place in places
         ]
         totals = [
-            [e.variable(e.zero(e.lanes)) for _ in range(self.columns)] for _ in range(self.rows)
+            [e.variable(e.zero(e.lanes)) for _ in range(self.columns)]
+            for _ in range(self.rows_at_once)
         ]
         if problem.group == 0:
             self._group(weights, places, I64(0), (I64(0), task[Word.K]), totals)
@@ -197,9 +209,9 @@ class _Gemv:
     def _sums(self, totals: list[list[Value]]) -> list[Value]:
         """Lanes added up; as many vectors at once as the sums fill one."""
         e, columns = self.e, self.columns
-        rows = max(1, min(self.rows, e.lanes // columns))
+        rows = max(1, min(self.rows_at_once, e.lanes // columns))
         result: list[Value] = []
-        for begin in range(0, self.rows, rows):
+        for begin in range(0, self.rows_at_once, rows):
             vectors = [total for row in totals[begin : begin + rows] for total in row]
             joined = sums_of(e, vectors)
             nothing = ir.Constant(joined.type, ir.Undefined)
@@ -285,7 +297,7 @@ class _Gemv:
         with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
             count = self._bytes(b.add(left, I64(1)) if self.packed else left)
             for column, weight in enumerate(weights):
-                copy_bytes(e, e.at(weight, self._bytes(whole)), count, self.buffer, _LINE)
+                copy_bytes(e, e.at(weight, self._bytes(whole)), count, self.buffer, (0, _LINE))
                 ours = [[row[column]] for row in sums]
                 parts = self.parts if self.packed else 1
                 self._multiply([self.buffer], [numbers[column]], whole, ours, parts, left)
@@ -308,8 +320,8 @@ class _Gemv:
         for part in range(parts):
             offset = b.mul(b.add(k, I64(part * lanes)), I64(4))
             acts = [
-                e.load(e.at(e.scratch, b.add(offset, b.mul(self.row_bytes, I64(row)))), F32, lanes)
-                for row in range(self.rows)
+                e.load(e.at(self.acts, b.add(offset, b.mul(self.row_bytes, I64(row)))), F32, lanes)
+                for row in range(self.rows_at_once)
             ]
             for column, (place, number) in enumerate(zip(places, numbers, strict=True)):
                 if self.packed:

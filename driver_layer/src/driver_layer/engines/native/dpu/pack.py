@@ -79,6 +79,7 @@ class Packer:
         self.ahead = task.ahead(self.lanes)
         self.words, self.step = square_steps(problem, self.lanes)
         self.buffer = self.e.room(4 * self.lanes * self.lanes)
+        self._moves = flavour is Flavour.BYTES and problem.weight is DType.U8
 
     def pack(self, block: Block, run: Value) -> None:
         """Write the run of the vector of columns at ``block.n``."""
@@ -122,7 +123,7 @@ class Packer:
         def number(k: Value) -> Value:
             row = e.variable(e.at(first, b.mul(k, task[Word.WEIGHT_K])))
             with b.if_then(partly, likely=False):
-                copy_bytes(e, row.get(), there, self.buffer, self.lanes * size)
+                copy_bytes(e, row.get(), there, self.buffer, (0, self.lanes * size))
                 row.set(self.buffer)
             value = load_f32(e, row.get(), self.problem.weight, self.lanes)
             return self._dequantised(value, tables)
@@ -160,13 +161,13 @@ class Packer:
 
         Of activations a and weights w, both moved by 128 where they have to be, with zero points p
         and q moved alike: the sum of ``(a - p) * (w - q)`` is that of ``a * w``, less p times the
-        sum of w, plus p * q for each k, less q times the sum of a. Rows are filled up with p, so
-        that what is packed behind the block counts nothing.
+        sum of w, plus p * q for each k, less q times the sum of a. What blocks are filled up with
+        is 0 once it is moved.
         """
         e, b, task, problem = self.e, self.b, self.task, self.problem
         i32 = ir.VectorType(I32, self.lanes)
         total = e.variable(self._splat(0))
-        moved = self._splat(-0x7F7F7F80 if problem.weight is DType.U8 else 0)
+        moved = self._splat(-0x7F7F7F80 if self._moves else 0)
 
         def store(word: Value, k: Value, number: int) -> None:
             unit = b.xor(word, moved)
@@ -176,10 +177,10 @@ class Packer:
 
         self._squares(block, store)
         q = self._splat(0) if zeros is None else b.fptosi(zeros, i32)
-        if problem.weight is DType.U8:
+        if self._moves:
             q = b.sub(q, self._splat(128))
         p = e.splat(b.trunc(moved_zero(problem, task), I32), self.lanes)
-        steps = e.splat(b.trunc(task.rounded(block.count, self.step), I32), self.lanes)
+        steps = e.splat(b.trunc(block.count, I32), self.lanes)
         e.store(b.mul(p, b.sub(b.mul(steps, q), total.get())), run)
         e.store(b.sub(self._splat(0), q), e.at(run, 4 * self.lanes))
 
@@ -194,6 +195,7 @@ class Packer:
             parts = (block.batch, Word.WEIGHT_B), (n, Word.WEIGHT_N)
             begins.append(e.at(task.address(Word.WEIGHT, *parts), first))
         size = 4 * self.words
+        padding = -128 if self._moves else 0, size
         with e.loop(0, block.count, self.step) as k:
             offset, left = self._bytes(k), b.sub(block.count, k)
             partly = b.icmp_signed("<", left, I64(self.step))
@@ -203,7 +205,7 @@ class Packer:
                     n = task.least(b.add(block.n, i), last)
                     parts = (block.batch, Word.WEIGHT_B), (n, Word.WEIGHT_N)
                     source = e.at(task.address(Word.WEIGHT, *parts), b.add(first, offset))
-                    copy_bytes(e, source, count, e.at(self.buffer, b.mul(i, I64(size))), size)
+                    copy_bytes(e, source, count, e.at(self.buffer, b.mul(i, I64(size))), padding)
             rows: list[Value] = []
             for i, begin in enumerate(begins):
                 row = e.at(begin, offset)

@@ -71,9 +71,12 @@ def widen_row(e: Emitter, row: Row, target: Value, padded: Value | None = None) 
     take_row(e, row, target, widened, (F32(0.0), until), e.lanes)
 
 
-def copy_bytes(e: Emitter, source: Value, count: Value, target: Value, padded: int) -> None:
-    """Copy bytes, and write zeros behind them until there are ``padded``."""
+def copy_bytes(
+    e: Emitter, source: Value, count: Value, target: Value, padding: tuple[int, int]
+) -> None:
+    """Copy bytes, and write one, ``padding[0]``, behind them until there are ``padding[1]``."""
+    filler, padded = padding
     with e.loop(0, count) as i:
         e.store(e.load(e.at(source, i), I8), e.at(target, i))
     with e.loop(count, padded) as i:
-        e.store(I8(0), e.at(target, i))
+        e.store(I8(filler), e.at(target, i))
