@@ -21,7 +21,7 @@ from llvmlite import ir
 from driver_layer.abi.dtypes import ELEMENT_TYPES, f32_to_bf16
 from driver_layer.abi.layout import Record
 from driver_layer.abi.tasks import DPU_REGISTERS
-from driver_layer.engines.native.dpu import WORDS, Choice, Problem, Word, choose, words_of
+from driver_layer.engines.native.dpu import WORDS, Choice, Problem, Reuse, Word, choose, words_of
 from driver_layer.engines.native.jit.emitter import F32, I8, I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.host import Host, detect
 from driver_layer.engines.native.jit.kernels import Kernels, KernelSpec
@@ -200,7 +200,9 @@ class _Bench:
             words = np.tile(shape, (distinct * case.shared, 1))
             index = np.arange(distinct * case.shared) // case.shared + thread * distinct
             words[:, Word.WEIGHT] += index * weight_bytes
-            words[:, Word.REUSE] = np.arange(distinct * case.shared) % case.shared > 0
+            if case.shared > 1:
+                first = np.arange(distinct * case.shared) % case.shared == 0
+                words[:, Word.REUSE] = np.where(first, Reuse.KEEP, Reuse.PRESENT)
             listed = np.zeros(1 + 2 * len(words), np.int64)
             listed[0], listed[1::2] = len(words), code
             listed[2::2] = words.ctypes.data + 8 * WORDS * np.arange(len(words))

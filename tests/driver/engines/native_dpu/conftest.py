@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from driver_layer.abi.dtypes import ELEMENT_TYPES, DType, bf16_to_f32, f32_to_bf16, unpack_4bit
 from driver_layer.abi.platforms import tile_base
 from driver_layer.abi.tasks import DPU_REGISTERS, DPU_VARIANT, DpuFlag, DpuWorkload
-from driver_layer.engines.native.dpu import Problem, Word, choose, part_of, words_of
+from driver_layer.engines.native.dpu import Problem, Reuse, Word, choose, part_of, words_of
 from driver_layer.engines.native.jit.cache import ObjectCache
 from driver_layer.engines.native.jit.host import Isa, detect, native_isa
 from driver_layer.engines.native.jit.kernels import Kernels
@@ -307,18 +307,19 @@ def _parts(draw: Any, m: int, n: int) -> list[tuple[tuple[int, int], tuple[int, 
 
 
 def runs_again_without_weights(workload: Workload, isa: Isa) -> bool:
-    """Whether a second run with ``REUSE``, after the weights are lost, gives the same."""
+    """Whether a second run with ``PRESENT``, after the weights are lost, gives the same."""
     kernels, words = KERNELS[isa], words_of(workload.registers, _pointers(workload))
     m, n, k, group = (int(words[word]) for word in (Word.M, Word.N, Word.K, Word.GROUP))
     choice = choose(Problem.of(workload.registers, m), kernels.host)
     assert choice.keeps_weights(n, k, group)
     memory = scratch(choice.scratch(m, n, k))
+    words[Word.REUSE] = Reuse.KEEP
     run(kernels, choice, words, memory)
     size = workload.operands["out"].size
     expected, _ = _MEMORY["out"].take(size)
     _MEMORY["out"].place(workload.operands["out"])
     _MEMORY["weight"].place(np.zeros_like(workload.operands["weight"]))
-    words[Word.REUSE] = 1
+    words[Word.REUSE] = Reuse.PRESENT
     run(kernels, choice, words, memory)
     return np.array_equal(_MEMORY["out"].take(size)[0], expected)
 

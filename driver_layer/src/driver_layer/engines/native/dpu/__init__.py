@@ -1,7 +1,26 @@
-"""DPU kernels: matrix products in LLVM IR, one family per file."""
+"""DPU kernels: matrix products in LLVM IR, one family per file.
+
+``choose(Problem.of(registers, rows), host)`` gives a kernel, ``words_of`` and ``part_of`` its
+arguments; it is run as ``kernel(words, scratch)``, see ``jit.emitter``. Families, in the order in
+which they are asked: ``gemv`` (up to 8 rows, weights along k), ``axpy`` (up to 8 rows, weights
+along n), ``gemm`` (the rest of what vectors can do), ``generic`` (everything).
+
+Sums are f32, or i32 of integers, in another order than the reference's. What a kernel reads must
+not overlap what it writes, but where it accumulates; elements of the output must not overlap.
+"""
 
 from driver_layer.engines.native.dpu.choice import choose
 from driver_layer.engines.native.dpu.problem import Choice, Layout, Problem
-from driver_layer.engines.native.dpu.words import WORDS, Word, part_of, words_of
+from driver_layer.engines.native.dpu.words import WORDS, Reuse, Word, part_of, words_of
 
-__all__ = ["WORDS", "Choice", "Layout", "Problem", "Word", "choose", "part_of", "words_of"]
+__all__ = [
+    "WORDS",
+    "Choice",
+    "Layout",
+    "Problem",
+    "Reuse",
+    "Word",
+    "choose",
+    "part_of",
+    "words_of",
+]

@@ -5,9 +5,9 @@ weights are packed (``pack``), activations brought side by side as units, and pr
 to the tile: for a few rows and up to three vectors of columns at a time, all of whose sums are
 registers.
 
-Packing weights that are used for 128 rows costs about a twentieth of the products. Where a task's
-packed weights fit into ``KEPT_BYTES`` they stay in scratch: its further rows, and following tasks
-that say so (``Word.REUSE``), use them again.
+Packing weights that are used for 128 rows costs about a tenth of the products. Where a task's
+packed weights fit into ``KEPT_BYTES`` they can stay in scratch: its further rows, and following
+tasks that say so (``words.Reuse``), use them again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from driver_layer.engines.native.dpu.pack import (
 from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice, Layout, Problem
 from driver_layer.engines.native.dpu.rows import Row, take_row, widen_row
 from driver_layer.engines.native.dpu.task import Task
-from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.words import Reuse, Word
 from driver_layer.engines.native.jit.emitter import (
     F32,
     I1,
@@ -152,7 +152,10 @@ class _Gemm:
         blocks = b.mul(_above(b, k, group), _above(b, group, I64(sizes.block)))
         lines = b.mul(_above(b, task[Word.N], I64(self.e.lanes)), b.mul(blocks, filled))
         fits = b.icmp_signed("<=", b.mul(lines, I64(sizes.line)), I64(KEPT_BYTES))
-        return b.and_(fits, b.icmp_signed("==", task[Word.BATCH], I64(1)))
+        alone = b.icmp_signed("==", task[Word.BATCH], I64(1))
+        told = b.icmp_signed("!=", task[Word.REUSE], I64(Reuse.NONE))
+        wanted = b.or_(told, b.icmp_signed(">", task[Word.M], I64(sizes.rows)))
+        return b.and_(b.and_(fits, alone), wanted)
 
     def write(self) -> None:
         """Write all of it."""
@@ -184,7 +187,8 @@ class _Gemm:
         """Sum a tile up, block by block; ``used`` counts bytes of weights that are kept."""
         e, b, task, sizes = self.e, self.b, self.task, self.sizes
         vectors = _above(b, columns.count, I64(e.lanes))
-        again = b.or_(b.icmp_signed(">", rows.begin, I64(0)), _true(b, task[Word.REUSE]))
+        told = b.icmp_signed("==", task[Word.REUSE], I64(Reuse.PRESENT))
+        again = b.or_(b.icmp_signed(">", rows.begin, I64(0)), told)
         present = b.and_(self.kept, again)
         group_size = task[Word.GROUP] if self.problem.group else task[Word.K]
         with e.loop(0, _above(b, task[Word.K], group_size)) as group:
@@ -348,7 +352,3 @@ class _Gemm:
 def _above(b: IRBuilder, a: Value, divisor: Value) -> Value:
     """A quotient, rounded up."""
     return b.udiv(b.add(a, b.sub(divisor, I64(1))), divisor)
-
-
-def _true(b: IRBuilder, word: Value) -> Value:
-    return b.icmp_signed("!=", word, I64(0))

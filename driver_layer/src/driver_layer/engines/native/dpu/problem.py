@@ -89,7 +89,7 @@ class Choice:
     scratch: Callable[[int, int, int], int]
     """Bytes of scratch for sizes (m, n, k); more with each of them."""
     keeps_weights: Callable[[int, int, int], bool] = lambda n, k, group: False
-    """Whether ``Word.REUSE`` saves work for sizes (n, k, group) of a batch of one."""
+    """Whether a ``Reuse`` saves work for sizes (n, k, group) of a batch of one."""
 
 
 def _layout(strides: Any, size: int, packed: bool) -> Layout:

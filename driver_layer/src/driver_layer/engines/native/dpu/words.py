@@ -54,9 +54,23 @@ class Word(IntEnum):
     """The bits of an f32."""
     ACT_ZERO = 26
     REUSE = 27
-    """1: this thread's scratch is as the task before left it, that task ran the same kernel with
-    the same n, k, group, weights and tables, and none of those bytes has changed. Kernels that
-    keep no weights ignore it."""
+    """A ``Reuse``; kernels that keep no weights ignore it."""
+
+
+class Reuse(IntEnum):
+    """Whether packed weights stay in a thread's scratch from task to task.
+
+    It saves a tenth of eight tasks of 128 rows each. To keep weights for nobody costs as much: they
+    go through the cache that all cores share.
+    """
+
+    NONE = 0
+    PRESENT = 1
+    """This thread's scratch is as the task before left it, which was told ``KEEP`` or ``PRESENT``,
+    and ran the same kernel with the same n, k, group, weights and tables; none of those bytes has
+    changed."""
+    KEEP = 2
+    """The next task will be told ``PRESENT``."""
 
 
 WORDS = len(Word)
