@@ -200,9 +200,10 @@ class _Bench:
             words = np.tile(shape, (distinct * case.shared, 1))
             index = np.arange(distinct * case.shared) // case.shared + thread * distinct
             words[:, Word.WEIGHT] += index * weight_bytes
-            if case.shared > 1:
-                first = np.arange(distinct * case.shared) % case.shared == 0
-                words[:, Word.REUSE] = np.where(first, Reuse.KEEP, Reuse.PRESENT)
+            first = np.arange(distinct * case.shared) % case.shared == 0
+            words[:, Word.REUSE] = np.where(first, Reuse.KEEP, Reuse.PRESENT)
+            if case.shared == 1:
+                words[:, Word.REUSE] = Reuse.NONE
             listed = np.zeros(1 + 2 * len(words), np.int64)
             listed[0], listed[1::2] = len(words), code
             listed[2::2] = words.ctypes.data + 8 * WORDS * np.arange(len(words))

@@ -61,16 +61,17 @@ class Reuse(IntEnum):
     """Whether packed weights stay in a thread's scratch from task to task.
 
     It saves a tenth of eight tasks of 128 rows each. To keep weights for nobody costs as much: they
-    go through the cache that all cores share.
+    go through the cache that all cores share. A caller that does not know says ``KEEP``.
     """
 
-    NONE = 0
+    KEEP = 0
+    """Keep them: the next task may be told ``PRESENT``."""
     PRESENT = 1
     """This thread's scratch is as the task before left it, which was told ``KEEP`` or ``PRESENT``,
     and ran the same kernel with the same n, k, group, weights and tables; none of those bytes has
-    changed."""
-    KEEP = 2
-    """The next task will be told ``PRESENT``."""
+    changed. They stay."""
+    NONE = 2
+    """The next task will not be told ``PRESENT``."""
 
 
 WORDS = len(Word)
