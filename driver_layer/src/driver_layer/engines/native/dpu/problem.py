@@ -1,0 +1,108 @@
+"""What decides which kernel computes a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from driver_layer.abi.dtypes import BY_CODE, DType
+from driver_layer.abi.tasks import DpuFlag
+from driver_layer.engines.native.jit.kernels import KernelSpec
+
+FLOATS = frozenset({DType.FP32, DType.FP16, DType.BFP16})
+BYTES = frozenset({DType.I8, DType.U8})
+NIBBLES = frozenset({DType.I4, DType.U4})
+
+MANY_ROWS = 16
+"""The class of m above 8."""
+
+_MOST_ALIGNED = 128
+
+
+class Layout(Enum):
+    """Along what weights lie side by side."""
+
+    K = "k"
+    N = "n"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What selects code; everything else about a workload is told at run time."""
+
+    act: DType
+    weight: DType
+    out: DType
+    scale: DType
+    """UNSET: no scales."""
+    zero: DType
+    """UNSET: no zero points."""
+    row_scales: bool
+    accumulate: bool
+    layout: Layout
+    rows: int
+    """m rounded up to a power of two: 1, 2, 4, 8 or MANY_ROWS."""
+    group: int
+    """0: one group; else the highest power of two, up to 128, that divides all groups' begins."""
+
+    @classmethod
+    def of(cls, registers: Any, rows: int) -> Problem:
+        """Describe a workload that the reference engine accepts.
+
+        Args:
+            registers: a DPU_REGISTERS record.
+            rows: m of what will be run: a variant's, or all.
+        """
+        kind = {name: BY_CODE[int(registers[f"{name}_type"])] for name in ("act", "weight", "out")}
+        tables = {name: DType(int(registers[f"{name}_type"])) for name in ("scale", "zero")}
+        size = kind["weight"].storage.itemsize
+        return cls(
+            act=kind["act"].code,
+            weight=kind["weight"].code,
+            out=kind["out"].code,
+            scale=tables["scale"],
+            zero=tables["zero"],
+            row_scales=kind["act"].code in BYTES and bool(registers["act_scale_address"]),
+            accumulate=bool(int(registers["flags"]) & DpuFlag.ACCUMULATE),
+            layout=_layout(registers["weight_strides"], size, kind["weight"].code in NIBBLES),
+            rows=_rows(rows),
+            group=_group(int(registers["group"]), int(registers["k"])),
+        )
+
+    @property
+    def key(self) -> str:
+        """Tells problems apart, as a part of kernels' keys."""
+        tables = f"{self.scale.name}.{self.zero.name}.{self.group}"
+        flags = f"{self.row_scales:d}{self.accumulate:d}"
+        types = f"{self.act.name}.{self.weight.name}.{self.out.name}"
+        return f"{types} {tables} {flags} {self.layout.value} {self.rows}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A kernel for a problem."""
+
+    spec: KernelSpec
+    scratch: Callable[[int, int, int], int]
+    """Bytes of scratch for sizes (m, n, k); more with each of them."""
+    keeps_weights: Callable[[int, int, int], bool] = lambda n, k, group: False
+    """Whether ``Word.REUSE`` saves work for sizes (n, k, group) of a batch of one."""
+
+
+def _layout(strides: Any, size: int, packed: bool) -> Layout:
+    if int(strides[2]) == size:
+        return Layout.K
+    return Layout.N if int(strides[1]) == size and not packed else Layout.OTHER
+
+
+def _rows(m: int) -> int:
+    return min(1 << (m - 1).bit_length(), MANY_ROWS)
+
+
+def _group(group: int, k: int) -> int:
+    if group == 0 or group >= k:
+        return 0
+    return min(group & -group, _MOST_ALIGNED)

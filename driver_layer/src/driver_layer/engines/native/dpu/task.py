@@ -1,0 +1,57 @@
+"""A kernel's arguments as values, and the addresses that they lead to."""
+
+from __future__ import annotations
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.words import WORDS, Word
+from driver_layer.engines.native.jit.emitter import I64, Emitter, Value
+from driver_layer.engines.native.jit.memory_types import load_f32
+
+_POINTERS = frozenset({Word.ACT, Word.WEIGHT, Word.OUT, Word.SCALE, Word.ZERO, Word.ACT_SCALE})
+
+
+class Task:
+    """The words of a task, read once at the kernel's begin.
+
+    Args:
+        e: the kernel that is written.
+    """
+
+    def __init__(self, e: Emitter) -> None:
+        self.e = e
+        self._words = [e.pointer(i) if i in _POINTERS else e.word(i) for i in range(WORDS)]
+        self.alpha = e.number(Word.ALPHA)
+
+    def __getitem__(self, word: Word) -> Value:
+        return self._words[word]
+
+    def offset(self, *parts: tuple[Value, Word]) -> Value:
+        """Bytes that numbers along strides lead to."""
+        b = self.e.b
+        total: Value = I64(0)
+        for number, stride in parts:
+            total = b.add(total, b.mul(number, self[stride]))
+        return total
+
+    def address(self, pointer: Word, *parts: tuple[Value, Word]) -> Value:
+        """The address that numbers along strides lead to."""
+        return self.e.at(self[pointer], self.offset(*parts))
+
+    def scale(self, kind: DType, n: Value, group: Value) -> Value:
+        """The scale of a column's group, in f32."""
+        address = self.address(Word.SCALE, (n, Word.SCALE_N), (group, Word.SCALE_GROUP))
+        return load_f32(self.e, address, kind, 1)
+
+    def zero(self, kind: DType, n: Value, group: Value) -> Value:
+        """The zero point of a column's group, in f32."""
+        address = self.address(Word.ZERO, (n, Word.ZERO_N), (group, Word.ZERO_GROUP))
+        return load_f32(self.e, address, kind, 1)
+
+    def least(self, a: Value, b: Value) -> Value:
+        """The smaller of two numbers."""
+        return self.e.b.select(self.e.b.icmp_signed("<", a, b), a, b)
+
+    def rounded(self, value: Value, multiple: int) -> Value:
+        """A number rounded up to a multiple of a power of two."""
+        b = self.e.b
+        return b.and_(b.add(value, I64(multiple - 1)), I64(-multiple))

@@ -1,0 +1,316 @@
+"""Workloads for DPU kernels: drawn, run by the reference engine, and run by native code.
+
+Every operand of native code ends where memory ends: one byte more is a segmentation fault.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from driver_layer.abi.dtypes import ELEMENT_TYPES, DType, bf16_to_f32, f32_to_bf16, unpack_4bit
+from driver_layer.abi.platforms import tile_base
+from driver_layer.abi.tasks import DPU_REGISTERS, DPU_VARIANT, DpuFlag, DpuWorkload
+from driver_layer.engines.native.dpu import Problem, Word, choose, part_of, words_of
+from driver_layer.engines.native.jit.cache import ObjectCache
+from driver_layer.engines.native.jit.host import Isa, detect, native_isa
+from driver_layer.engines.native.jit.kernels import Kernels
+from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.testing.check_engines.bench import Bench, one
+
+LEVELS = [isa for isa in Isa if isa <= native_isa()]
+KERNELS = {isa: Kernels(detect(isa), ObjectCache(None)) for isa in LEVELS}
+
+_PLACES = {"act": 0x0, "weight": 0x40000, "out": 0x80000, "scale": 0xC0000, "zero": 0xD0000}
+_ROW_SCALES = 0xE0000
+_FILL = 0xA5
+
+
+class Guarded:
+    """Memory that ends before a page which nobody may touch."""
+
+    def __init__(self, size: int = 1 << 18) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._pages = mmap.mmap(-1, size + mmap.PAGESIZE)
+        self._bytes = np.frombuffer(self._pages, np.uint8)[:size]
+        self._end = self._bytes.ctypes.data + size
+        assert libc.mprotect(ctypes.c_void_p(self._end), mmap.PAGESIZE, 0) == 0
+
+    def place(self, content: np.ndarray) -> int:
+        """Put bytes at the end; give their address. What precedes them is the filler."""
+        self._bytes[:] = _FILL
+        self._bytes[self._bytes.size - content.size :] = content
+        return self._end - content.size
+
+    def take(self, size: int) -> tuple[np.ndarray, bool]:
+        """Give the last bytes, and whether those before are as they were."""
+        rest = self._bytes.size - size
+        return self._bytes[rest:].copy(), bool((self._bytes[:rest] == _FILL).all())
+
+
+_MEMORY = {name: Guarded() for name in ("act", "weight", "out", "scale", "zero", "row_scales")}
+
+
+@dataclass
+class Workload:
+    """A DPU_REGISTERS record with the bytes of its operands."""
+
+    registers: Any
+    operands: dict[str, np.ndarray]
+    row_scales: np.ndarray | None = None
+    parts: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+
+    def reference(self) -> np.ndarray:
+        """Bytes of the output after the reference engine's run."""
+        bench = Bench.make(ReferenceEngines())
+        for name, content in self.operands.items():
+            bench.cmx(_PLACES[name], content)
+        if self.row_scales is not None:
+            bench.cmx(_ROW_SCALES, self.row_scales)
+        variants = [
+            one(DPU_VARIANT, m_begin=m[0], m_end=m[1], n_begin=n[0], n_end=n[1])
+            for m, n in self.parts
+        ]
+        bench.engines.dpu(self.registers, variants, 0, bench.bus)()
+        size = self.operands["out"].size
+        return bench.read(tile_base(0) + _PLACES["out"], "u1", size).copy()
+
+    def native(self, isa: Isa) -> tuple[np.ndarray, str]:
+        """Bytes of the output after native code's run, and the kernels' keys."""
+        kernels = KERNELS[isa]
+        pointers = {
+            Word[name.upper()]: _MEMORY[name].place(content)
+            for name, content in self.operands.items()
+        }
+        if self.row_scales is not None:
+            raw = self.row_scales.view(np.uint8)
+            pointers[Word.ACT_SCALE] = _MEMORY["row_scales"].place(raw)
+        words, used = words_of(self.registers, pointers), []
+        for rows, columns in self.parts:
+            part = part_of(words, rows, columns)
+            m, n, k = (int(part[word]) for word in (Word.M, Word.N, Word.K))
+            choice = choose(Problem.of(self.registers, m), kernels.host)
+            used.append(choice.spec.key)
+            run(kernels, choice, part, scratch(choice.scratch(m, n, k)))
+        found, untouched = _MEMORY["out"].take(self.operands["out"].size)
+        assert untouched
+        return found, " + ".join(used)
+
+    def values(self, name: str) -> np.ndarray:
+        """An operand's elements in f64, 4-bit ones unpacked, by its shape."""
+        r = self.registers
+        batch, m, n, k = (int(r[dim]) for dim in ("batch", "m", "n", "k"))
+        groups = -(-k // (int(r["group"]) or k))
+        shape = {"act": (batch, m, k), "weight": (batch, n, k), "out": (batch, m, n)}.get(
+            name, (n, groups)
+        )
+        return elements(self.operands[name], int(r[f"{name}_type"]), shape, r[f"{name}_strides"])
+
+    def magnitude(self) -> np.ndarray:
+        """Sums over k of |act * weight|, times what the output is scaled by."""
+        r = self.registers
+        act = self.values("act") - int(r["act_zero"])
+        weight, k = self.values("weight"), int(r["k"])
+        group = int(r["group"]) or k
+        if r["zero_type"]:
+            weight = weight - np.repeat(self.values("zero"), group, -1)[:, :k]
+        if r["scale_type"]:
+            weight = weight * np.repeat(self.values("scale"), group, -1)[:, :k]
+        sums = np.abs(act) @ np.abs(weight).swapaxes(1, 2)
+        if self.row_scales is not None:
+            sums = sums * self.row_scales[:, None]
+        return sums * abs(float(r["alpha"]))
+
+
+def elements(raw: np.ndarray, code: int, shape: Any, strides: Any) -> np.ndarray:
+    """Strided elements of bytes, in f64."""
+    kind = next(t for t in ELEMENT_TYPES.values() if t.code == code)
+    packed = kind.bits == 4
+    stored = (*shape[:-1], -(-shape[-1] // 2)) if packed else shape
+    values = np.ndarray(stored, kind.storage, raw, strides=[int(s) for s in strides])
+    if packed:
+        values = unpack_4bit(values, signed=kind.code is DType.I4)[..., : shape[-1]]
+    if kind.code is DType.BFP16:
+        values = bf16_to_f32(values)
+    return values.astype(np.float64)
+
+
+def scratch(size: int) -> np.ndarray:
+    """Memory aligned to 64 bytes, filled with what is no number."""
+    raw = np.full(size + 64 + 4096, 0xFF, np.uint8)
+    begin = -raw.ctypes.data % 64
+    return raw[begin : begin + size + 4096]
+
+
+def run(kernels: Kernels, choice: Any, words: np.ndarray, memory: np.ndarray) -> None:
+    """Run a kernel; it must keep to its scratch."""
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    memory[-4096:] = 0x5A
+    status = kind(kernels.address(choice.spec))(words.ctypes.data, memory.ctypes.data)
+    assert status == 0
+    assert (memory[-4096:] == 0x5A).all()
+
+
+def assert_agrees(workload: Workload, isa: Isa) -> str:
+    """Native code gives what the reference gives, but for the order of its sums."""
+    r = workload.registers
+    expected_raw = workload.reference()
+    found_raw, used = workload.native(isa)
+    shape = tuple(int(r[dim]) for dim in ("batch", "m", "n"))
+    code, strides = int(r["out_type"]), r["out_strides"]
+    with np.errstate(all="ignore"):
+        expected = elements(expected_raw, code, shape, strides)
+        found = elements(found_raw, code, shape, strides)
+        finite = np.isfinite(expected)
+        assert np.array_equal(np.isnan(found), np.isnan(expected)), used
+        infinite = np.isinf(expected)
+        assert np.array_equal(found[infinite], expected[infinite]), used
+        bound = 1e-5 * workload.magnitude() + _rounding(code) * np.abs(expected) + 1e-37
+        if code == DType.FP16:
+            bound = bound + 2.0**-24
+        worst = (np.abs(found - expected) / bound)[finite].max(initial=0)
+    assert worst <= 1, (used, worst)
+    gaps = np.ones(found_raw.size, bool)
+    size = ELEMENT_TYPES[_NAMES[code]].storage.itemsize
+    for index in np.ndindex(*shape):
+        begin = sum(int(i) * int(s) for i, s in zip(index, strides, strict=True))
+        gaps[begin : begin + size] = False
+    assert np.array_equal(found_raw[gaps], expected_raw[gaps]), used
+    return used
+
+
+_NAMES = {int(t.code): name for name, t in ELEMENT_TYPES.items()}
+
+
+def _rounding(code: int) -> float:
+    """Of one unit in the last place: sums that differ a little may round apart."""
+    return {DType.FP32: 2.0**-22, DType.FP16: 2.0**-10, DType.BFP16: 2.0**-7}[DType(code)]
+
+
+def random_elements(kind: str, count: int, random: np.random.Generator) -> np.ndarray:
+    """Raw bytes of elements of a type."""
+    info = ELEMENT_TYPES[kind]
+    if kind in ("f16", "bf16", "f32"):
+        values = random.standard_normal(count).astype(np.float32)
+        raw = f32_to_bf16(values) if kind == "bf16" else values.astype(info.storage)
+        return raw.view(np.uint8)
+    return random.integers(0, 256, count * info.storage.itemsize, np.uint8)
+
+
+def _strides(
+    shape: tuple[int, ...], size: int, order: tuple[int, ...], padding: tuple[int, ...]
+) -> tuple[list[int], int]:
+    """Strides that lay dimensions out in an order, innermost last; and the bytes reached."""
+    strides, step = [0] * len(shape), size
+    for place in reversed(order):
+        strides[place] = step
+        step = step * shape[place] + padding[place] * size
+    return strides, sum((d - 1) * s for d, s in zip(shape, strides, strict=True)) + size
+
+
+SIZES = st.sampled_from([1, 2, 3, 5, 8, 15, 16, 17, 31, 48, 63, 64, 65, 100, 130])
+DEPTHS = st.sampled_from([1, 2, 15, 16, 17, 32, 63, 64, 65, 128, 130, 192, 256, 300])
+
+
+@st.composite
+def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
+    """Draw a workload of given operand types.
+
+    ``fixed`` holds values for some of what is drawn: m, layout, group, scale, zero, ...
+    """
+
+    def pick(name: str, strategy: st.SearchStrategy[Any]) -> Any:
+        return fixed[name] if name in fixed else draw(strategy)
+
+    random = np.random.default_rng(draw(st.integers(0, 1 << 30)))
+    act, weight, out = kinds
+    batch = pick("batch", st.sampled_from([1, 1, 2]))
+    m, n, k = pick("m", st.integers(1, 40)), pick("n", SIZES), pick("k", DEPTHS)
+    integers = act in ("i8", "u8")
+    quantised = weight in ("i8", "u8", "i4", "u4")
+    packed = weight in ("i4", "u4")
+    fields: dict[str, Any] = {
+        "workload": DpuWorkload.MATMUL,
+        "act_type": ELEMENT_TYPES[act].code,
+        "weight_type": ELEMENT_TYPES[weight].code,
+        "out_type": ELEMENT_TYPES[out].code,
+        "batch": batch,
+        "m": m,
+        "n": n,
+        "k": k,
+        "alpha": pick("alpha", st.sampled_from([1.0, 1.0, 0.125, -3.0])),
+    }
+    if out == "f32" and pick("accumulate", st.booleans()):
+        fields["flags"] = DpuFlag.ACCUMULATE
+    if integers:
+        fields["act_zero"] = pick("act_zero", st.sampled_from([0, 7, 255]))
+
+    operands: dict[str, np.ndarray] = {}
+
+    def operand(name: str, kind: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+        size = ELEMENT_TYPES[kind].storage.itemsize
+        padding = tuple(draw(st.sampled_from([0, 0, 1, 3])) for _ in shape)
+        strides, reach = _strides(shape, size, order, padding)
+        if name != "out" and draw(st.integers(0, 9)) == 0:
+            repeated = draw(st.integers(0, len(shape) - 1))
+            if not (name in ("act", "weight") and repeated == 2):
+                strides[repeated] = 0
+                reach = size + sum((d - 1) * s for d, s in zip(shape, strides, strict=True))
+        fields[f"{name}_strides"] = strides
+        fields[f"{name}_address"] = tile_base(0) + _PLACES[name]
+        operands[name] = random_elements(kind, -(-reach // size), random)[:reach].copy()
+
+    plain = (0, 1, 2)
+    along = -(-k // 2) if packed else k
+    layout = pick("layout", st.sampled_from(["k", "k", "k", "n", "other"]))
+    layout = "k" if packed and layout == "n" else layout
+    order = {"k": plain, "n": (0, 2, 1), "other": (1, 2, 0)}[layout]
+    operand("act", act, (batch, m, k), draw(st.sampled_from([plain, plain, (1, 0, 2), (0, 2, 1)])))
+    operand("weight", weight, (batch, n, along), order)
+    operand("out", out, (batch, m, n), draw(st.sampled_from([plain, plain, (1, 0, 2), (0, 2, 1)])))
+    if quantised:
+        group = 0 if integers else pick("group", st.sampled_from([0, 0, k, 128, 64, 32, 16, 5]))
+        fields["group"] = group
+        groups = -(-k // (group or k))
+        scale = pick("scale", st.sampled_from([None, "f16", "f16", "f32", "bf16"]))
+        zero = pick("zero", st.sampled_from([None, "u8", "u8", "i8", "f16"]))
+        for name, kind in (("scale", scale), ("zero", zero)):
+            if kind is not None:
+                fields[f"{name}_type"] = ELEMENT_TYPES[kind].code
+                operand(name, kind, (n, groups), draw(st.sampled_from([(0, 1), (1, 0)])))
+    row_scales = None
+    if integers and pick("row_scales", st.booleans()):
+        row_scales = random.uniform(0.1, 2, m).astype(np.float32)
+        fields |= {"act_scale_address": tile_base(0) + _ROW_SCALES, "act_scale_stride": 4}
+    return Workload(one(DPU_REGISTERS, **fields), operands, row_scales, _parts(draw, m, n))
+
+
+def _parts(draw: Any, m: int, n: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """All of it, or two variants."""
+    cut = draw(st.integers(0, 3))
+    if cut == 2 and n > 1:
+        middle = draw(st.integers(1, n - 1))
+        return [((0, m), (0, middle)), ((0, m), (middle, n))]
+    if cut == 3 and m > 1:
+        middle = draw(st.integers(1, m - 1))
+        return [((0, middle), (0, n)), ((middle, m), (0, n))]
+    return [((0, m), (0, n))]
+
+
+class Dpu:
+    """What the tests of kernels draw, and how they judge it."""
+
+    levels = LEVELS
+    workloads = staticmethod(workloads)
+    assert_agrees = staticmethod(assert_agrees)
+
+
+@pytest.fixture(scope="session")
+def dpu() -> Dpu:
+    return Dpu()
