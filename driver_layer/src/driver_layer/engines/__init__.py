@@ -8,7 +8,7 @@ from driver_layer.engines.contract import Executor
 from driver_layer.errors import EngineError
 
 ENGINE_VARIABLE = "NPU_ENGINE"
-ENGINES = ("reference",)
+ENGINES = ("reference", "native")
 
 
 def choose_executor(name: str | None = None) -> Executor:
@@ -21,9 +21,14 @@ def choose_executor(name: str | None = None) -> Executor:
         EngineError: there is no such engine.
     """
     chosen = name or os.environ.get(ENGINE_VARIABLE) or ENGINES[0]
+    # Imported when they are wanted: numpy alone, or a compiler.
     if chosen == "reference":
         from driver_layer.engines.reference import ReferenceEngines
         from driver_layer.engines.task_by_task import TaskByTask
 
         return TaskByTask(ReferenceEngines())
+    if chosen == "native":
+        from driver_layer.engines.native import NativeExecutor
+
+        return NativeExecutor()
     raise EngineError(f"{ENGINE_VARIABLE}={chosen}: no such engine; there are {', '.join(ENGINES)}")

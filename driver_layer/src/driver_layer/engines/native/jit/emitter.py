@@ -26,6 +26,14 @@ SYMBOL = "kernel"
 """What a kernel's function is called in its object file."""
 
 
+class _FunctionPointer(ir.PointerType):
+    """An address that tells llvmlite what is there; LLVM itself no longer wants to know."""
+
+    def __init__(self, kind: ir.FunctionType) -> None:
+        super().__init__()
+        self.pointee = kind
+
+
 class Variable:
     """A place on the stack, which LLVM makes a register of."""
 
@@ -161,11 +169,18 @@ class Emitter:
 
     def external(self, name: str, *operands: Value, result: Any) -> Value:
         """Call a function by its whole name."""
+        return self.call(ir.FunctionType(result, [one.type for one in operands]), name, *operands)
+
+    def call(self, kind: ir.FunctionType, name: str, *operands: Value) -> Value:
+        """Call a function of a type by its whole name."""
         found = self.module.globals.get(name)
         if found is None:
-            kind = ir.FunctionType(result, [operand.type for operand in operands])
             found = ir.Function(self.module, kind, name)
         return self.b.call(found, operands)
+
+    def load_function(self, address: Value, kind: ir.FunctionType) -> Value:
+        """From memory, the address of a function of a type, to be called."""
+        return self.b.load(address, typ=_FunctionPointer(kind))
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """``a * b + c``, rounded once where the host can."""
