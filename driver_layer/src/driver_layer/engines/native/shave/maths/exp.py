@@ -35,6 +35,9 @@ def _second_rest(r: float) -> float:
 _REST = fit(_second_rest, (-_HALF_STEP, _HALF_STEP), 4)
 _REST_F64 = fit(_second_rest, (-_HALF_STEP, _HALF_STEP), 10)
 
+_VANISHES = -103.98
+"""Below it, the exponential is less than half of the smallest f32."""
+
 _ROUNDER = 1.5 * 2**23
 """Added to a small f32, leaves the nearest integer in the lowest bits."""
 _ROUNDER_F64 = 1.5 * 2**52
@@ -43,7 +46,9 @@ _ROUNDER_F64 = 1.5 * 2**52
 def exp(e: Emitter, x: Value) -> Value:
     """The exponential of f32; results below the smallest normal number are rounded once."""
     b = e.b
-    inside = clamp(e, x, -104.0, 89.0)
+    # Results that round to 0 are not computed: numbers below the normal ones are slow.
+    vanishes = b.fcmp_ordered("<", x, like(e, x, _VANISHES))
+    inside = b.select(vanishes, like(e, x, 0.0), _at_most(e, x, 89.0))
     shifted = e.fma(inside, like(e, x, 1 / _LOG2), like(e, x, _ROUNDER))
     n = b.fsub(shifted, like(e, x, _ROUNDER))
     r = e.fma(n, like(e, x, -_LOG2_HIGH), inside)
@@ -57,7 +62,7 @@ def exp(e: Emitter, x: Value) -> Value:
         biased = b.add(part, _integers(e, 127, x))
         scale = b.bitcast(b.shl(biased, _integers(e, 23, x)), e.vector(F32, count(x)))
         value = b.fmul(value, scale)
-    return value
+    return b.select(vanishes, like(e, x, 0.0), value)
 
 
 def exp_f64(e: Emitter, x: Value) -> Value:
@@ -80,6 +85,11 @@ def _one_plus(e: Emitter, r: Value, rest: Value) -> Value:
     """1 + r + r**2 * rest, the small ones first."""
     b = e.b
     return b.fadd(e.fma(b.fmul(r, r), rest, r), like(e, r, 1.0))
+
+
+def _at_most(e: Emitter, x: Value, limit: float) -> Value:
+    highest = like(e, x, limit)
+    return e.b.select(e.b.fcmp_ordered(">", x, highest), highest, x)
 
 
 def _integers(e: Emitter, number: int, x: Value) -> Value:
