@@ -266,3 +266,24 @@ def rows() -> Callable[..., Spec]:
 @pytest.fixture(scope="session")
 def make_block() -> Callable[..., bytes]:
     return block
+
+
+@pytest.fixture
+def apply(native: NativeBench) -> Callable[..., np.ndarray]:
+    """Applies instructions to v0, and v1, natively: ``apply("exp v0, v0", x)``."""
+
+    def run(text: str, *operands: np.ndarray) -> np.ndarray:
+        loads = "\n".join(f"ld v{n}, w{n}" for n in range(len(operands)))
+        program = assemble(f"{loads}\n{text}\nst w{len(operands)}, v0\nend")
+        result = np.empty_like(operands[0])
+        arrays = [*operands, result]
+        windows = [Spec("f32", x.size, address=x.ctypes.data & 0xFFFFFFFF) for x in arrays]
+        if "rsum" in text:
+            windows[-1] = Spec("f32", 1, address=windows[-1].address)
+        hosts = {w.address: x.ctypes.data for w, x in zip(windows, arrays, strict=True)}
+        kernel = translate(program, block((1, 1, 1), windows), lambda at, _: hosts[at])
+        assert kernel is not None
+        native.call(kernel)
+        return result
+
+    return run

@@ -39,4 +39,4 @@ def tanh(e: Emitter, x: Value) -> Value:
     one = like(e, x, 1.0)
     far = b.fsub(one, b.fdiv(like(e, x, 2.0), b.fadd(power, one)))
     small = b.fcmp_ordered("<", size, like(e, x, _SMALL))
-    return b.select(small, near, with_sign_of(e, far, x))
+    return with_sign_of(e, b.select(small, near, far), x)
