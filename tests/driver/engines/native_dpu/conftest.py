@@ -27,15 +27,15 @@ from driver_layer.testing.check_engines.bench import Bench, one
 LEVELS = [isa for isa in Isa if isa <= native_isa()]
 KERNELS = {isa: Kernels(detect(isa), ObjectCache(None)) for isa in LEVELS}
 
-_PLACES = {"act": 0x0, "weight": 0x40000, "out": 0x80000, "scale": 0xC0000, "zero": 0xD0000}
-_ROW_SCALES = 0xE0000
+_PLACES = {"act": 0x0, "weight": 0x40000, "out": 0xC0000, "scale": 0x100000, "zero": 0x110000}
+_ROW_SCALES = 0x120000
 _FILL = 0xA5
 
 
 class Guarded:
     """Memory that ends before a page which nobody may touch."""
 
-    def __init__(self, size: int = 1 << 18) -> None:
+    def __init__(self, size: int = 1 << 19) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._pages = mmap.mmap(-1, size + mmap.PAGESIZE)
         self._bytes = np.frombuffer(self._pages, np.uint8)[:size]
@@ -218,6 +218,12 @@ SIZES = st.sampled_from([1, 2, 3, 5, 8, 15, 16, 17, 31, 48, 63, 64, 65, 100, 130
 DEPTHS = st.sampled_from([1, 2, 15, 16, 17, 32, 63, 64, 65, 128, 130, 192, 256, 300])
 
 
+_TABLES = {
+    "scale": [None, "f16", "f16", "f32", "bf16"],
+    "zero": [None, "u8", "u8", "i8", "f16"],
+}
+
+
 @st.composite
 def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
     """Draw a workload of given operand types.
@@ -233,7 +239,6 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
     batch = pick("batch", st.sampled_from([1, 1, 2]))
     m, n, k = pick("m", st.integers(1, 40)), pick("n", SIZES), pick("k", DEPTHS)
     integers = act in ("i8", "u8")
-    quantised = weight in ("i8", "u8", "i4", "u4")
     packed = weight in ("i4", "u4")
     fields: dict[str, Any] = {
         "workload": DpuWorkload.MATMUL,
@@ -246,10 +251,8 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
         "k": k,
         "alpha": pick("alpha", st.sampled_from([1.0, 1.0, 0.125, -3.0])),
     }
-    if out == "f32" and pick("accumulate", st.booleans()):
-        fields["flags"] = DpuFlag.ACCUMULATE
-    if integers:
-        fields["act_zero"] = pick("act_zero", st.sampled_from([0, 7, 255]))
+    fields["flags"] = DpuFlag.ACCUMULATE * (out == "f32" and pick("accumulate", st.booleans()))
+    fields["act_zero"] = integers * pick("act_zero", st.sampled_from([0, 7, 255]))
 
     operands: dict[str, np.ndarray] = {}
 
@@ -274,20 +277,20 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
     operand("act", act, (batch, m, k), draw(st.sampled_from([plain, plain, (1, 0, 2), (0, 2, 1)])))
     operand("weight", weight, (batch, n, along), order)
     operand("out", out, (batch, m, n), draw(st.sampled_from([plain, plain, (1, 0, 2), (0, 2, 1)])))
-    if quantised:
+    if weight not in ("f16", "bf16", "f32"):
         group = 0 if integers else pick("group", st.sampled_from([0, 0, k, 128, 64, 32, 16, 5]))
         fields["group"] = group
-        groups = -(-k // (group or k))
-        scale = pick("scale", st.sampled_from([None, "f16", "f16", "f32", "bf16"]))
-        zero = pick("zero", st.sampled_from([None, "u8", "u8", "i8", "f16"]))
-        for name, kind in (("scale", scale), ("zero", zero)):
+        for name, kinds_of_table in _TABLES.items():
+            kind = pick(name, st.sampled_from(kinds_of_table))
             if kind is not None:
                 fields[f"{name}_type"] = ELEMENT_TYPES[kind].code
-                operand(name, kind, (n, groups), draw(st.sampled_from([(0, 1), (1, 0)])))
-    row_scales = None
+                shape = n, -(-k // (group or k))
+                operand(name, kind, shape, draw(st.sampled_from([(0, 1), (1, 0)])))
+    row_scales = random.uniform(0.1, 2, m).astype(np.float32)
     if integers and pick("row_scales", st.booleans()):
-        row_scales = random.uniform(0.1, 2, m).astype(np.float32)
         fields |= {"act_scale_address": tile_base(0) + _ROW_SCALES, "act_scale_stride": 4}
+    else:
+        row_scales = None
     return Workload(one(DPU_REGISTERS, **fields), operands, row_scales, _parts(draw, m, n))
 
 

@@ -59,8 +59,7 @@ def _act(problem: Problem, task: Task, place: _Place) -> Value:
 
 def _weight(problem: Problem, task: Task, place: _Place) -> Value:
     """The weight less its zero point; scaled, unless whole sums are."""
-    e, (batch, n, k) = task.e, place
-    b = e.b
+    b, (_, n, k) = task.e.b, place
     group = b.udiv(k, task[Word.GROUP])
     value = _stored(problem, task, place)
     if problem.zero is not DType.UNSET:

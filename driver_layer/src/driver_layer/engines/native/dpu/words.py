@@ -92,8 +92,8 @@ def words_of(registers: Any, pointers: Mapping[Word, int]) -> npt.NDArray[np.int
         words[word] = address
     for name, places in _STRIDES.items():
         words[list(places)] = np.atleast_1d(registers[name])
-    for name, word in zip("batch m n k".split(), (Word.BATCH, Word.M, Word.N, Word.K), strict=True):
-        words[word] = registers[name]
+    for word in (Word.BATCH, Word.M, Word.N, Word.K):
+        words[word] = registers[word.name.lower()]
     words[Word.GROUP] = int(registers["group"]) or int(registers["k"])
     words[Word.ALPHA] = int(np.float32(registers["alpha"]).view(np.uint32))
     words[Word.ACT_ZERO] = registers["act_zero"]

@@ -96,6 +96,14 @@ class Emitter:
         step = I64(offset) if isinstance(offset, int) else offset
         return self.b.gep(base, [step], source_etype=I8)
 
+    def room(self, size: int) -> Value:
+        """The address of ``size`` bytes on the stack, aligned to 64."""
+        with self.b.goto_entry_block():
+            place = self.b.alloca(ir.ArrayType(I8, size))
+        place.align = 64
+        place.type = PTR  # of bytes that may be anything
+        return place
+
     # Control flow
 
     @contextmanager
@@ -161,6 +169,12 @@ class Emitter:
     def store(self, value: Value, address: Value) -> None:
         """Elements to memory, which need not be aligned."""
         self.b.store(value, address, align=1)
+
+    def prefetch(self, address: Value) -> None:
+        """Ask for the cache line of an address, which need not exist."""
+        # To be read (0), and to stay in all caches (3), which are those of data (1).
+        hints = I32(0), I32(3), I32(1)
+        self.external("llvm.prefetch.p0", address, *hints, result=ir.VoidType())
 
     def intrinsic(self, name: str, *operands: Value, result: Any = None) -> Value:
         """Call an intrinsic; ``name`` is without the types, which are those of the result."""

@@ -1,0 +1,103 @@
+"""Stores sums: scaled, added to what the output holds, and rounded to its type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from driver_layer.abi.dtypes import ELEMENT_TYPES, DType
+from driver_layer.engines.native.dpu.problem import BYTES, Problem
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
+from driver_layer.engines.native.jit.memory_types import load_f32, store_f32
+
+SIZES = {kind.code: kind.storage.itemsize for kind in ELEMENT_TYPES.values()}
+"""Bytes of a stored element; of 4-bit types, of two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Sums in scratch: rows of f32, or of i32 for integer activations."""
+
+    base: Value
+    pitch: Value
+    """Bytes from row to row."""
+    whole: bool = False
+    """Whether they are i32, still without the columns' scales."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Some rows or columns of a task."""
+
+    begin: Value
+    count: Value
+
+
+def finish(
+    problem: Problem, task: Task, tile: Tile, batch: Value, spans: tuple[Span, Span]
+) -> None:
+    """Store the rows and columns of a tile, whose corner is the spans' begin."""
+    e, (rows, columns) = task.e, spans
+    b, lanes = e.b, e.lanes
+    size = SIZES[problem.out]
+    dense = b.icmp_signed("==", task[Word.OUT_N], I64(size))
+    whole = b.and_(columns.count, I64(-lanes))
+    vectors = b.select(dense, whole, I64(0))
+    with e.loop(0, rows.count) as row:
+        m = b.add(rows.begin, row)
+        first = task.address(
+            Word.OUT, (batch, Word.OUT_B), (m, Word.OUT_M), (columns.begin, Word.OUT_N)
+        )
+        sums = e.at(tile.base, b.mul(row, tile.pitch))
+        factor = _row_factor(problem, task, m)
+
+        def element(column: Value, width: int) -> None:
+            value = e.load(e.at(sums, b.mul(column, I64(4))), I32 if tile.whole else F32, width)
+            if tile.whole:
+                value = b.sitofp(value, e.vector(F32, width))
+                value = _scale_columns(problem, task, value, b.add(columns.begin, column), width)
+            if factor is not None:
+                value = b.fmul(value, e.splat(factor, width))
+            value = b.fmul(value, e.splat(task.alpha, width))
+            address = e.at(first, b.mul(column, task[Word.OUT_N]))
+            if problem.accumulate:
+                value = b.fadd(value, e.load(address, F32, width))
+            store_f32(e, value, address, problem.out, width)
+
+        with e.loop(0, vectors, lanes) as column:
+            element(column, lanes)
+        with e.loop(vectors, columns.count) as column:
+            element(column, 1)
+
+
+def _row_factor(problem: Problem, task: Task, m: Value) -> Value | None:
+    if not problem.row_scales:
+        return None
+    return task.e.load(task.address(Word.ACT_SCALE, (m, Word.ACT_SCALE_M)), F32)
+
+
+def _scale_columns(problem: Problem, task: Task, value: Value, n: Value, width: int) -> Value:
+    if problem.scale is DType.UNSET or problem.act not in BYTES:
+        return value
+    return task.e.b.fmul(value, column_numbers(task, Word.SCALE, problem.scale, n, width))
+
+
+def column_numbers(
+    task: Task, table: Word, kind: DType, n: Value, width: int, group: Value | None = None
+) -> Value:
+    """Scales or zero points of columns side by side, the last repeated behind the last."""
+    e = task.e
+    b = e.b
+    steps = {
+        Word.SCALE: (Word.SCALE_N, Word.SCALE_GROUP),
+        Word.ZERO: (Word.ZERO_N, Word.ZERO_GROUP),
+    }[table]
+    last = b.sub(task[Word.N], I64(1))
+    result = e.constant(0.0, width)
+    for lane in range(width):
+        column = task.least(b.add(n, I64(lane)), last)
+        parts = [(column, steps[0])] + ([] if group is None else [(group, steps[1])])
+        one = load_f32(e, task.address(table, *parts), kind, 1)
+        result = b.insert_element(result, one, I32(lane)) if width > 1 else one
+    return result

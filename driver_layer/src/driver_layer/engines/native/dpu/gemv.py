@@ -1,0 +1,369 @@
+"""Products of few rows with weights that lie along k: as fast as memory gives the weights.
+
+Activations become f32 in scratch, once per task. Several columns are summed side by side, each in
+its own vector, while their weights stream through registers; ``sums_of`` adds the vectors' lanes
+up. Whole chunks of k are read as they lie; what is left of a group is copied into a buffer first,
+so that nothing behind the operand is touched.
+
+4-bit weights: a lane holds 2, 4 or 8 of them, which lie side by side in memory, and activations are
+brought into the order in which shifting lanes right shows them. Where a table look-up takes 16
+numbers (AVX-512), it gives ``(stored - zero) * scale`` at once; a table serves one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from llvmlite import ir
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import SIZES, Span, Tile, finish
+from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.rows import Row, widen_row
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
+from driver_layer.engines.native.jit.host import Host, Isa
+from driver_layer.engines.native.jit.kernels import KernelSpec
+from driver_layer.engines.native.jit.memory_types import load_f32
+
+MOST_ROWS = 4
+
+_LINE = 64
+"""Bytes of a cache line: so many of a column's weights are read at a time."""
+
+_STEP = 128
+"""Rows in scratch are multiples of this many f32: no chunk has more."""
+
+_COLUMNS = {1: 8, 2: 4, 4: 4}
+"""Columns at a time by the number of rows, where there are 32 registers."""
+
+
+def choose(problem: Problem, host: Host) -> Choice | None:
+    """Give the kernel, if it can compute the problem."""
+    if host.lanes == 1 or problem.rows > MOST_ROWS:
+        return None
+    if problem.layout is not Layout.K or problem.act not in FLOATS:
+        return None
+    if problem.weight in NIBBLES and _nibbles(problem, host.lanes) == 0:
+        return None
+    spec = KernelSpec(f"dpu gemv {problem.key}", partial(_write, problem))
+    return Choice(spec, partial(_scratch, problem))
+
+
+def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+    rows = problem.rows
+    tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
+    return 4 * (rows + 1) * (k + _STEP) + 4 * rows * (n + _STEP) + tables + 64
+
+
+def _nibbles(problem: Problem, lanes: int) -> int:
+    """How many 4-bit weights a lane holds: as many as groups allow; 0 if not even two."""
+    if problem.group == 0:
+        return 8
+    return next((count for count in (8, 4, 2) if problem.group % (lanes * count) == 0), 0)
+
+
+def _write(problem: Problem, host: Host) -> str:
+    e = Emitter(host)
+    _Gemv(problem, e).write()
+    return e.finish()
+
+
+class _Gemv:
+    """One kernel as it is written."""
+
+    def __init__(self, problem: Problem, e: Emitter) -> None:
+        self.problem, self.e, self.b = problem, e, e.b
+        self.task = task = Task(e)
+        self.rows = problem.rows
+        few = e.host.isa is not Isa.AVX512
+        self.columns = _COLUMNS[self.rows] // 2 if few else _COLUMNS[self.rows]
+        self.packed = problem.weight in NIBBLES
+        self.size = SIZES[problem.weight]
+        self.parts = _nibbles(problem, e.lanes) if self.packed else _LINE // e.lanes // self.size
+        self.chunk = self.parts * e.lanes
+        self.looks_up = self.packed and e.host.isa is Isa.AVX512
+        self.buffer = e.room(_LINE)
+        self.padded = task.rounded(task[Word.K], _STEP)
+        self.row_bytes = e.b.mul(self.padded, I64(4))
+        above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
+        self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
+        self.acts = e.scratch
+        plain = e.b.mul(self.row_bytes, I64(self.rows))
+        sums = e.b.add(plain, self.row_bytes)
+        self.pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
+        scales = e.b.add(sums, e.b.mul(self.pitch, I64(self.rows)))
+        zeros = e.b.add(scales, e.b.mul(e.b.mul(task[Word.N], self.groups), I64(4)))
+        places = (e.at(e.scratch, offset) for offset in (plain, sums, scales, zeros))
+        self.plain, self.sums, self.scales, self.zeros = places
+
+    def write(self) -> None:
+        """Write all of it."""
+        e, b, task = self.e, self.b, self.task
+        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        if self.problem.group:
+            self._take_tables()
+        with e.loop(0, task[Word.BATCH]) as batch:
+            self._take_activations(batch)
+            with e.loop(0, task[Word.N], self.columns) as n:
+                target = e.at(self.sums, b.mul(n, I64(4)))
+                for row, total in enumerate(self._block(batch, n)):
+                    e.store(total, e.at(target, b.mul(self.pitch, I64(row))))
+            finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
+
+    # What is read once
+
+    def _take_tables(self) -> None:
+        """Bring scales and zero points into scratch, one row for each column."""
+        e, b, task, problem = self.e, self.b, self.task, self.problem
+        for kind, pointer, steps, target in (
+            (problem.scale, Word.SCALE, (Word.SCALE_N, Word.SCALE_GROUP), self.scales),
+            (problem.zero, Word.ZERO, (Word.ZERO_N, Word.ZERO_GROUP), self.zeros),
+        ):
+            if kind is DType.UNSET:
+                continue
+            along = b.mul(self.groups, task[steps[1]])
+            one_row = b.icmp_signed("==", task[steps[0]], along)
+            rows = b.select(one_row, I64(1), task[Word.N])
+            count = b.select(one_row, b.mul(task[Word.N], self.groups), self.groups)
+            with e.loop(0, rows) as n:
+                address = task.address(pointer, (n, steps[0]))
+                place = e.at(target, b.mul(b.mul(n, self.groups), I64(4)))
+                widen_row(e, Row(kind, address, task[steps[1]], count), place)
+
+    def _take_activations(self, batch: Value) -> None:
+        """Bring rows into scratch; rows that are not there are zeros."""
+        e, task, b = self.e, self.task, self.b
+        for row in range(self.rows):
+            there = b.icmp_signed("<", I64(row), task[Word.M])
+            count = b.select(there, task[Word.K], I64(0))
+            source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
+            target = e.at(self.acts, b.mul(self.row_bytes, I64(row)))
+            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
+            widen_row(e, taken, self.plain if self.packed else target, self.padded)
+            if self.packed:
+                self._reorder(self.plain, target)
+
+    def _reorder(self, plain: Value, target: Value) -> None:
+        """Put chunks into the order in which parts of packed lanes come."""
+        e, b, lanes = self.e, self.b, self.e.lanes
+        with e.loop(0, self.row_bytes, 4 * self.chunk) as offset:
+            values = e.load(e.at(plain, offset), F32, self.chunk)
+            nothing = ir.Constant(values.type, ir.Undefined)
+            for part in range(self.parts):
+                numbers = range(part, self.chunk, self.parts)
+                place = e.at(target, b.add(offset, I64(4 * lanes * part)))
+                e.store(e.lanes_of(values, nothing, numbers), place)
+
+    # Sums of a block of columns
+
+    def _block(self, batch: Value, n: Value) -> list[Value]:
+        """Sums of each row with the block's columns, one vector a row."""
+        e, b, task, problem = self.e, self.b, self.task, self.problem
+        last = b.sub(task[Word.N], I64(1))
+        places = [task.least(b.add(n, I64(c)), last) for c in range(self.columns)]
+        weights = [
+            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (place, Word.WEIGHT_N))
+            for place in places
+        ]
+        totals = [
+            [e.variable(e.zero(e.lanes)) for _ in range(self.columns)] for _ in range(self.rows)
+        ]
+        if problem.group == 0:
+            self._group(weights, places, I64(0), (I64(0), task[Word.K]), totals)
+        else:
+            with e.loop(0, self.groups) as group:
+                begin = b.mul(group, task[Word.GROUP])
+                end = task.least(b.add(begin, task[Word.GROUP]), task[Word.K])
+                self._group(weights, places, group, (begin, end), totals)
+        return [sums_of(e, [total.get() for total in row]) for row in totals]
+
+    def _group(
+        self,
+        weights: list[Value],
+        places: list[Value],
+        group: Value,
+        span: tuple[Value, Value],
+        totals: list[list[Variable]],
+    ) -> None:
+        """Add a group's products to the totals."""
+        e, problem, lanes = self.e, self.problem, self.e.lanes
+        scales = [self._number(Word.SCALE, place, group) for place in places]
+        zeros = [self._number(Word.ZERO, place, group) for place in places]
+        if self.looks_up:
+            tables = [self._table(zero, scale) for zero, scale in zip(zeros, scales, strict=True)]
+            self._chunks(weights, tables, span, totals)
+        elif problem.scale is DType.UNSET:
+            self._chunks(weights, zeros, span, totals)
+        else:
+            partial_sums = [[e.variable(e.zero(lanes)) for _ in row] for row in totals]
+            self._chunks(weights, zeros, span, partial_sums)
+            for row, sums in zip(totals, partial_sums, strict=True):
+                for total, part, scale in zip(row, sums, scales, strict=True):
+                    assert scale is not None
+                    total.set(e.fma(part.get(), scale, total.get()))
+
+    def _number(self, table: Word, place: Value, group: Value) -> Value | None:
+        """A column's scale or zero point, everywhere."""
+        e, b, problem = self.e, self.b, self.problem
+        scales = table is Word.SCALE
+        kind = problem.scale if scales else problem.zero
+        if kind is DType.UNSET:
+            return None
+        if problem.group == 0:
+            read = self.task.scale if scales else self.task.zero
+            return e.splat(read(kind, place, group), e.lanes)
+        index = b.add(b.mul(place, self.groups), group)
+        base = self.scales if scales else self.zeros
+        return e.splat(e.load(e.at(base, b.mul(index, I64(4))), F32), e.lanes)
+
+    def _table(self, zero: Value | None, scale: Value | None) -> Value:
+        """What each of the 16 stored numbers stands for."""
+        signed = self.problem.weight is DType.I4
+        numbers = [float(x - 16 if signed and x > 7 else x) for x in range(16)]
+        table: Value = ir.Constant(ir.VectorType(F32, 16), numbers)
+        if zero is not None:
+            table = self.b.fsub(table, zero)
+        return table if scale is None else self.b.fmul(table, scale)
+
+    def _chunks(
+        self,
+        weights: list[Value],
+        numbers: Sequence[Value | None],
+        span: tuple[Value, Value],
+        sums: list[list[Variable]],
+    ) -> None:
+        """Add products of whole chunks, then of what is left of them.
+
+        ``numbers`` are the columns' tables, or zero points.
+        """
+        e, b = self.e, self.b
+        begin, end = span
+        ahead = b.mul(self.task[Word.WEIGHT_N], I64(self.columns))
+        whole = b.add(begin, b.and_(b.sub(end, begin), I64(-self.chunk)))
+        with e.loop(begin, whole, self.chunk) as k:
+            places = [e.at(weight, self._bytes(k)) for weight in weights]
+            for place in places:
+                e.prefetch(e.at(place, ahead))
+            self._multiply(places, numbers, k, sums, self.parts)
+        if not self.packed and self.parts > 1:
+            begin, step = whole, e.lanes
+            whole = b.add(begin, b.and_(b.sub(end, begin), I64(-step)))
+            with e.loop(begin, whole, step) as k:
+                places = [e.at(weight, self._bytes(k)) for weight in weights]
+                self._multiply(places, numbers, k, sums, 1)
+        left = b.sub(end, whole)
+        with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
+            count = self._bytes(b.add(left, I64(1)) if self.packed else left)
+            for column, weight in enumerate(weights):
+                self._copy(e.at(weight, self._bytes(whole)), count)
+                ours = [[row[column]] for row in sums]
+                parts = self.parts if self.packed else 1
+                self._multiply([self.buffer], [numbers[column]], whole, ours, parts, left)
+
+    def _bytes(self, k: Value) -> Value:
+        return self.b.lshr(k, I64(1)) if self.packed else self.b.mul(k, I64(self.size))
+
+    def _copy(self, source: Value, count: Value) -> None:
+        """Put bytes into the buffer, and zeros behind them."""
+        e = self.e
+        with e.loop(0, _LINE) as i:
+            e.store(I8(0), e.at(self.buffer, i))
+        with e.loop(0, count) as i:
+            e.store(e.load(e.at(source, i), I8), e.at(self.buffer, i))
+
+    def _multiply(
+        self,
+        places: list[Value],
+        numbers: Sequence[Value | None],
+        k: Value,
+        sums: list[list[Variable]],
+        parts: int,
+        count: Value | None = None,
+    ) -> None:
+        """Add the products of some vectors of weights; of ``count`` weights, if that is given."""
+        e, b, lanes = self.e, self.b, self.e.lanes
+        packed = [self._packed(place) for place in places] if self.packed else []
+        for part in range(parts):
+            offset = b.mul(b.add(k, I64(part * lanes)), I64(4))
+            acts = [
+                e.load(e.at(e.scratch, b.add(offset, b.mul(self.row_bytes, I64(row)))), F32, lanes)
+                for row in range(self.rows)
+            ]
+            for column, (place, number) in enumerate(zip(places, numbers, strict=True)):
+                if self.packed:
+                    weight = self._part(packed[column], part, number)
+                else:
+                    at = e.at(place, part * lanes * self.size)
+                    weight = load_f32(e, at, self.problem.weight, lanes)
+                    weight = weight if number is None else b.fsub(weight, number)
+                    weight = weight if count is None else self._first(weight, count)
+                for act, row in zip(acts, sums, strict=True):
+                    row[column].set(e.fma(act, weight, row[column].get()))
+
+    def _first(self, weight: Value, count: Value) -> Value:
+        """Weights, and zeros from a number on: what follows belongs to another group."""
+        e, lanes = self.e, self.e.lanes
+        numbers = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
+        there = self.b.icmp_signed("<", numbers, e.splat(self.b.trunc(count, I32), lanes))
+        return self.b.select(there, weight, e.zero(lanes))
+
+    def _packed(self, place: Value) -> Value:
+        """A chunk of 4-bit weights, ``parts`` of them in each i32."""
+        kind = {2: I8, 4: I16, 8: I32}[self.parts]
+        raw = self.e.load(place, kind, self.e.lanes)
+        return raw if kind is I32 else self.b.zext(raw, self.e.vector(I32, self.e.lanes))
+
+    def _part(self, packed: Value, part: int, number: Value | None) -> Value:
+        """Weight ``part`` of each lane."""
+        e, b, lanes = self.e, self.b, self.e.lanes
+
+        def bits(count: int) -> Value:
+            return e.splat(I32(count), lanes)
+
+        if self.looks_up:
+            assert number is not None
+            shifted = b.lshr(packed, bits(4 * part)) if part else packed
+            name = "llvm.x86.avx512.permvar.sf.512"
+            return e.external(name, number, shifted, result=ir.VectorType(F32, 16))
+        if self.problem.weight is DType.I4:
+            whole = b.ashr(b.shl(packed, bits(28 - 4 * part)), bits(28))
+        else:
+            whole = b.and_(b.lshr(packed, bits(4 * part)), bits(15))
+        value = b.sitofp(whole, ir.VectorType(F32, lanes))
+        return value if number is None else b.fsub(value, number)
+
+
+def sums_of(e: Emitter, vectors: list[Value]) -> Value:
+    """Give a vector of the sums of the lanes of each vector; their count is a power of two."""
+    lanes, width = e.lanes, e.lanes
+
+    def halves(width: int, count: int) -> tuple[list[int], list[int]]:
+        low = [begin + i for begin in range(0, count, width) for i in range(width // 2)]
+        return low, [lane + width // 2 for lane in low]
+
+    while len(vectors) > 1 and width > 1:
+        low, high = halves(width, 2 * lanes)
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [e.b.fadd(e.lanes_of(x, y, low), e.lanes_of(x, y, high)) for x, y in pairs]
+        width //= 2
+    if len(vectors) > 1:
+        return _joined(e, vectors)
+    total = vectors[0]
+    while width > 1:
+        nothing = ir.Constant(total.type, ir.Undefined)
+        low, high = halves(width, total.type.count)
+        total = e.b.fadd(e.lanes_of(total, nothing, low), e.lanes_of(total, nothing, high))
+        width //= 2
+    return total
+
+
+def _joined(e: Emitter, vectors: list[Value]) -> Value:
+    """Vectors one behind another."""
+    while len(vectors) > 1:
+        numbers = range(2 * vectors[0].type.count)
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [e.lanes_of(x, y, numbers) for x, y in pairs]
+    return vectors[0]
