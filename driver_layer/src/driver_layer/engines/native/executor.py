@@ -156,14 +156,16 @@ def _reference_runs(accesses: Accesses) -> Flags:
     A task reads all of its operands before it writes; a kernel writes as it goes.
     """
     without = np.array([one.spec is None for one in accesses.templates], np.bool_)
+    careful = np.array([not one.in_place for one in accesses.templates], np.bool_)
     chosen = without[accesses.template]
-    begins = accesses.hosts
+    begins, owners = accesses.hosts, accesses.owners
     ends = begins + (accesses.shapes[:, 0] - 1) * accesses.shapes[:, 1] + accesses.shapes[:, 2]
-    owners = accesses.owners
-    for access in np.flatnonzero(accesses.writes).tolist():
-        operation = int(owners[access])
-        first, last = int(accesses.first[operation]), int(accesses.first[operation + 1])
-        others = [other for other in range(first, last) if other != access]
-        if any(begins[o] < ends[access] and begins[access] < ends[o] for o in others):
-            chosen[operation] = True
+    written = np.flatnonzero(accesses.writes & careful[accesses.template[owners]])
+    makers = owners[written]
+    for number in range(int(np.diff(accesses.first).max(initial=0))):
+        other = accesses.first[makers] + number
+        there = (other < accesses.first[makers + 1]) & (other != written)
+        other = np.minimum(other, len(begins) - 1)
+        meet = (begins[other] < ends[written]) & (begins[written] < ends[other])
+        chosen[makers[there & meet]] = True
     return chosen

@@ -17,7 +17,7 @@ from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.lower.addresses import Flags
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 from driver_layer.engines.native.lower.operations import Check, Group
-from driver_layer.engines.native.lower.template import Access, Dim, Slot, Template, slot
+from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, Slot, Template, slot
 from driver_layer.npu.program import DpuWork
 
 _ADDRESSES = {
@@ -156,7 +156,10 @@ def _slot(operand: _Operand, words: Ints, problem: Problem) -> Slot:
             count = -(-int(words[Word.K]) // count)
         if count_word is Word.K and element.bits < 8:
             count = -(-count // 2)  # two elements to a byte
-        dims.append(Dim(count, int(words[stride_word]), stride_word))
+        stride = int(words[stride_word])
+        # Kernels are chosen for what lies side by side.
+        fixed = stride == element.storage.itemsize
+        dims.append(Dim(count, stride, NO_WORD if fixed else stride_word))
     access = Access.READ
     if operand.pointer is Word.OUT:
         access = Access.WRITE | (Access.READ if problem.accumulate else Access(0))

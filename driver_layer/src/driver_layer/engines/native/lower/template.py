@@ -79,6 +79,7 @@ class Template:
         slots: its operands.
         copies: whether it does nothing but copy the first slot to the second, in order.
         scratch: bytes of scratch memory that it needs.
+        in_place: whether it may write where it reads, as its operands are.
         cost: what it takes, compared with others; only to share work out.
         kept: the slots whose content the kernel may keep for its next task; none if it does not.
         reuse: the argument that says that they are still there.
@@ -89,6 +90,7 @@ class Template:
     slots: tuple[Slot, ...]
     copies: bool = False
     scratch: int = 0
+    in_place: bool = False
     cost: int = 0
     kept: tuple[int, ...] = ()
     reuse: int = NO_WORD

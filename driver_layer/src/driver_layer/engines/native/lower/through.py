@@ -15,7 +15,7 @@ class Moved(NamedTuple):
     offset: int
     """Bytes from where the copy begins on that side."""
     strides: tuple[tuple[int, int], ...]
-    """Arguments of the kernel, and what they become."""
+    """Arguments of the kernel that change, and what they become."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -34,13 +34,13 @@ def through(operand: Slot, offset: int, near: Slot, far: Slot) -> Moved | None:
     Returns:
         None if it has no strides there.
     """
-    if operand.word == NO_WORD or any(dim.word == NO_WORD for dim in operand.dims):
+    if operand.word == NO_WORD:
         return None
     near_dims, far_dims = near.dims, far.dims
     # A side that repeats its bytes has fewer dimensions.
     if len(near_dims) != len(far_dims) or not _in_order(near_dims, near.element):
         return None
-    rest, moved, strides = operand.dims, 0, {dim.word: dim.stride for dim in operand.dims}
+    rest, moved, strides = operand.dims, 0, dict[int, int]()
     for (_, near_stride, _), (_, far_stride, _) in zip(near_dims, far_dims, strict=True):
         here = [dim for dim in rest if dim.stride % near_stride == 0]
         rest = tuple(dim for dim in rest if dim.stride % near_stride)
@@ -49,7 +49,12 @@ def through(operand: Slot, offset: int, near: Slot, far: Slot) -> Moved | None:
         if offset + _extent(rest, operand.element) > near_stride:
             return None
         for dim in here:
-            strides[dim.word] = dim.stride // near_stride * far_stride
+            stride = dim.stride // near_stride * far_stride
+            if stride == dim.stride:
+                continue
+            if dim.word == NO_WORD:
+                return None
+            strides[dim.word] = stride
     if near_dims and offset + _extent(rest, operand.element) > near.element:
         return None
     return Moved(moved + offset, tuple(strides.items()))

@@ -4,6 +4,6 @@
 way of ``shapes`` and ``passes`` (in which order) to ``kernel``, which writes the code.
 """
 
-from driver_layer.engines.native.shave.translate import COLUMNS, Translated, translate
+from driver_layer.engines.native.shave.translate import COLUMNS, Operand, Translated, translate
 
-__all__ = ["COLUMNS", "Translated", "translate"]
+__all__ = ["COLUMNS", "Operand", "Translated", "translate"]

@@ -32,6 +32,18 @@ Resolve = Callable[[int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
+class Operand:
+    """A window as the kernel knows it."""
+
+    word: int
+    """The argument that holds its address; its strides follow, of the grid and of the columns."""
+    cols: int
+    itemsize: int
+    loaded: bool
+    stored: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Translated:
     """A kernel and its arguments.
 
@@ -49,6 +61,7 @@ class Translated:
     the grid, 3 for columns."""
     first_window: int
     """Where the windows' words begin."""
+    operands: tuple[Operand, ...]
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -98,10 +111,14 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
     spec, row_program = compiled
     sizes = row_program.slot_bytes(columns)
     words = [*domain.grid, *columns, *accumulate(sizes[:-1], initial=0)][: row_program.first_window]
-    for window, number in zip(domain.windows, values.windows, strict=True):
+    operands: list[Operand] = []
+    for index, (window, number) in enumerate(zip(domain.windows, values.windows, strict=True)):
+        stored, loaded = index in values.stored, index in values.loaded
+        operands.append(Operand(len(words), window.cols, window.itemsize, loaded, stored))
         words += [hosts[number], *window.strides, window.col_stride]
     dims = tuple(_divisible(domain, values))
-    return Translated(spec, tuple(words), sum(sizes), dims, row_program.first_window)
+    first = row_program.first_window
+    return Translated(spec, tuple(words), sum(sizes), dims, first, tuple(operands))
 
 
 def _conflicts(domain: Domain, values: Values) -> bool:
