@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driver_layer.abi.dtypes import ELEMENT_TYPES, DType
-from driver_layer.engines.native.dpu.problem import BYTES, Problem
+from driver_layer.engines.native.dpu.problem import Problem
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
-from driver_layer.engines.native.jit.memory_types import load_f32, store_f32
+from driver_layer.engines.native.jit.memory_types import store_f32
 
 SIZES = {kind.code: kind.storage.itemsize for kind in ELEMENT_TYPES.values()}
 """Bytes of a stored element; of 4-bit types, of two."""
@@ -23,7 +23,9 @@ class Tile:
     pitch: Value
     """Bytes from row to row."""
     whole: bool = False
-    """Whether they are i32, still without the columns' scales."""
+    """Whether they are i32."""
+    scales: Value | None = None
+    """Where f32 scales of the tile's columns lie, if they are still to be applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,9 @@ def finish(
             value = e.load(e.at(sums, b.mul(column, I64(4))), I32 if tile.whole else F32, width)
             if tile.whole:
                 value = b.sitofp(value, e.vector(F32, width))
-                value = _scale_columns(problem, task, value, b.add(columns.begin, column), width)
+            if tile.scales is not None:
+                scales = e.load(e.at(tile.scales, b.mul(column, I64(4))), F32, width)
+                value = b.fmul(value, scales)
             if factor is not None:
                 value = b.fmul(value, e.splat(factor, width))
             value = b.fmul(value, e.splat(task.alpha, width))
@@ -77,27 +81,19 @@ def _row_factor(problem: Problem, task: Task, m: Value) -> Value | None:
     return task.e.load(task.address(Word.ACT_SCALE, (m, Word.ACT_SCALE_M)), F32)
 
 
-def _scale_columns(problem: Problem, task: Task, value: Value, n: Value, width: int) -> Value:
-    if problem.scale is DType.UNSET or problem.act not in BYTES:
-        return value
-    return task.e.b.fmul(value, column_numbers(task, Word.SCALE, problem.scale, n, width))
-
-
 def column_numbers(
-    task: Task, table: Word, kind: DType, n: Value, width: int, group: Value | None = None
+    task: Task, table: Word, kind: DType, place: tuple[Value, Value], width: int
 ) -> Value:
-    """Scales or zero points of columns side by side, the last repeated behind the last."""
-    e = task.e
+    """Scales or zero points of columns side by side, the last one's again behind the last.
+
+    ``place`` is the first column, and the group.
+    """
+    e, (n, group) = task.e, place
     b = e.b
-    steps = {
-        Word.SCALE: (Word.SCALE_N, Word.SCALE_GROUP),
-        Word.ZERO: (Word.ZERO_N, Word.ZERO_GROUP),
-    }[table]
+    read = task.scale if table is Word.SCALE else task.zero
     last = b.sub(task[Word.N], I64(1))
-    result = e.constant(0.0, width)
+    result = e.zero(width)
     for lane in range(width):
-        column = task.least(b.add(n, I64(lane)), last)
-        parts = [(column, steps[0])] + ([] if group is None else [(group, steps[1])])
-        one = load_f32(e, task.address(table, *parts), kind, 1)
+        one = read(kind, task.least(b.add(n, I64(lane)), last), group)
         result = b.insert_element(result, one, I32(lane)) if width > 1 else one
     return result

@@ -20,7 +20,7 @@ from llvmlite import ir
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SIZES, Span, Tile, finish
 from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
-from driver_layer.engines.native.dpu.rows import Row, widen_row
+from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
@@ -28,7 +28,7 @@ from driver_layer.engines.native.jit.host import Host, Isa
 from driver_layer.engines.native.jit.kernels import KernelSpec
 from driver_layer.engines.native.jit.memory_types import load_f32
 
-MOST_ROWS = 4
+MOST_ROWS = 8
 
 _LINE = 64
 """Bytes of a cache line: so many of a column's weights are read at a time."""
@@ -36,7 +36,7 @@ _LINE = 64
 _STEP = 128
 """Rows in scratch are multiples of this many f32: no chunk has more."""
 
-_COLUMNS = {1: 8, 2: 4, 4: 4}
+_COLUMNS = {1: 8, 2: 4, 4: 4, 8: 2}
 """Columns at a time by the number of rows, where there are 32 registers."""
 
 
@@ -90,6 +90,7 @@ class _Gemv:
         self.row_bytes = e.b.mul(self.padded, I64(4))
         above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
+        self.ahead = task.ahead(self.columns)
         self.acts = e.scratch
         plain = e.b.mul(self.row_bytes, I64(self.rows))
         sums = e.b.add(plain, self.row_bytes)
@@ -178,7 +179,21 @@ class _Gemv:
                 begin = b.mul(group, task[Word.GROUP])
                 end = task.least(b.add(begin, task[Word.GROUP]), task[Word.K])
                 self._group(weights, places, group, (begin, end), totals)
-        return [sums_of(e, [total.get() for total in row]) for row in totals]
+        return self._sums([[total.get() for total in row] for row in totals])
+
+    def _sums(self, totals: list[list[Value]]) -> list[Value]:
+        """Lanes added up; as many vectors at once as the sums fill one."""
+        e, columns = self.e, self.columns
+        rows = max(1, min(self.rows, e.lanes // columns))
+        result: list[Value] = []
+        for begin in range(0, self.rows, rows):
+            vectors = [total for row in totals[begin : begin + rows] for total in row]
+            joined = sums_of(e, vectors)
+            nothing = ir.Constant(joined.type, ir.Undefined)
+            for i in range(rows):
+                numbers = range(columns * i, columns * (i + 1))
+                result.append(e.lanes_of(joined, nothing, numbers) if rows > 1 else joined)
+        return result
 
     def _group(
         self,
@@ -241,12 +256,11 @@ class _Gemv:
         """
         e, b = self.e, self.b
         begin, end = span
-        ahead = b.mul(self.task[Word.WEIGHT_N], I64(self.columns))
         whole = b.add(begin, b.and_(b.sub(end, begin), I64(-self.chunk)))
         with e.loop(begin, whole, self.chunk) as k:
             places = [e.at(weight, self._bytes(k)) for weight in weights]
             for place in places:
-                e.prefetch(e.at(place, ahead))
+                e.prefetch(e.at(place, self.ahead))
             self._multiply(places, numbers, k, sums, self.parts)
         if not self.packed and self.parts > 1:
             begin, step = whole, e.lanes
@@ -258,21 +272,13 @@ class _Gemv:
         with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
             count = self._bytes(b.add(left, I64(1)) if self.packed else left)
             for column, weight in enumerate(weights):
-                self._copy(e.at(weight, self._bytes(whole)), count)
+                copy_bytes(e, e.at(weight, self._bytes(whole)), count, self.buffer, _LINE)
                 ours = [[row[column]] for row in sums]
                 parts = self.parts if self.packed else 1
                 self._multiply([self.buffer], [numbers[column]], whole, ours, parts, left)
 
     def _bytes(self, k: Value) -> Value:
         return self.b.lshr(k, I64(1)) if self.packed else self.b.mul(k, I64(self.size))
-
-    def _copy(self, source: Value, count: Value) -> None:
-        """Put bytes into the buffer, and zeros behind them."""
-        e = self.e
-        with e.loop(0, _LINE) as i:
-            e.store(I8(0), e.at(self.buffer, i))
-        with e.loop(0, count) as i:
-            e.store(e.load(e.at(source, i), I8), e.at(self.buffer, i))
 
     def _multiply(
         self,

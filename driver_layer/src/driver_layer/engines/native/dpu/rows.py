@@ -1,12 +1,13 @@
-"""Rows of numbers in scratch as f32."""
+"""Rows of elements, brought side by side into scratch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SIZES
-from driver_layer.engines.native.jit.emitter import F32, I64, Emitter, Value
+from driver_layer.engines.native.jit.emitter import F32, I8, I64, Emitter, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 
@@ -20,20 +21,59 @@ class Row:
     count: Value
 
 
-def widen_row(e: Emitter, row: Row, target: Value, padded: Value | None = None) -> None:
-    """Write a row as f32, then zeros until there are ``padded``."""
-    b, lanes = e.b, e.lanes
+Take = Callable[[Value, int], Value]
+"""Gives what to write of so many elements that lie side by side at an address."""
+
+
+def take_row(
+    e: Emitter,
+    row: Row,
+    target: Value,
+    take: Take,
+    padding: tuple[Value, Value],
+    lanes: int,
+) -> None:
+    """Write what ``take`` gives of a row's elements.
+
+    Args:
+        e: the kernel that is written.
+        row: what to read.
+        target: where to write.
+        take: called for one element, and for ``lanes`` of them.
+        padding: one element to write behind them, until there are how many.
+        lanes: how many are taken at a time, where they lie side by side.
+    """
+    b = e.b
+    filler, padded = padding
+    size = 4 if filler.type is F32 else filler.type.width // 8
     dense = b.icmp_signed("==", row.stride, I64(SIZES[row.kind]))
     vectors = b.select(dense, b.and_(row.count, I64(-lanes)), I64(0))
 
     def move(index: Value, width: int) -> None:
-        value = load_f32(e, e.at(row.address, b.mul(index, row.stride)), row.kind, width)
-        e.store(value, e.at(target, b.mul(index, I64(4))))
+        value = take(e.at(row.address, b.mul(index, row.stride)), width)
+        e.store(value, e.at(target, b.mul(index, I64(size))))
 
     with e.loop(0, vectors, lanes) as index:
         move(index, lanes)
     with e.loop(vectors, row.count) as index:
         move(index, 1)
-    if padded is not None:
-        with e.loop(row.count, padded) as index:
-            e.store(F32(0.0), e.at(target, b.mul(index, I64(4))))
+    with e.loop(row.count, padded) as index:
+        e.store(filler, e.at(target, b.mul(index, I64(size))))
+
+
+def widen_row(e: Emitter, row: Row, target: Value, padded: Value | None = None) -> None:
+    """Write a row as f32, then zeros until there are ``padded``."""
+
+    def widened(address: Value, width: int) -> Value:
+        return load_f32(e, address, row.kind, width)
+
+    until = row.count if padded is None else padded
+    take_row(e, row, target, widened, (F32(0.0), until), e.lanes)
+
+
+def copy_bytes(e: Emitter, source: Value, count: Value, target: Value, padded: int) -> None:
+    """Copy bytes, and write zeros behind them until there are ``padded``."""
+    with e.loop(0, count) as i:
+        e.store(e.load(e.at(source, i), I8), e.at(target, i))
+    with e.loop(count, padded) as i:
+        e.store(I8(0), e.at(target, i))

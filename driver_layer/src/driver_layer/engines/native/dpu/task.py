@@ -9,6 +9,8 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 
 _POINTERS = frozenset({Word.ACT, Word.WEIGHT, Word.OUT, Word.SCALE, Word.ZERO, Word.ACT_SCALE})
 
+_AHEAD = 4096
+
 
 class Task:
     """The words of a task, read once at the kernel's begin.
@@ -55,3 +57,10 @@ class Task:
         """A number rounded up to a multiple of a power of two."""
         b = self.e.b
         return b.and_(b.add(value, I64(multiple - 1)), I64(-multiple))
+
+    def ahead(self, columns: int) -> Value:
+        """How far before its use memory is asked for: whole steps of columns, some kilobytes."""
+        b = self.e.b
+        step = b.mul(self[Word.WEIGHT_N], I64(columns))
+        some = b.select(b.icmp_signed(">", step, I64(0)), step, I64(_AHEAD))
+        return b.mul(step, b.add(b.udiv(I64(_AHEAD), some), I64(1)))

@@ -38,7 +38,7 @@ def load_f32(e: Emitter, address: Value, kind: DType, lanes: int) -> Value:
     if kind is DType.FP32:
         return e.load(address, F32, lanes)
     if kind is DType.FP16:
-        return _widen_f16(e, e.load(address, I16, lanes), lanes)
+        return widen_f16(e, e.load(address, I16, lanes), lanes)
     if kind is DType.BFP16:
         return widen_bf16(e, e.load(address, I16, lanes), lanes)
     storage, signed = _INTEGERS[kind]
@@ -84,7 +84,8 @@ def _splat(e: Emitter, kind: Any, value: int, lanes: int) -> Value:
     return e.splat(ir.Constant(kind, value), lanes)
 
 
-def _widen_f16(e: Emitter, raw: Value, lanes: int) -> Value:
+def widen_f16(e: Emitter, raw: Value, lanes: int) -> Value:
+    """Turn raw f16 into f32; exact."""
     if e.host.converts_f16:
         half = e.b.bitcast(raw, e.vector(_HALF, lanes))
         return e.b.fpext(half, e.vector(F32, lanes))

@@ -1,0 +1,154 @@
+"""Products of few rows with weights that lie along n: each k adds a multiple of a row of weights.
+
+Nothing is packed, as nothing is used twice: weights go from memory into registers, where the sums
+of all rows with a few vectors of columns stay for a whole group of k. Columns that fill no vector
+are copied to a buffer first, so that nothing behind the operand is touched.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import SIZES, Span, Tile, column_numbers, finish
+from driver_layer.engines.native.dpu.problem import FLOATS, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import F32, I64, Emitter, Value, Variable
+from driver_layer.engines.native.jit.host import Host
+from driver_layer.engines.native.jit.kernels import KernelSpec
+from driver_layer.engines.native.jit.memory_types import load_f32
+
+MOST_ROWS = 8
+
+_VECTORS = {1: 4, 2: 4, 4: 4, 8: 2}
+"""Vectors of columns at a time by the number of rows."""
+
+_AHEAD = 32
+"""How many k before its use a row of weights is asked for."""
+
+_LINE = 64
+
+
+def choose(problem: Problem, host: Host) -> Choice | None:
+    """Give the kernel, if it can compute the problem."""
+    if host.lanes == 1 or problem.rows > MOST_ROWS:
+        return None
+    if problem.layout is not Layout.N or problem.act not in FLOATS:
+        return None
+    spec = KernelSpec(f"dpu axpy {problem.key}", partial(_write, problem))
+    return Choice(spec, partial(_scratch, problem.rows))
+
+
+def _scratch(rows: int, m: int, n: int, k: int) -> int:
+    return 4 * rows * (k + 16 + n + 16) + 64
+
+
+def _write(problem: Problem, host: Host) -> str:
+    e = Emitter(host)
+    _Axpy(problem, e).write()
+    return e.finish()
+
+
+class _Axpy:
+    """One kernel as it is written."""
+
+    def __init__(self, problem: Problem, e: Emitter) -> None:
+        self.problem, self.e, self.b = problem, e, e.b
+        self.task = task = Task(e)
+        self.rows = problem.rows
+        self.size = SIZES[problem.weight]
+        self.buffer = e.room(_LINE)
+        self.act_pitch = e.b.mul(task.rounded(task[Word.K], 16), I64(4))
+        self.sum_pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
+        self.sums = e.at(e.scratch, e.b.mul(self.act_pitch, I64(self.rows)))
+        self.ahead = e.b.mul(task[Word.WEIGHT_K], I64(_AHEAD))
+
+    def write(self) -> None:
+        """Write all of it."""
+        e, b, task = self.e, self.b, self.task
+        lanes, vectors = e.lanes, _VECTORS[self.rows]
+        n = task[Word.N]
+        blocks = b.sub(n, b.srem(n, I64(vectors * lanes)))
+        whole = b.and_(n, I64(-lanes))
+        with e.loop(0, task[Word.BATCH]) as batch:
+            self._take_activations(batch)
+            with e.loop(0, blocks, vectors * lanes) as column:
+                self._block((batch, column), vectors)
+            with e.loop(blocks, whole, lanes) as column:
+                self._block((batch, column), 1)
+            with e.loop(whole, n, lanes) as column:
+                self._block((batch, column), 1, b.sub(n, column))
+            every = Span(I64(0), task[Word.M]), Span(I64(0), n)
+            finish(self.problem, task, Tile(self.sums, self.sum_pitch), batch, every)
+
+    def _take_activations(self, batch: Value) -> None:
+        """Bring rows into scratch; rows that are not there are zeros."""
+        e, b, task = self.e, self.b, self.task
+        for row in range(self.rows):
+            there = b.icmp_signed("<", I64(row), task[Word.M])
+            count = b.select(there, task[Word.K], I64(0))
+            source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
+            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
+            widen_row(e, taken, self._act(row, I64(0)), task[Word.K])
+
+    def _act(self, row: int, k: Value) -> Value:
+        b = self.b
+        return self.e.at(self.e.scratch, b.add(b.mul(self.act_pitch, I64(row)), b.mul(k, I64(4))))
+
+    def _block(self, place: tuple[Value, Value], vectors: int, count: Value | None = None) -> None:
+        """Sum some vectors of columns up; of the only one ``count`` columns, if that is given."""
+        e, b, task, lanes = self.e, self.b, self.task, self.e.lanes
+        batch, n = place
+        first = task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (n, Word.WEIGHT_N))
+        sums = [[e.variable(e.zero(lanes)) for _ in range(vectors)] for _ in range(self.rows)]
+        size = task[Word.GROUP] if self.problem.group else task[Word.K]
+        groups = b.udiv(b.add(task[Word.K], b.sub(size, I64(1))), size)
+        with e.loop(0, groups) as group:
+            columns = [b.add(n, I64(lanes * i)) for i in range(vectors)]
+            zeros = [self._table(Word.ZERO, self.problem.zero, (c, group)) for c in columns]
+            scales = [self._table(Word.SCALE, self.problem.scale, (c, group)) for c in columns]
+            begin = b.mul(group, size)
+            end = task.least(b.add(begin, size), task[Word.K])
+            with e.loop(begin, end) as k:
+                weights = self._weights(e.at(first, b.mul(k, task[Word.WEIGHT_K])), vectors, count)
+                numbers = [
+                    self._dequantised(*parts) for parts in zip(weights, zeros, scales, strict=True)
+                ]
+                self._add(k, numbers, sums)
+        for row, totals in enumerate(sums):
+            target = e.at(self.sums, b.add(b.mul(self.sum_pitch, I64(row)), b.mul(n, I64(4))))
+            for i, total in enumerate(totals):
+                e.store(total.get(), e.at(target, 4 * lanes * i))
+
+    def _table(self, table: Word, kind: DType, place: tuple[Value, Value]) -> Value | None:
+        if kind is DType.UNSET:
+            return None
+        return column_numbers(self.task, table, kind, place, self.e.lanes)
+
+    def _weights(self, row: Value, vectors: int, count: Value | None) -> list[Value]:
+        """Stored weights of a k, in f32."""
+        e, lanes = self.e, self.e.lanes
+        if count is not None:
+            present = self.b.mul(count, I64(self.size))
+            copy_bytes(e, row, present, self.buffer, lanes * self.size)
+            row = self.buffer
+        else:
+            for offset in range(0, vectors * lanes * self.size, _LINE):
+                e.prefetch(e.at(row, self.b.add(self.ahead, I64(offset))))
+        step = lanes * self.size
+        return [
+            load_f32(e, e.at(row, step * i), self.problem.weight, lanes) for i in range(vectors)
+        ]
+
+    def _dequantised(self, weight: Value, zero: Value | None, scale: Value | None) -> Value:
+        weight = weight if zero is None else self.b.fsub(weight, zero)
+        return weight if scale is None else self.b.fmul(weight, scale)
+
+    def _add(self, k: Value, weights: list[Value], sums: list[list[Variable]]) -> None:
+        e = self.e
+        for row, totals in enumerate(sums):
+            act = e.splat(e.load(self._act(row, k), F32), e.lanes)
+            for weight, total in zip(weights, totals, strict=True):
+                total.set(e.fma(act, weight, total.get()))

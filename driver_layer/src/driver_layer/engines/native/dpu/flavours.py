@@ -1,0 +1,91 @@
+"""In what numbers larger products are computed.
+
+Operands are packed into 32-bit units along k: one f32, two bf16 or four bytes. Whatever the unit, a
+step multiplies a vector of units of as many columns with one unit of a row, everywhere the same.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from llvmlite import ir
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, Layout, Problem
+from driver_layer.engines.native.jit.emitter import F32, I8, I32, Emitter, Value
+from driver_layer.engines.native.jit.host import Host
+
+
+class Flavour(Enum):
+    """The numbers; the value is how many of them a unit holds."""
+
+    F32 = 1
+    """Any types. Weights are scaled as they are packed."""
+    BF16 = 2
+    """bf16 activations, and weights that bf16 holds exactly; sums of groups are scaled."""
+    BYTES = 4
+    """Integers, summed in i32. u8 activations times i8 weights: others are moved by 128."""
+
+    @property
+    def scales_sums(self) -> bool:
+        """Whether packed weights are still without their scales."""
+        return self is not Flavour.F32
+
+
+def flavour_of(problem: Problem, host: Host) -> Flavour | None:
+    """Choose the numbers; None if there are none that are exact enough."""
+    if problem.act in BYTES:
+        whole = problem.zero in BYTES | {DType.UNSET} and problem.weight in BYTES
+        fits = whole and problem.layout is Layout.K and problem.group == 0
+        return Flavour.BYTES if fits and host.dots_bytes else None
+    exact = problem.weight is DType.BFP16 or _fits_bf16(problem)
+    if host.dots_bf16 and problem.act is DType.BFP16 and exact:
+        return Flavour.BF16
+    return Flavour.F32
+
+
+def _fits_bf16(problem: Problem) -> bool:
+    """Whether weights less zero points are integers up to 256."""
+    if problem.weight in FLOATS:
+        return False
+    return problem.zero in {
+        DType.I8: {DType.UNSET, DType.I8},
+        DType.U8: {DType.UNSET, DType.U8},
+        DType.I4: {DType.UNSET, DType.I8},
+        DType.U4: {DType.UNSET, DType.I8, DType.U8},
+    }.get(problem.weight, set())
+
+
+class _BFloat(ir.Type):
+    """llvmlite has no bf16."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BFloat)
+
+    def __hash__(self) -> int:
+        return hash(_BFloat)
+
+
+_PAIRS = ir.VectorType(_BFloat(), 32)
+
+
+def dot(e: Emitter, flavour: Flavour, total: Value, row: Value, columns: Value) -> Value:
+    """Add products of units; ``row`` and ``columns`` are vectors of i32 that hold units."""
+    b = e.b
+    if flavour is Flavour.F32:
+        kind = ir.VectorType(F32, e.lanes)
+        return e.fma(b.bitcast(row, kind), b.bitcast(columns, kind), total)
+    if flavour is Flavour.BF16:
+        pairs = b.bitcast(row, _PAIRS), b.bitcast(columns, _PAIRS)
+        return e.external("llvm.x86.avx512bf16.dpbf16ps.512", total, *pairs, result=total.type)
+    kind = ir.VectorType(I8, 64)
+    operands = b.bitcast(row, kind), b.bitcast(columns, kind)
+    return e.external("llvm.x86.avx512.vpdpbusd.512", total, *operands, result=total.type)
+
+
+def nothing(e: Emitter, flavour: Flavour) -> Value:
+    """A vector of sums of no products."""
+    return e.splat(I32(0), e.lanes) if flavour is Flavour.BYTES else e.zero(e.lanes)

@@ -1,0 +1,337 @@
+"""Products of many rows, or with weights along n: operands packed, sums in registers.
+
+For some rows and some columns a tile of sums lies in scratch. Block by block of k, as caches hold,
+weights are packed (``pack``), activations brought side by side as units, and products of both added
+to the tile: for a few rows and up to three vectors of columns at a time, all of whose sums are
+registers.
+
+Packing weights that are used for 128 rows costs about a twentieth of the products. Where a task's
+packed weights fit into ``KEPT_BYTES`` they stay in scratch: its further rows, and following tasks
+that say so (``Word.REUSE``), use them again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from llvmlite.ir import IRBuilder
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import Span, Tile, finish
+from driver_layer.engines.native.dpu.flavours import Flavour, dot, flavour_of, nothing
+from driver_layer.engines.native.dpu.pack import (
+    Block,
+    Packer,
+    head_vectors,
+    moved_zero,
+    square_steps,
+)
+from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.rows import Row, take_row, widen_row
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import (
+    F32,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    Emitter,
+    Value,
+    Variable,
+)
+from driver_layer.engines.native.jit.host import Host, Isa
+from driver_layer.engines.native.jit.kernels import KernelSpec
+
+KEPT_BYTES = 2 << 20
+"""The most of packed weights that stay in scratch for following tasks."""
+
+_ROWS = 128
+"""Rows of a tile."""
+_VECTORS = 12
+"""Vectors of columns of a tile."""
+_UNITS = 256
+"""Units of k in a block: those of 8 rows fit into the first cache."""
+
+_ACT_PITCH = 4 * _UNITS + 64
+"""Bytes from row to row of activations; no power of two, whose lines would evict each other."""
+
+
+def choose(problem: Problem, host: Host) -> Choice | None:
+    """Give the kernel, if it can compute the problem."""
+    if host.lanes == 1 or problem.layout is Layout.OTHER:
+        return None
+    if problem.weight in NIBBLES and problem.group % 2:
+        return None
+    flavour = flavour_of(problem, host)
+    if flavour is None:
+        return None
+    spec = KernelSpec(f"dpu gemm {problem.key}", partial(_write, problem, flavour))
+    sizes = _Sizes(problem, flavour, host.lanes)
+    return Choice(spec, sizes.scratch, sizes.keeps)
+
+
+class _Sizes:
+    """Where things lie in scratch: offsets in bytes."""
+
+    def __init__(self, problem: Problem, flavour: Flavour, lanes: int) -> None:
+        self.problem, self.flavour = problem, flavour
+        self.line = 4 * lanes
+        self.lanes = lanes
+        self.head = head_vectors(problem, flavour)
+        _, self.step = square_steps(problem, lanes)
+        self.block = _UNITS * flavour.value
+        """The most k of a block."""
+        self.rows = _ROWS if problem.rows == MANY_ROWS else 8
+        self.tile_pitch = self.line * _VECTORS + 64
+        self.act_sums = self.rows * _ACT_PITCH
+        self.scales = self.act_sums + 4 * self.rows
+        self.tile = self.scales + self.line * _VECTORS
+        self.packed = self.tile + self.rows * self.tile_pitch
+
+    def keeps(self, n: int, k: int, group: int) -> bool:
+        """Whether all packed weights stay in scratch."""
+        length = min(group or k, k, self.block)
+        filled = -(-length // self.step) * self.step // self.flavour.value
+        blocks = -(-k // min(group or k, k)) * -(-min(group or k, k) // self.block)
+        size = blocks * -(-n // self.lanes) * self.line * (self.head + filled)
+        return self.problem.rows == MANY_ROWS and size <= KEPT_BYTES
+
+    def scratch(self, m: int, n: int, k: int) -> int:
+        """Bytes of scratch, whatever the sizes."""
+        block = _VECTORS * self.line * (self.head + _UNITS)
+        return self.packed + (KEPT_BYTES if self.problem.rows == MANY_ROWS else block)
+
+
+def _write(problem: Problem, flavour: Flavour, host: Host) -> str:
+    e = Emitter(host)
+    _Gemm(problem, flavour, e).write()
+    return e.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A block of weights of a tile as it is multiplied."""
+
+    runs: Value
+    run_bytes: Value
+    vectors: Value
+    units: Value
+    first: Value
+    """Whether the tile holds nothing yet."""
+
+
+class _Gemm:
+    """One kernel as it is written."""
+
+    def __init__(self, problem: Problem, flavour: Flavour, e: Emitter) -> None:
+        self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
+        self.task = Task(e)
+        self.sizes = sizes = _Sizes(problem, flavour, e.lanes)
+        wide = e.host.isa is Isa.AVX512
+        self.rows = min(problem.rows, 8 if wide else 4)
+        self.vectors = 3 if wide else 2
+        self.packer = Packer(problem, flavour, self.task)
+        places = (sizes.act_sums, sizes.scales, sizes.tile, sizes.packed)
+        self.act_sums, self.scales, self.tile, self.packed = (e.at(e.scratch, p) for p in places)
+        self.kept = self._kept()
+        self.sums_acts = flavour is Flavour.BYTES and (
+            problem.weight is DType.U8 or problem.zero is not DType.UNSET
+        )
+
+    def _kept(self) -> Value:
+        """``_Sizes.keeps`` at run time; a batch has weights of its own for each."""
+        b, task, sizes = self.b, self.task, self.sizes
+        if self.problem.rows != MANY_ROWS:
+            return I1(0)
+        k = task[Word.K]
+        group = task.least(task[Word.GROUP], k)
+        length = task.rounded(task.least(group, I64(sizes.block)), sizes.step)
+        filled = b.add(b.sdiv(length, I64(self.flavour.value)), I64(sizes.head))
+        blocks = b.mul(_above(b, k, group), _above(b, group, I64(sizes.block)))
+        lines = b.mul(_above(b, task[Word.N], I64(self.e.lanes)), b.mul(blocks, filled))
+        fits = b.icmp_signed("<=", b.mul(lines, I64(sizes.line)), I64(KEPT_BYTES))
+        return b.and_(fits, b.icmp_signed("==", task[Word.BATCH], I64(1)))
+
+    def write(self) -> None:
+        """Write all of it."""
+        e, b, task, sizes = self.e, self.b, self.task, self.sizes
+        columns = _VECTORS * e.lanes
+        with (
+            e.loop(0, task[Word.BATCH]) as batch,
+            e.loop(0, task[Word.M], sizes.rows) as m,
+        ):
+            rows = Span(m, task.least(b.sub(task[Word.M], m), I64(sizes.rows)))
+            used = e.variable(I64(0))
+            with e.loop(0, task[Word.N], columns) as n:
+                span = Span(n, task.least(b.sub(task[Word.N], n), I64(columns)))
+                self._fill_tile(batch, rows, span, used)
+                self._finish(batch, rows, span)
+
+    def _finish(self, batch: Value, rows: Span, columns: Span) -> None:
+        e, task, problem = self.e, self.task, self.problem
+        whole = self.flavour is Flavour.BYTES
+        scales = None
+        if whole and problem.scale is not DType.UNSET:
+            address = task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
+            scales = self.scales
+            widen_row(e, Row(problem.scale, address, task[Word.SCALE_N], columns.count), scales)
+        tile = Tile(self.tile, I64(self.sizes.tile_pitch), whole, scales)
+        finish(problem, task, tile, batch, (rows, columns))
+
+    def _fill_tile(self, batch: Value, rows: Span, columns: Span, used: Variable) -> None:
+        """Sum a tile up, block by block; ``used`` counts bytes of weights that are kept."""
+        e, b, task, sizes = self.e, self.b, self.task, self.sizes
+        vectors = _above(b, columns.count, I64(e.lanes))
+        again = b.or_(b.icmp_signed(">", rows.begin, I64(0)), _true(b, task[Word.REUSE]))
+        present = b.and_(self.kept, again)
+        group_size = task[Word.GROUP] if self.problem.group else task[Word.K]
+        with e.loop(0, _above(b, task[Word.K], group_size)) as group:
+            begin = b.mul(group, group_size)
+            end = task.least(b.add(begin, group_size), task[Word.K])
+            with e.loop(begin, end, sizes.block) as k:
+                count = task.least(b.sub(end, k), I64(sizes.block))
+                units = b.sdiv(task.rounded(count, sizes.step), I64(self.flavour.value))
+                run = b.mul(b.add(units, I64(sizes.head)), I64(sizes.line))
+                runs = e.at(self.packed, used.get())
+                with b.if_then(b.not_(present)), e.loop(0, vectors) as vector:
+                    n = b.add(columns.begin, b.mul(vector, I64(e.lanes)))
+                    block = Block(batch, n, k, count, group)
+                    self.packer.pack(block, e.at(runs, b.mul(vector, run)))
+                self._take_activations(batch, rows, Span(k, count))
+                first = b.icmp_signed("==", k, I64(0))
+                self._multiply(rows, _Packed(runs, run, vectors, units, first))
+                further = b.select(self.kept, b.mul(vectors, run), I64(0))
+                used.set(b.add(used.get(), further))
+
+    # Activations
+
+    def _take_activations(self, batch: Value, rows: Span, depth: Span) -> None:
+        """Bring rows of a block's k into scratch; rows that are not there are filled up."""
+        e, b, task = self.e, self.b, self.task
+        padded = task.rounded(depth.count, self.sizes.step)
+        with e.loop(0, task.rounded(rows.count, self.rows)) as row:
+            there = b.icmp_signed("<", row, rows.count)
+            count = b.select(there, depth.count, I64(0))
+            source = task.address(
+                Word.ACT,
+                (batch, Word.ACT_B),
+                (b.add(rows.begin, row), Word.ACT_M),
+                (depth.begin, Word.ACT_K),
+            )
+            target = e.at(e.scratch, b.mul(row, I64(_ACT_PITCH)))
+            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
+            self._take_row(taken, target, padded)
+            if self.sums_acts:
+                place = e.at(self.act_sums, b.mul(row, I64(4)))
+                e.store(self._sum_of_bytes(target, padded), place)
+
+    def _take_row(self, row: Row, target: Value, padded: Value) -> None:
+        e, b = self.e, self.b
+        if self.flavour is Flavour.F32:
+            widen_row(e, row, target, padded)
+            return
+        if self.flavour is Flavour.BF16:
+
+            def copied(address: Value, width: int) -> Value:
+                return e.load(address, I16, width)
+
+            take_row(e, row, target, copied, (I16(0), padded), 2 * e.lanes)
+            return
+        moved = I8(-128 if self.problem.act is DType.I8 else 0)
+
+        def unsigned(address: Value, width: int) -> Value:
+            return b.xor(e.load(address, I8, width), e.splat(moved, width))
+
+        filler = b.trunc(moved_zero(self.problem, self.task), I8)
+        take_row(e, row, target, unsigned, (filler, padded), 4 * e.lanes)
+
+    def _sum_of_bytes(self, row: Value, count: Value) -> Value:
+        e, b, lanes = self.e, self.b, self.e.lanes
+        total = e.variable(I32(0))
+        whole = b.and_(count, I64(-4 * lanes))
+        ones = e.splat(I32(0x01010101), lanes)
+        sums = e.variable(e.splat(I32(0), lanes))
+        with e.loop(0, whole, 4 * lanes) as k:
+            units = e.load(e.at(row, k), I32, lanes)
+            sums.set(dot(e, self.flavour, sums.get(), units, ones))
+        total.set(e.reduce(sums.get(), b.add))
+        with e.loop(whole, count) as k:
+            total.set(b.add(total.get(), b.zext(e.load(e.at(row, k), I8), I32)))
+        return total.get()
+
+    # Products
+
+    def _multiply(self, rows: Span, packed: _Packed) -> None:
+        """Add a block's products to the tile."""
+        e, b = self.e, self.b
+        with e.loop(0, packed.vectors, self.vectors) as vector:
+            left = b.sub(packed.vectors, vector)
+            for count in range(1, self.vectors + 1):
+                last = count == self.vectors
+                with (
+                    b.if_then(b.icmp_signed(">=" if last else "==", left, I64(count))),
+                    e.loop(0, rows.count, self.rows) as row,
+                ):
+                    self._products(packed, row, vector, count)
+
+    def _products(self, packed: _Packed, row: Value, vector: Value, count: int) -> None:
+        """Add products of some rows with ``count`` vectors of columns."""
+        e, b, sizes = self.e, self.b, self.sizes
+        sums = [
+            [e.variable(nothing(e, self.flavour)) for _ in range(count)] for _ in range(self.rows)
+        ]
+        acts = e.at(e.scratch, b.mul(row, I64(_ACT_PITCH)))
+        runs = [
+            e.at(packed.runs, b.mul(b.add(vector, I64(i)), packed.run_bytes)) for i in range(count)
+        ]
+        columns = [e.at(run, sizes.head * sizes.line) for run in runs]
+        unroll = min(4 if count == self.vectors else 2, sizes.step // self.flavour.value)
+        with e.loop(0, packed.units, unroll) as unit:
+            act, place = e.at(acts, b.mul(unit, I64(4))), b.mul(unit, I64(sizes.line))
+            for i in range(unroll):
+                weights = [
+                    e.load(e.at(e.at(column, place), sizes.line * i), I32, e.lanes)
+                    for column in columns
+                ]
+                for r, row_sums in enumerate(sums):
+                    one = e.splat(e.load(e.at(act, 4 * i + _ACT_PITCH * r), I32), e.lanes)
+                    for total, weight in zip(row_sums, weights, strict=True):
+                        total.set(dot(e, self.flavour, total.get(), one, weight))
+        for r, row_sums in enumerate(sums):
+            line = b.add(row, I64(r))
+            corner = b.add(b.mul(line, I64(sizes.tile_pitch)), b.mul(vector, I64(sizes.line)))
+            for i, (total, run) in enumerate(zip(row_sums, runs, strict=True)):
+                place = e.at(self.tile, b.add(corner, I64(sizes.line * i)))
+                self._add_to_tile(place, total.get(), (run, line), packed.first)
+
+    def _add_to_tile(
+        self, place: Value, total: Value, origin: tuple[Value, Value], first: Value
+    ) -> None:
+        """Add sums to the tile's; ``origin`` is the run of their columns, and their row."""
+        e, b, lanes = self.e, self.b, self.e.lanes
+        run, row = origin
+        empty = nothing(e, self.flavour)
+        present = b.select(first, empty, e.load(place, empty.type.element, lanes))
+        if self.flavour is Flavour.BYTES:
+            total = b.add(total, e.load(run, I32, lanes))
+            if self.sums_acts:
+                act_sum = e.splat(e.load(e.at(self.act_sums, b.mul(row, I64(4))), I32), lanes)
+                factor = e.load(e.at(run, self.sizes.line), I32, lanes)
+                total = b.add(total, b.mul(act_sum, factor))
+            e.store(b.add(total, present), place)
+        elif self.sizes.head:
+            e.store(e.fma(total, e.load(run, F32, lanes), present), place)
+        else:
+            e.store(b.fadd(total, present), place)
+
+
+def _above(b: IRBuilder, a: Value, divisor: Value) -> Value:
+    """A quotient, rounded up."""
+    return b.udiv(b.add(a, b.sub(divisor, I64(1))), divisor)
+
+
+def _true(b: IRBuilder, word: Value) -> Value:
+    return b.icmp_signed("!=", word, I64(0))

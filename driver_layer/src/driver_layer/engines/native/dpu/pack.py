@@ -1,0 +1,300 @@
+"""Packs weights into units of 32 bits along k, a vector of columns side by side.
+
+A block is some of k of one group. Packed, each vector of columns is a run: what its sums need
+(``HEAD_VECTORS``: scales, or corrections of integers), then a vector of units for each step of k.
+
+Weights that lie along k are read in squares of 32-bit words, as many words as columns, and the
+squares turned: a vector then holds the same few k of all its columns. What a block ends with, if it
+is no whole square, is copied to a buffer first, so that nothing behind the operand is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import SIZES, column_numbers
+from driver_layer.engines.native.dpu.flavours import Flavour, dot
+from driver_layer.engines.native.dpu.problem import NIBBLES, Layout, Problem
+from driver_layer.engines.native.dpu.rows import copy_bytes
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import F32, I16, I32, I64, Value
+from driver_layer.engines.native.jit.memory_types import load_f32, widen_f16
+
+_HALF_BITS = 16
+
+
+def head_vectors(problem: Problem, flavour: Flavour) -> int:
+    """Vectors in front of a run's units."""
+    if flavour is Flavour.BYTES:
+        return 2
+    return int(flavour is Flavour.BF16 and problem.scale is not DType.UNSET)
+
+
+def square_steps(problem: Problem, lanes: int) -> tuple[int, int]:
+    """32-bit words of a column in a square, and the weights that they hold.
+
+    Packed blocks are filled up to as many k; where squares are not used, to 8.
+    """
+    if problem.layout is Layout.N:
+        return lanes, 8
+    per_word = 8 if problem.weight in NIBBLES else 4 // SIZES[problem.weight]
+    words = lanes
+    while problem.group and words > 1 and problem.group % (words * per_word):
+        words //= 2
+    return words, words * per_word
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some columns and some k of one group."""
+
+    batch: Value
+    n: Value
+    k: Value
+    count: Value
+    """How many k."""
+    group: Value
+
+
+class Packer:
+    """Writes the code that packs.
+
+    Args:
+        problem: says how weights are stored.
+        flavour: what to pack them as.
+        task: the kernel's arguments.
+    """
+
+    def __init__(self, problem: Problem, flavour: Flavour, task: Task) -> None:
+        self.problem, self.flavour, self.task = problem, flavour, task
+        self.e, self.b = task.e, task.e.b
+        self.lanes = task.e.lanes
+        self.packed = problem.weight in NIBBLES
+        self.size = SIZES[problem.weight]
+        self.ahead = task.ahead(self.lanes)
+        self.words, self.step = square_steps(problem, self.lanes)
+        self.buffer = self.e.room(4 * self.lanes * self.lanes)
+
+    def pack(self, block: Block, run: Value) -> None:
+        """Write the run of the vector of columns at ``block.n``."""
+        e, problem = self.e, self.problem
+        zeros = self._table(Word.ZERO, problem.zero, block)
+        scales = self._table(Word.SCALE, problem.scale, block)
+        head = head_vectors(problem, self.flavour)
+        units = e.at(run, 4 * self.lanes * head)
+        if self.flavour is Flavour.BYTES:
+            self._pack_bytes(block, run, units, zeros)
+            return
+        if head:
+            assert scales is not None
+            e.store(scales, run)
+        if self.flavour.scales_sums:
+            scales = None
+        if problem.layout is Layout.N:
+            self._pack_rows(block, units, (zeros, scales))
+        else:
+            self._pack_squares(block, units, (zeros, scales))
+
+    def _table(self, table: Word, kind: DType, block: Block) -> Value | None:
+        if kind is DType.UNSET:
+            return None
+        return column_numbers(self.task, table, kind, (block.n, block.group), self.lanes)
+
+    # Weights along n
+
+    def _pack_rows(self, block: Block, units: Value, tables: _Tables) -> None:
+        e, b, task = self.e, self.b, self.task
+        size, per_unit = self.size, self.flavour.value
+        first = task.address(
+            Word.WEIGHT,
+            (block.batch, Word.WEIGHT_B),
+            (block.n, Word.WEIGHT_N),
+            (block.k, Word.WEIGHT_K),
+        )
+        there = b.mul(task.least(b.sub(task[Word.N], block.n), I64(self.lanes)), I64(size))
+        partly = b.icmp_signed("<", there, I64(self.lanes * size))
+
+        def number(k: Value) -> Value:
+            row = e.variable(e.at(first, b.mul(k, task[Word.WEIGHT_K])))
+            with b.if_then(partly, likely=False):
+                copy_bytes(e, row.get(), there, self.buffer, self.lanes * size)
+                row.set(self.buffer)
+            value = load_f32(e, row.get(), self.problem.weight, self.lanes)
+            return self._dequantised(value, tables)
+
+        def store(k: Value, numbers: list[Value]) -> None:
+            e.store(self._units(numbers)[0], e.at(units, self._unit_offset(k)))
+
+        whole = b.and_(block.count, I64(-per_unit))
+        with e.loop(0, whole, per_unit) as k:
+            store(k, [number(b.add(k, I64(i))) for i in range(per_unit)])
+        if per_unit > 1:
+            with e.loop(whole, block.count, per_unit) as k:
+                store(k, [number(k), e.zero(self.lanes)])
+        begin = task.rounded(block.count, per_unit)
+        with e.loop(begin, task.rounded(block.count, self.step), per_unit) as k:
+            e.store(self._splat(0), e.at(units, self._unit_offset(k)))
+
+    def _unit_offset(self, k: Value) -> Value:
+        """Bytes from a run's first unit to that of a k of the block."""
+        return self.b.mul(self.b.sdiv(k, I64(self.flavour.value)), I64(4 * self.lanes))
+
+    # Weights along k
+
+    def _pack_squares(self, block: Block, units: Value, tables: _Tables) -> None:
+        def store(word: Value, k: Value, number: int) -> None:
+            numbers = self._numbers(word, tables)
+            target = self.e.at(units, self._unit_offset(k))
+            for place, unit in enumerate(numbers, number * len(numbers)):
+                self.e.store(unit, self.e.at(target, 4 * self.lanes * place))
+
+        self._squares(block, store)
+
+    def _pack_bytes(self, block: Block, run: Value, units: Value, zeros: Value | None) -> None:
+        """Pack bytes as i8, and what makes their products those of centred numbers.
+
+        Of activations a and weights w, both moved by 128 where they have to be, with zero points p
+        and q moved alike: the sum of ``(a - p) * (w - q)`` is that of ``a * w``, less p times the
+        sum of w, plus p * q for each k, less q times the sum of a. Rows are filled up with p, so
+        that what is packed behind the block counts nothing.
+        """
+        e, b, task, problem = self.e, self.b, self.task, self.problem
+        i32 = ir.VectorType(I32, self.lanes)
+        total = e.variable(self._splat(0))
+        moved = self._splat(-0x7F7F7F80 if problem.weight is DType.U8 else 0)
+
+        def store(word: Value, k: Value, number: int) -> None:
+            unit = b.xor(word, moved)
+            total.set(dot(e, self.flavour, total.get(), self._splat(0x01010101), unit))
+            target = e.at(units, self._unit_offset(k))
+            e.store(unit, e.at(target, 4 * self.lanes * number))
+
+        self._squares(block, store)
+        q = self._splat(0) if zeros is None else b.fptosi(zeros, i32)
+        if problem.weight is DType.U8:
+            q = b.sub(q, self._splat(128))
+        p = e.splat(b.trunc(moved_zero(problem, task), I32), self.lanes)
+        steps = e.splat(b.trunc(task.rounded(block.count, self.step), I32), self.lanes)
+        e.store(b.mul(p, b.sub(b.mul(steps, q), total.get())), run)
+        e.store(b.sub(self._splat(0), q), e.at(run, 4 * self.lanes))
+
+    def _squares(self, block: Block, store: _Store) -> None:
+        """Hand over all words of the block, as vectors of a word of each column."""
+        e, b, task = self.e, self.b, self.task
+        last = b.sub(task[Word.N], I64(1))
+        first = self._bytes(block.k)
+        begins: list[Value] = []
+        for i in range(self.lanes):
+            n = task.least(b.add(block.n, I64(i)), last)
+            parts = (block.batch, Word.WEIGHT_B), (n, Word.WEIGHT_N)
+            begins.append(e.at(task.address(Word.WEIGHT, *parts), first))
+        size = 4 * self.words
+        with e.loop(0, block.count, self.step) as k:
+            offset, left = self._bytes(k), b.sub(block.count, k)
+            partly = b.icmp_signed("<", left, I64(self.step))
+            with b.if_then(partly, likely=False):
+                count = self._bytes(b.add(left, I64(1)) if self.packed else left)
+                with e.loop(0, self.lanes) as i:
+                    n = task.least(b.add(block.n, i), last)
+                    parts = (block.batch, Word.WEIGHT_B), (n, Word.WEIGHT_N)
+                    source = e.at(task.address(Word.WEIGHT, *parts), b.add(first, offset))
+                    copy_bytes(e, source, count, e.at(self.buffer, b.mul(i, I64(size))), size)
+            rows: list[Value] = []
+            for i, begin in enumerate(begins):
+                row = e.at(begin, offset)
+                e.prefetch(e.at(row, self.ahead))
+                rows.append(b.select(partly, e.at(self.buffer, size * i), row))
+            self._square(rows, k, store)
+
+    def _bytes(self, k: Value) -> Value:
+        return self.b.lshr(k, I64(1)) if self.packed else self.b.mul(k, I64(self.size))
+
+    def _square(self, rows: list[Value], k: Value, store: _Store) -> None:
+        e, lanes, words = self.e, self.lanes, self.words
+        vectors = [e.load(row, I32, words) for row in rows]
+        if words == 1:
+            one: Value = ir.Constant(ir.VectorType(I32, lanes), ir.Undefined)
+            for lane, value in enumerate(vectors):
+                one = self.b.insert_element(one, value, I32(lane))
+            store(one, k, 0)
+            return
+        if words < lanes:
+            nothing = ir.Constant(ir.VectorType(I32, words), ir.Undefined)
+            wide = [i % words for i in range(lanes)]
+            vectors = [e.lanes_of(vector, nothing, wide) for vector in vectors]
+        for number, word in enumerate(self._turned(vectors)[:words]):
+            store(word, k, number)
+
+    def _turned(self, rows: list[Value]) -> list[Value]:
+        """The columns of a square: each pass interleaves rows that are half the square apart."""
+        lanes = self.lanes
+        low = [lane // 2 + lanes * (lane % 2) for lane in range(lanes)]
+        high = [number + lanes // 2 for number in low]
+        for _ in range(lanes.bit_length() - 1):
+            pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
+            rows = [self.e.lanes_of(x, y, order) for x, y in pairs for order in (low, high)]
+        return rows
+
+    def _numbers(self, word: Value, tables: _Tables) -> list[Value]:
+        """The units of the weights that words hold."""
+        if self.flavour is Flavour.BF16 and self.problem.weight is DType.BFP16:
+            return [word]
+        parts = 8 if self.packed else 4 // self.size
+        return self._units([self._dequantised(self._part(word, i), tables) for i in range(parts)])
+
+    def _units(self, numbers: list[Value]) -> list[Value]:
+        """Units of f32 vectors; those that become bf16 are exact in it."""
+        b, lanes = self.b, self.lanes
+        bits = [b.bitcast(number, ir.VectorType(I32, lanes)) for number in numbers]
+        if self.flavour is Flavour.F32:
+            return bits
+        half, upper = self._splat(_HALF_BITS), self._splat(-65536)
+        return [
+            b.or_(b.lshr(low, half), b.and_(high, upper))
+            for low, high in zip(bits[::2], bits[1::2], strict=True)
+        ]
+
+    def _dequantised(self, number: Value, tables: _Tables) -> Value:
+        zeros, scales = tables
+        number = number if zeros is None else self.b.fsub(number, zeros)
+        return number if scales is None else self.b.fmul(number, scales)
+
+    def _splat(self, value: int) -> Value:
+        return self.e.splat(I32(value), self.lanes)
+
+    def _part(self, word: Value, part: int) -> Value:
+        """Weight ``part`` of each word, in f32."""
+        b, kind = self.b, self.problem.weight
+        f32 = ir.VectorType(F32, self.lanes)
+        if kind is DType.FP32:
+            return b.bitcast(word, f32)
+        if kind is DType.BFP16:
+            bits = b.and_(word, self._splat(-65536)) if part else b.shl(word, self._splat(16))
+            return b.bitcast(bits, f32)
+        if kind is DType.FP16:
+            raw = b.lshr(word, self._splat(16)) if part else word
+            return widen_f16(self.e, b.trunc(raw, ir.VectorType(I16, self.lanes)), self.lanes)
+        width = 4 if self.packed else 8
+        if kind in (DType.I8, DType.I4):
+            above = 32 - width * (part + 1)
+            moved = b.shl(word, self._splat(above)) if above else word
+            return b.sitofp(b.ashr(moved, self._splat(32 - width)), f32)
+        moved = b.lshr(word, self._splat(width * part)) if part else word
+        return b.sitofp(b.and_(moved, self._splat((1 << width) - 1)), f32)
+
+
+def moved_zero(problem: Problem, task: Task) -> Value:
+    """The zero point of activations as they are packed: those of i8 are moved to u8."""
+    return task.e.b.add(task[Word.ACT_ZERO], I64(128 if problem.act is DType.I8 else 0))
+
+
+_Tables = tuple[Value | None, Value | None]
+"""Zero points and scales of a vector of columns."""
+
+_Store = Callable[[Value, Value, int], None]
+"""Takes a vector of words, the block's k at which their square begins, and their number in it."""

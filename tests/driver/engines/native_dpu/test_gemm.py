@@ -1,0 +1,39 @@
+"""Products of many rows, or with weights that lie along n."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driver_layer.engines.native.jit.host import Isa, native_isa
+
+LEVELS = [isa for isa in Isa if Isa.PORTABLE <= isa <= native_isa()]
+KINDS = [
+    ("f16", "u8", "f16", {"zero": "u8", "scale": "f16"}),
+    ("f16", "u4", "f16", {"zero": "u8", "scale": "f16"}),
+    ("f16", "f16", "f32", {}),
+    ("f32", "f32", "f32", {}),
+    ("bf16", "bf16", "f32", {}),
+    ("bf16", "u8", "bf16", {"zero": "u8", "scale": "bf16"}),
+    ("bf16", "i4", "bf16", {"zero": None, "scale": "f32"}),
+    ("i8", "i8", "f32", {"zero": None, "scale": "f32"}),
+    ("u8", "u8", "f16", {"zero": "u8", "scale": "f16"}),
+]
+
+
+@pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
+@pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kinds[:3]))
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_many_rows_give_what_the_reference_gives(
+    dpu: Any, isa: Isa, kinds: tuple[str, str, str, dict[str, Any]], data: st.DataObject
+) -> None:
+    fixed = kinds[3] | {
+        "layout": data.draw(st.sampled_from(["k", "k", "n"])),
+        "m": data.draw(st.sampled_from([8, 9, 40])),
+        "group": data.draw(st.sampled_from([0, 0, 128, 64, 32, 6])),
+    }
+    dpu.assert_agrees(data.draw(dpu.workloads(kinds[:3], **fixed)), isa)
