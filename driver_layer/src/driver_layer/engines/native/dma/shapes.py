@@ -10,7 +10,7 @@ from typing import NamedTuple
 class JointDim(NamedTuple):
     """A dimension, with its strides on both sides in bytes."""
 
-    count: int
+    length: int
     src_stride: int
     dst_stride: int
 
@@ -62,15 +62,15 @@ def _merged(joint: Sequence[JointDim]) -> tuple[int, tuple[JointDim, ...]]:
     """Join neighbours that continue each other on both sides; ``joint`` is innermost first."""
     merged: list[JointDim] = []
     for dim in joint:
-        if dim.count == 1:
+        if dim.length == 1:
             continue
         if merged:
             last = merged[-1]
-            ends = (last.count * last.src_stride, last.count * last.dst_stride)
+            ends = (last.length * last.src_stride, last.length * last.dst_stride)
             if ends == (dim.src_stride, dim.dst_stride):
-                merged[-1] = JointDim(last.count * dim.count, last.src_stride, last.dst_stride)
+                merged[-1] = JointDim(last.length * dim.length, last.src_stride, last.dst_stride)
                 continue
         merged.append(dim)
     if merged and (merged[0].src_stride, merged[0].dst_stride) == (1, 1):
-        return merged[0].count, tuple(reversed(merged[1:]))
+        return merged[0].length, tuple(reversed(merged[1:]))
     return 1, tuple(reversed(merged))

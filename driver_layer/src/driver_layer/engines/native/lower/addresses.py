@@ -13,6 +13,7 @@ from driver_layer.abi.platforms import (
 )
 from driver_layer.engines.native.lower.groups import Ints
 from driver_layer.npu.bus import Bus
+from driver_layer.npu.memory import Allocation
 
 Flags = npt.NDArray[np.bool_]
 
@@ -26,7 +27,7 @@ class Addresses:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._allocations = bus.space.allocations()
+        self._allocations: tuple[Allocation, ...] = bus.space.allocations()
         self._starts = np.array([one.address for one in self._allocations], np.int64)
         self._ends = np.array([one.end for one in self._allocations], np.int64)
         self._hosts = np.array([one.data.ctypes.data for one in self._allocations], np.int64)
@@ -63,9 +64,7 @@ class Addresses:
         good = (bases != 0) & (extents >= 0) & (offsets + extents <= self._tile_bytes)
         return bases + offsets, good
 
-    def _resolve_space(
-        self, addresses: Ints, extents: Ints, writes: Flags
-    ) -> tuple[Ints, Flags]:
+    def _resolve_space(self, addresses: Ints, extents: Ints, writes: Flags) -> tuple[Ints, Flags]:
         if not len(self._starts):
             return np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
         index = np.searchsorted(self._starts, addresses, side="right") - 1
@@ -74,6 +73,7 @@ class Addresses:
         room = self._ends[known] - addresses
         good = (index >= 0) & (extents >= 0) & (extents <= room)
         good &= ~writes | self._writable[known]
-        for number in np.unique(known[good]).tolist():
+        reached: list[int] = np.unique(known[good]).tolist()
+        for number in reached:
             self._bus.allocation(self._allocations[number].address)
         return self._hosts[known] + (addresses - self._starts[known]), good

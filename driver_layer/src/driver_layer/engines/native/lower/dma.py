@@ -102,7 +102,7 @@ def _copy(key: tuple[int, ...]) -> Template:
     width, dims = joint
     words = [0] * CopyWord.WORDS
     words[CopyWord.WIDTH] = width
-    _put_counts(words, CopyWord.COUNTS, [dim.count for dim in dims])
+    _put_counts(words, CopyWord.COUNTS, [dim.length for dim in dims])
     for base, strides in (
         (CopyWord.SRC_STRIDES, [dim.src_stride for dim in dims]),
         (CopyWord.DST_STRIDES, [dim.dst_stride for dim in dims]),
@@ -131,9 +131,7 @@ def _fill(key: tuple[int, ...]) -> Template:
 
 def _gather(record: RecordArray, key: Sequence[int], task: int, bus: Bus) -> Group:
     """A gather; the table goes on to the end of its allocation."""
-    table, rows_at, dst = (
-        int(record[name]) & _ADDRESS for name in ("src", "src_list", "dst")
-    )
+    table, rows_at, dst = (int(record[name]) & _ADDRESS for name in ("src", "src_list", "dst"))
     width, count, pitch = key[_SRC], int(record["src_dim1"]) + 1, int(record["src_stride1"])
     allocation = bus.allocation(table)
     room = 0 if allocation is None else allocation.end - table
@@ -170,7 +168,7 @@ def _put_counts(words: list[int], base: int, counts: Sequence[int]) -> None:
 
 def _slot_dims(dims: Sequence[JointDim], field: int, base: int) -> list[Dim]:
     first = base + DIMS - len(dims)
-    return [Dim(dim.count, dim[field], first + i) for i, dim in enumerate(dims)]
+    return [Dim(dim.length, dim[field], first + i) for i, dim in enumerate(dims)]
 
 
 def _each_destination(tasks: Ints, addresses: Ints) -> tuple[Ints, Ints]:
@@ -180,7 +178,8 @@ def _each_destination(tasks: Ints, addresses: Ints) -> tuple[Ints, Ints]:
     masks = np.where(in_cmx, (dst & TILE_SELECT_MASK) >> TILE_SELECT_SHIFT, 1)
     if not (masks & (masks - 1)).any():
         return tasks, addresses
-    repeated, places = [], []
+    repeated: list[Ints] = []
+    places: list[Ints] = []
     for tile in range(TILE_SELECT_MASK.bit_count()):
         chosen = np.flatnonzero(masks >> tile & 1)
         moved = addresses[chosen].copy()

@@ -31,6 +31,9 @@ _ADDRESSES = {
 _KEPT = frozenset({Word.WEIGHT, Word.SCALE, Word.ZERO})
 """Operands that weights are made of."""
 
+_SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
+"""Of activations, weights and output, behind the batch."""
+
 _VARIANT = ("m_begin", "m_end", "n_begin", "n_end")
 
 
@@ -121,21 +124,15 @@ def _cost(words: Ints, slots: Sequence[Slot]) -> int:
 
 
 def _operands(problem: Problem) -> list[_Operand]:
-    found = [
-        _Operand(
-            Word.ACT, (Word.BATCH, Word.M, Word.K), (Word.ACT_B, Word.ACT_M, Word.ACT_K), problem.act
-        ),
-        _Operand(
-            Word.WEIGHT,
-            (Word.BATCH, Word.N, Word.K),
-            (Word.WEIGHT_B, Word.WEIGHT_N, Word.WEIGHT_K),
-            problem.weight,
-        ),
-        _Operand(
-            Word.OUT, (Word.BATCH, Word.M, Word.N), (Word.OUT_B, Word.OUT_M, Word.OUT_N), problem.out
-        ),
-    ]
+    rows, columns, out = ((Word.BATCH, *dims) for dims in _SIZES)
     groups = (Word.N, Word.GROUP)
+    found = [
+        _Operand(Word.ACT, rows, (Word.ACT_B, Word.ACT_M, Word.ACT_K), problem.act),
+        _Operand(
+            Word.WEIGHT, columns, (Word.WEIGHT_B, Word.WEIGHT_N, Word.WEIGHT_K), problem.weight
+        ),
+        _Operand(Word.OUT, out, (Word.OUT_B, Word.OUT_M, Word.OUT_N), problem.out),
+    ]
     if problem.scale is not DType.UNSET:
         strides = (Word.SCALE_N, Word.SCALE_GROUP)
         found.append(_Operand(Word.SCALE, groups, strides, problem.scale))

@@ -1,9 +1,9 @@
 """Copies that need not be made.
 
-On the device all operands lie in CMX, and transfers bring and take them. Here CMX is memory like any
-other, so a copy into CMX is left out where its readers can read its source, and a copy out of CMX
-where the operation that made the bytes can write its destination. Whether they can is decided on
-the tasks in their order, with the bytes of every operand known:
+On the device all operands lie in CMX, and transfers bring and take them. Here CMX is memory like
+any other, so a copy into CMX is left out where its readers can read its source, and a copy out of
+CMX where the operation that made the bytes can write its destination. Whether they can is decided
+on the tasks in their order, with the bytes of every operand known:
 
 - a reader goes to a copy's source if the copy is the last to have written what it reads, and its
   source has not been written since, nor is by the reader itself;
@@ -123,8 +123,7 @@ def _copies(accesses: Accesses, pinned: Flags) -> tuple[Flags, Flags]:
     copies &= ~pinned
     last = len(accesses.addresses) - 1
     source, target = (
-        _in_cmx(accesses.addresses[np.minimum(accesses.first[:-1] + side, last)])
-        for side in (0, 1)
+        _in_cmx(accesses.addresses[np.minimum(accesses.first[:-1] + side, last)]) for side in (0, 1)
     )
     return copies & target, copies & source & ~target
 
@@ -150,18 +149,20 @@ def _keep_movable(accesses: Accesses, copies: Ints) -> None:
 
 def _walk_reads(walk: Walk) -> None:
     """Find the copy that each access could read through."""
-    regions, into_cmx, pinned, reads, written_by, writer, own_writes = walk.own
+    regions, _, pinned, _, written_by, writer, own_writes = walk.own
     written = Written(written_by, writer)
     with walk.operations() as operation:
-        with walk.accesses(operation, Access.WRITE) as access:
-            with walk.neighbours(regions[access]) as (other, _):
-                own_writes[other] = operation
-        with walk.when(walk.same(pinned[operation], I64(0))):
-            with walk.accesses(operation, Access.READ) as access:
-                region = regions[access]
-                reads_alone = walk.b.not_(walk.has(access, Access.WRITE))
-                with walk.when(walk.is_real(region), reads_alone):
-                    _see_source(walk, operation, access, written.access[region])
+        with (
+            walk.accesses(operation, Access.WRITE) as access,
+            walk.neighbours(regions[access]) as (other, _),
+        ):
+            own_writes[other] = operation
+        movable = walk.same(pinned[operation], I64(0))
+        with walk.when(movable), walk.accesses(operation, Access.READ) as access:
+            region = regions[access]
+            reads_alone = walk.b.not_(walk.has(access, Access.WRITE))
+            with walk.when(walk.is_real(region), reads_alone):
+                _see_source(walk, operation, access, written.access[region])
         with walk.accesses(operation, Access.WRITE) as access:
             walk.note_written(operation, access, regions[access], written)
 
@@ -196,9 +197,11 @@ def _walk_writes(walk: Walk) -> None:
         with walk.accesses(operation, Access.READ) as access:
             _count_uses(walk, effective[access], uses)
         for kind in (Access.READ, Access.WRITE):
-            with walk.accesses(operation, kind) as access:
-                with walk.neighbours(effective[access]) as (other, _):
-                    reached[other] = operation
+            with (
+                walk.accesses(operation, kind) as access,
+                walk.neighbours(effective[access]) as (other, _),
+            ):
+                reached[other] = operation
         with walk.accesses(operation, Access.WRITE) as access:
             walk.note_written(operation, access, regions[access], written)
             _hold_segments(walk, access, regions[access], uses)
@@ -226,9 +229,11 @@ def _hold_segments(walk: Walk, access: Value, region: Value, uses: Array) -> Non
     dense = walk.has(access, DENSE)
     with walk.when(walk.b.not_(dense)):
         uses[access] = I64(2)
-    with walk.when(walk.is_real(region), dense):
-        with walk.e.loop(begin[region], end[region]) as segment:
-            holder[segment] = access
+    with (
+        walk.when(walk.is_real(region), dense),
+        walk.e.loop(begin[region], end[region]) as segment,
+    ):
+        holder[segment] = access
 
 
 def _see_maker(walk: Walk, copy: Value, written: Written, reached: Array) -> None:

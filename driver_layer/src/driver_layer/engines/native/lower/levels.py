@@ -47,10 +47,12 @@ def _walk_levels(walk: Walk) -> None:
         levels[operation] = level.get()
         after = walk.b.add(level.get(), I64(1))
         for kind, held in ((Access.READ, (writable,)), (Access.WRITE, (readable, writable))):
-            with walk.accesses(operation, kind) as access:
-                with walk.neighbours(regions[access]) as (other, _):
-                    for array in held:
-                        array[other] = walk.larger(array[other], after)
+            with (
+                walk.accesses(operation, kind) as access,
+                walk.neighbours(regions[access]) as (other, _),
+            ):
+                for array in held:
+                    array[other] = walk.larger(array[other], after)
 
 
 _LEVELS = walk_kernel("levels", 5, _walk_levels)

@@ -85,21 +85,22 @@ def flatten(
     arguments.move(accesses, forwarding)
     order, units = _units(accesses, levels, arguments)
     rows = np.zeros((len(order), 2), np.int64)
-    addresses = np.array(
-        [0 if one.spec is None else kernels.address(one.spec) for one in accesses.templates],
-        np.int64,
-    )
+    used: list[int] = np.unique(accesses.template[order]).tolist()
+    addresses = np.zeros(len(accesses.templates), np.int64)
+    for number in used:
+        spec = accesses.templates[number].spec
+        addresses[number] = 0 if spec is None else kernels.address(spec)
     rows[:, 0] = addresses[accesses.template[order]]
     rows[:, 1] = arguments.pool.ctypes.data + 8 * arguments.begin[order]
     calls = {operation: PythonRow(run) for operation, run in python.items()}
     for row in np.flatnonzero(in_python[order]).tolist():
         rows[row] = calls[int(order[row])].address, 0
     level_of_unit = levels[order[units[:-1]]]
-    phases = np.searchsorted(level_of_unit, np.arange(levels.max(initial=-1) + 2))
-    used = np.unique(accesses.template[order])
-    scratch = max((accesses.templates[number].scratch for number in used.tolist()), default=0)
+    count = int(levels.max(initial=NONE)) + 1
+    phases: Ints = np.searchsorted(level_of_unit, np.arange(count + 1)).astype(np.int64)
+    scratch = max((accesses.templates[number].scratch for number in used), default=0)
     keep = (arguments.pool, calls)
-    return Flattened(Table(rows, units, phases.astype(np.int64), scratch, keep), order)
+    return Flattened(Table(rows, units, phases, scratch, keep), order)
 
 
 def _units(accesses: Accesses, levels: Ints, arguments: _Arguments) -> tuple[Ints, Ints]:

@@ -20,7 +20,7 @@ class Access(IntFlag):
 class Dim(NamedTuple):
     """A dimension of an operand."""
 
-    count: int
+    length: int
     stride: int
     """Bytes."""
     word: int
@@ -104,7 +104,7 @@ def slot(
     offset: int = 0,
 ) -> Slot:
     """Describe an operand from its dimensions, whatever their order."""
-    real = tuple(dim for dim in dims if dim.count > 1 and dim.stride > 0)
+    real = tuple(dim for dim in dims if dim.length > 1 and dim.stride > 0)
     region, dense = cover(real, element)
     return Slot(word, access, real, element, region, dense, offset)
 
@@ -116,7 +116,7 @@ def cover(dims: Sequence[Dim], element: int) -> tuple[Region, bool]:
     for number, dim in enumerate(ascending):
         if dim.stride > width:
             if number == len(ascending) - 1:
-                return Region(dim.count, dim.stride, width), dense
+                return Region(dim.length, dim.stride, width), dense
             dense = False
-        width += (dim.count - 1) * dim.stride
+        width += (dim.length - 1) * dim.stride
     return Region(1, width, width), dense

@@ -66,9 +66,9 @@ def _in_order(dims: Sequence[Dim], element: int) -> bool:
     for dim in reversed(dims):
         if dim.stride != size:
             return False
-        size *= dim.count
+        size *= dim.length
     return True
 
 
 def _extent(dims: Sequence[Dim], element: int) -> int:
-    return sum((dim.count - 1) * dim.stride for dim in dims) + element
+    return sum((dim.length - 1) * dim.stride for dim in dims) + element

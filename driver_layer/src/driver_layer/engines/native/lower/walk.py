@@ -144,7 +144,7 @@ class Walk:
         return self.b.icmp_signed("!=", self.b.and_(self.kinds[access], I64(kind)), I64(0))
 
     def is_real(self, number: Value) -> Value:
-        """Whether a number stands for a region, an access or an operation: neither FIXED nor NONE."""
+        """Whether a number is that of something: neither FIXED nor NONE."""
         return self.b.icmp_signed(">=", number, I64(0))
 
     def less(self, left: Value, right: Value) -> Value:
