@@ -222,6 +222,22 @@ def test_arguments_that_make_no_sense_are_left_to_the_reference(make_block, spec
     assert _translated(make_block, COPY, (0, 1, 1), spec("f32", 4), spec("f32", 4)) is None
 
 
+def test_rotations_beyond_the_row_are_left_to_the_reference(make_block, spec) -> None:
+    text = "ld v0, w0\nrot v0, v0, 9\nst w1, v0\nend"
+    for cols, fits in ((9, False), (10, True)):
+        windows = spec("f32", cols), spec("f32", cols)
+        assert (_translated(make_block, text, (1, 1, 1), *windows) is not None) == fits
+
+
+@pytest.mark.parametrize("line", ["pow v0, v0, v0", "rsum v1, v0\nexp v0, v1"])
+def test_what_would_take_long_to_compile_is_left_to_the_reference(make_block, spec, line) -> None:
+    for count, fits in ((5, True), (400, False)):
+        for first in ("ld v0, w0", "ld v0, w0\nrmax v0, v0"):
+            text = "\n".join([first, *[line] * count, "st w1, v0", "end"])
+            kernel = _translated(make_block, text, (1, 1, 1), spec("f32", 40), spec("f32", 40))
+            assert (kernel is not None) == fits
+
+
 # What threads may share out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from driver_layer.abi.shave import GRID_DIMS
+from driver_layer.abi.shave import GRID_DIMS, Op
 from driver_layer.engines.native.shave.passes import Plan
 from driver_layer.engines.native.shave.shapes import Shapes
 from driver_layer.engines.native.shave.values import Values
@@ -52,6 +52,15 @@ class RowProgram:
             for window in self.shapes.windows
         )
         return f"shave {nodes} st {list(self.values.stores)} w {windows} {self.shapes.iota}"
+
+    def turns_within(self, columns: tuple[int, ...]) -> bool:
+        """Whether no rotation goes beyond its row.
+
+        Args:
+            columns: of each width.
+        """
+        nodes = zip(self.values.nodes, self.widths, strict=True)
+        return all(node.imm < columns[width] for node, width in nodes if node.op is Op.ROT)
 
     def slot_bytes(self, columns: tuple[int, ...]) -> list[int]:
         """Bytes of each slot, a multiple of 64.

@@ -27,6 +27,9 @@ from driver_layer.engines.native.shave.windows import (
 COLUMNS = GRID_DIMS
 """The dimension behind those of the grid."""
 
+_LARGEST = 1500
+"""Instructions that are worth compiling, about a second's work: models have a tenth of that."""
+
 Resolve = Callable[[int, int], int]
 """Gives the host's address of so many bytes at a device address; raises DeviceFault."""
 
@@ -74,7 +77,7 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
 
     Returns:
         None if the reference engine has to run it: arguments that are not verified, windows that
-        overlap, a window that is read after it was written.
+        overlap, a window that is read after it was written, a program too long to compile.
 
     Raises:
         DeviceFault: ``resolve`` did.
@@ -93,7 +96,7 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
     values, domain = _as_rows(values, used, block.widest)
     shapes, columns = shapes_of(domain, block.widest if values.counts else 1)
     compiled = _compiled(values, shapes)
-    if compiled is None:
+    if compiled is None or not compiled[1].turns_within(columns):
         return None
     spec, row_program = compiled
     sizes = row_program.slot_bytes(columns)
@@ -142,6 +145,8 @@ def _compiled(values: Values, shapes: Shapes) -> tuple[KernelSpec, RowProgram] |
     ]
     values = values.without_rows(narrow)
     plan = plan_passes(values, widths, tuple(window.width for window in shapes.windows))
+    if plan.size > _LARGEST:
+        return None
     program = RowProgram(values, widths, shapes, plan)
     return KernelSpec(program.key, functools.partial(write_kernel, program)), program
 
