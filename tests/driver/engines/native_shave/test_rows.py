@@ -305,8 +305,8 @@ def test_sizes_that_windows_ask_for_are_those_of_the_reference(make_block, spec)
     windows = [
         spec("f32", 5, (0, 100, 0)),
         spec("f16", 5, (7, 10, 40), 0),
-        spec("i64", 5, (0, 80, 0)),
+        spec("i64", 5, (0, 80, 40)),
     ]
     text = "ld v0, w0\nld v1, w1\nadd v0, v0, v1\nst w2, v0\nend"
     translate(assemble(text), make_block((1, 3, 2), windows), note)
-    assert asked == [220, 62, 200]
+    assert asked == [220, 62, 240]

@@ -82,12 +82,30 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
     Raises:
         DeviceFault: ``resolve`` did.
     """
+    laid_out = _laid_out(tuple(program), args)
+    if laid_out is None:
+        return None
+    kernel, places = laid_out
+    hosts = [resolve(*place) for place in places]
+    words = list(kernel.words)
+    for window in range(kernel.first_window, len(words), WINDOW_WORDS):
+        words[window] = hosts[words[window]]
+    return replace(kernel, words=tuple(words))
+
+
+@functools.lru_cache(4096)
+def _laid_out(
+    program: tuple[Instruction, ...], args: bytes
+) -> tuple[Translated, tuple[tuple[int, int], ...]] | None:
+    """All but the host's addresses, where the windows' numbers in the block are.
+
+    Also device addresses and sizes of all windows of the block.
+    """
     block = parse(args)
     if block is None:
         return None
-    hosts = [resolve(window.address, block.extent(window)) for window in block.windows]
     same = tuple(block.windows.index(window) for window in block.windows)
-    values = values_of(tuple(program), same)
+    values = values_of(program, same)
     if values is None:
         return None
     used = joined(Domain(block.grid, tuple(block.windows[number] for number in values.windows)))
@@ -99,12 +117,13 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
     if compiled is None or not compiled[1].turns_within(columns):
         return None
     spec, row_program = compiled
-    sizes = row_program.slot_bytes(columns)
-    words = [*domain.grid, *columns, *accumulate(sizes[:-1], initial=0)][: row_program.first_window]
+    sizes, first = row_program.slot_bytes(columns), row_program.first_window
+    words = [*domain.grid, *columns, *accumulate(sizes[:-1], initial=0)][:first]
     for window, number in zip(domain.windows, values.windows, strict=True):
-        words += [hosts[number], *window.strides, window.col_stride]
+        words += [number, *window.strides, window.col_stride]
     dims = tuple(_divisible(domain, values))
-    return Translated(spec, tuple(words), sum(sizes), dims, row_program.first_window)
+    places = tuple((window.address, block.extent(window)) for window in block.windows)
+    return Translated(spec, tuple(words), sum(sizes), dims, first), places
 
 
 def _conflicts(domain: Domain, values: Values) -> bool:
