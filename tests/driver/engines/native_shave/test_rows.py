@@ -59,7 +59,7 @@ def test_what_is_dear_waits_in_scratch_memory(native, rows) -> None:
     for cols in (2, 16, 31, 100, 1152):
         windows = rows("f32", grid, cols), rows("f16", grid, cols)
         kernel = native.check(SOFTMAX, grid, *windows)
-        assert 4 * cols <= kernel.scratch_bytes <= 4 * cols + 128
+        assert 4 * cols <= kernel.scratch_bytes < 4 * cols + 64
 
 
 def test_what_is_cheap_is_computed_anew(native, rows) -> None:
@@ -72,7 +72,7 @@ def test_rotations_follow_each_other(native, rows) -> None:
     grid = (2, 1, 2)
     windows = rows("i8", grid, 32), rows("f32", grid, 32)
     kernel = native.check(CUMULATIVE, grid, *windows, rough=0)
-    assert kernel.scratch_bytes <= 3 * (2 * 4 * 32 + 64)  # slots are used again
+    assert kernel.scratch_bytes <= 3 * 2 * 4 * 32  # slots are used again
 
 
 def test_rows_of_different_lengths(native, rows) -> None:

@@ -36,9 +36,6 @@ _LOOPS = 40
 _WORTH_KEEPING = 6
 """What costs no more than so many instructions is computed anew: a slot costs a store and loads."""
 
-Use = tuple[int, int]
-"""A value, and the pass (by level) that needs it."""
-
 
 @dataclass(slots=True)
 class Pass:
@@ -70,7 +67,6 @@ class Plan:
     slot_widths: list[int]
     doubled: set[int]
     """Slots that have a row twice, one behind the other, so that a rotation is a load."""
-
     single_cost: int
     """Instructions for the values that a row has one of."""
 

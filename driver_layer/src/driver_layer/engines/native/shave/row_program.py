@@ -12,9 +12,6 @@ from driver_layer.engines.native.shave.values import Values
 WINDOW_WORDS = 1 + GRID_DIMS + 1
 """Of each window: address, strides, column stride."""
 
-PADDING = 64
-"""Bytes behind a row in its slot, which vectors that begin in the row may read."""
-
 
 @dataclass(frozen=True, slots=True)
 class RowProgram:
@@ -71,5 +68,5 @@ class RowProgram:
         sizes: list[int] = []
         for slot, width in enumerate(self.plan.slot_widths):
             rows = 2 if slot in self.plan.doubled else 1
-            sizes.append(-(-(4 * rows * columns[width] + PADDING) // 64) * 64)
+            sizes.append(-(-4 * rows * columns[width] // 64) * 64)
         return sizes
