@@ -167,7 +167,7 @@ _WITHOUT_NAN = "cmpeq v8, v{0}, v{0}\nimm v9, 0\nsel v8, v8, v{0}, v9"
 
 
 @settings(
-    max_examples=250,
+    max_examples=160,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -59,7 +59,7 @@ def test_what_is_dear_waits_in_scratch_memory(native, rows) -> None:
     for cols in (2, 16, 31, 100, 1152):
         windows = rows("f32", grid, cols), rows("f16", grid, cols)
         kernel = native.check(SOFTMAX, grid, *windows)
-        assert 4 * cols <= kernel.scratch_bytes <= 4 * cols + 128
+        assert 4 * cols <= kernel.scratch_bytes < 4 * cols + 64
 
 
 def test_what_is_cheap_is_computed_anew(native, rows) -> None:
@@ -72,7 +72,7 @@ def test_rotations_follow_each_other(native, rows) -> None:
     grid = (2, 1, 2)
     windows = rows("i8", grid, 32), rows("f32", grid, 32)
     kernel = native.check(CUMULATIVE, grid, *windows, rough=0)
-    assert kernel.scratch_bytes <= 3 * (2 * 4 * 32 + 64)  # slots are used again
+    assert kernel.scratch_bytes <= 3 * 2 * 4 * 32  # slots are used again
 
 
 def test_rows_of_different_lengths(native, rows) -> None:
@@ -222,6 +222,22 @@ def test_arguments_that_make_no_sense_are_left_to_the_reference(make_block, spec
     assert _translated(make_block, COPY, (0, 1, 1), spec("f32", 4), spec("f32", 4)) is None
 
 
+def test_rotations_beyond_the_row_are_left_to_the_reference(make_block, spec) -> None:
+    text = "ld v0, w0\nrot v0, v0, 9\nst w1, v0\nend"
+    for cols, fits in ((9, False), (10, True)):
+        windows = spec("f32", cols), spec("f32", cols)
+        assert (_translated(make_block, text, (1, 1, 1), *windows) is not None) == fits
+
+
+@pytest.mark.parametrize("line", ["pow v0, v0, v0", "rsum v1, v0\nexp v0, v1"])
+def test_what_would_take_long_to_compile_is_left_to_the_reference(make_block, spec, line) -> None:
+    for count, fits in ((5, True), (400, False)):
+        for first in ("ld v0, w0", "ld v0, w0\nrmax v0, v0"):
+            text = "\n".join([first, *[line] * count, "st w1, v0", "end"])
+            kernel = _translated(make_block, text, (1, 1, 1), spec("f32", 40), spec("f32", 40))
+            assert (kernel is not None) == fits
+
+
 # What threads may share out
 
 
@@ -289,8 +305,8 @@ def test_sizes_that_windows_ask_for_are_those_of_the_reference(make_block, spec)
     windows = [
         spec("f32", 5, (0, 100, 0)),
         spec("f16", 5, (7, 10, 40), 0),
-        spec("i64", 5, (0, 80, 0)),
+        spec("i64", 5, (0, 80, 40)),
     ]
     text = "ld v0, w0\nld v1, w1\nadd v0, v0, v1\nst w2, v0\nend"
     translate(assemble(text), make_block((1, 3, 2), windows), note)
-    assert asked == [220, 62, 200]
+    assert asked == [220, 62, 240]

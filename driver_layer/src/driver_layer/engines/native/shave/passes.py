@@ -30,11 +30,11 @@ _COSTS: dict[Op, int] = {
 }
 """Instructions for a vector, roughly; 1 if not here."""
 
+_LOOPS = 40
+"""Instructions of a pass besides those that compute."""
+
 _WORTH_KEEPING = 6
 """What costs no more than so many instructions is computed anew: a slot costs a store and loads."""
-
-Use = tuple[int, int]
-"""A value, and the pass (by level) that needs it."""
 
 
 @dataclass(slots=True)
@@ -67,6 +67,13 @@ class Plan:
     slot_widths: list[int]
     doubled: set[int]
     """Slots that have a row twice, one behind the other, so that a rotation is a load."""
+    single_cost: int
+    """Instructions for the values that a row has one of."""
+
+    @property
+    def size(self) -> int:
+        """Instructions of its code, roughly."""
+        return self.single_cost + sum(_LOOPS + one.cost for one in self.passes)
 
 
 def plan_passes(values: Values, widths: tuple[int, ...], windows: tuple[int, ...]) -> Plan:
@@ -99,7 +106,12 @@ class _Planner:
         slots, slot_widths = self._share_slots()
         passes = [self._passes[key] for key in sorted(self._passes)]
         doubled = {slots[value] for value in self._turned}
-        return Plan(self._levels, passes, slots, slot_widths, doubled)
+        single = sum(
+            _COSTS.get(node.op, 1)
+            for node, width in zip(self._nodes, self._widths, strict=True)
+            if width == SINGLE
+        )
+        return Plan(self._levels, passes, slots, slot_widths, doubled, single)
 
     def _find_levels(self) -> list[int]:
         levels: list[int] = []

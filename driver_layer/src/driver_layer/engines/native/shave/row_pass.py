@@ -11,17 +11,18 @@ from driver_layer.abi.shave import Op
 from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value, Variable
 from driver_layer.engines.native.jit.host import Isa
 from driver_layer.engines.native.jit.memory_types import load_f32, store_f32
+from driver_layer.engines.native.shave.maths.polynomial import count
 from driver_layer.engines.native.shave.operations import COMBINE, COMPUTE
 from driver_layer.engines.native.shave.passes import Pass
 from driver_layer.engines.native.shave.row_emitter import RowEmitter
 from driver_layer.engines.native.shave.row_program import RowProgram
 from driver_layer.engines.native.shave.shapes import SINGLE, Columns
 
-_SHORT = 16
-"""Instructions of a pass in which a reduction's next step would wait for its last one."""
+_SIDE_BY_SIDE = 4
+"""Vectors that are done at once, which do not wait for each other's results."""
 
-_CHAINS = 4
-"""Then as many are carried side by side."""
+_LONG = 50
+"""Instructions of a pass that keeps the processor busy with one vector."""
 
 
 @dataclass(slots=True)
@@ -57,43 +58,50 @@ class PassWriter:
         self._masks = row.e.host.isa is Isa.AVX512 and not strided
 
     def write(self) -> None:
-        """Write loops over whole vectors, then what is left: one masked vector, or single ones."""
-        e, lanes = self._e, self._e.lanes
-        chains = _CHAINS if self._pass.reductions and self._pass.cost <= _SHORT else 1
-        sums = [self._begin(lanes) for _ in range(chains)]
-        at = self._walk(I64(0), lanes, sums)
-        if chains > 1:
-            at = self._walk(at, lanes, sums[:1])
-        if lanes > 1 and self._masks:
-            self._rest(at, sums[0])
-        results = [self._joined(number, sums) for number in range(len(self._pass.reductions))]
-        if lanes > 1 and not self._masks:
-            single = [e.variable(result) for result in results]
-            self._walk(at, 1, [single])
-            results = [variable.get() for variable in single]
-        self._row.single.update(zip(self._pass.reductions, results, strict=True))
+        """Write loops over ever fewer columns at once; what is left is a masked vector at best."""
+        e, lanes, at = self._e, self._e.lanes, I64(0)
+        walks = self._walks()
+        totals = [
+            e.constant(COMBINE[self._nodes[number].op][1], walks[0])
+            for number in self._pass.reductions
+        ]
+        for width in walks:
+            sums = [e.variable(total) for total in self._narrowed(totals, width)]
+            at = self._walk(at, width, sums)
+            if width == lanes and self._masks:
+                self._rest(at, sums)
+            totals = [variable.get() for variable in sums]
+        self._row.single.update(zip(self._pass.reductions, self._narrowed(totals, 1), strict=True))
 
-    def _begin(self, lanes: int) -> list[Variable]:
-        """What each reduction begins with."""
-        ops = [self._nodes[number].op for number in self._pass.reductions]
-        return [self._e.variable(self._e.constant(COMBINE[op][1], lanes)) for op in ops]
+    def _walks(self) -> list[int]:
+        """Columns that are done at once: several vectors side by side, one, a single column."""
+        lanes = self._e.lanes
+        if lanes == 1:
+            return [1]
+        walks = [lanes] if self._pass.cost >= _LONG else [_SIDE_BY_SIDE * lanes, lanes]
+        return walks if self._masks else [*walks, 1]
 
-    def _joined(self, reduction: int, sums: Sequence[Sequence[Variable]]) -> Value:
-        """One value of all lanes of all chains."""
+    def _narrowed(self, totals: Sequence[Value], lanes: int) -> list[Value]:
+        """What reductions have so far, combined into vectors of so many lanes."""
+        e, narrowed = self._e, list[Value]()
+        for number, total in zip(self._pass.reductions, totals, strict=True):
+            combine = COMBINE[self._nodes[number].op][0]
+            if lanes == 1:
+                narrowed.append(e.reduce(total, lambda low, high, c=combine: c(e, low, high)))
+                continue
+            while (width := count(total)) > lanes:
+                halves = range(width // 2), range(width // 2, width)
+                low, high = (e.lanes_of(total, total, half) for half in halves)
+                total = combine(e, low, high)
+            narrowed.append(total)
+        return narrowed
+
+    def _walk(self, begin: Value, lanes: int, sums: Sequence[Variable]) -> Value:
+        """Take so many columns at a time, as long as there are; give where it ends."""
         e = self._e
-        combine = COMBINE[self._nodes[self._pass.reductions[reduction]].op][0]
-        total, *others = (chain[reduction].get() for chain in sums)
-        for other in others:
-            total = combine(e, other, total)
-        return e.reduce(total, lambda low, high: combine(e, low, high))
-
-    def _walk(self, begin: Value, lanes: int, sums: Sequence[Sequence[Variable]]) -> Value:
-        """Take so many lanes for each chain at a time, as long as there are; give where it ends."""
-        e, step = self._e, lanes * len(sums)
-        end = e.b.and_(self._columns, I64(-step)) if step > 1 else self._columns
-        with e.loop(begin, end, step) as column:
-            for number, chain in enumerate(sums):
-                self._columns_at(e.b.add(column, I64(number * lanes)), lanes, chain)
+        end = e.b.and_(self._columns, I64(-lanes)) if lanes > 1 else self._columns
+        with e.loop(begin, end, lanes) as column:
+            self._columns_at(column, lanes, sums)
         return end
 
     def _rest(self, at: Value, sums: Sequence[Variable]) -> None:

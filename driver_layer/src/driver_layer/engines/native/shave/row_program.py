@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from driver_layer.abi.shave import GRID_DIMS
+from driver_layer.abi.shave import GRID_DIMS, Op
 from driver_layer.engines.native.shave.passes import Plan
 from driver_layer.engines.native.shave.shapes import Shapes
 from driver_layer.engines.native.shave.values import Values
 
 WINDOW_WORDS = 1 + GRID_DIMS + 1
 """Of each window: address, strides, column stride."""
-
-PADDING = 64
-"""Bytes behind a row in its slot, which vectors that begin in the row may read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +50,15 @@ class RowProgram:
         )
         return f"shave {nodes} st {list(self.values.stores)} w {windows} {self.shapes.iota}"
 
+    def turns_within(self, columns: tuple[int, ...]) -> bool:
+        """Whether no rotation goes beyond its row.
+
+        Args:
+            columns: of each width.
+        """
+        nodes = zip(self.values.nodes, self.widths, strict=True)
+        return all(node.imm < columns[width] for node, width in nodes if node.op is Op.ROT)
+
     def slot_bytes(self, columns: tuple[int, ...]) -> list[int]:
         """Bytes of each slot, a multiple of 64.
 
@@ -62,5 +68,5 @@ class RowProgram:
         sizes: list[int] = []
         for slot, width in enumerate(self.plan.slot_widths):
             rows = 2 if slot in self.plan.doubled else 1
-            sizes.append(-(-(4 * rows * columns[width] + PADDING) // 64) * 64)
+            sizes.append(-(-4 * rows * columns[width] // 64) * 64)
         return sizes

@@ -27,6 +27,9 @@ from driver_layer.engines.native.shave.windows import (
 COLUMNS = GRID_DIMS
 """The dimension behind those of the grid."""
 
+_LARGEST = 1500
+"""Instructions that are worth compiling, about a second's work: models have a tenth of that."""
+
 Resolve = Callable[[int, int], int]
 """Gives the host's address of so many bytes at a device address; raises DeviceFault."""
 
@@ -87,17 +90,35 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
 
     Returns:
         None if the reference engine has to run it: arguments that are not verified, windows that
-        overlap, a window that is read after it was written.
+        overlap, a window that is read after it was written, a program too long to compile.
 
     Raises:
         DeviceFault: ``resolve`` did.
     """
+    laid_out = _laid_out(tuple(program), args)
+    if laid_out is None:
+        return None
+    kernel, places = laid_out
+    hosts = [resolve(*place) for place in places]
+    words = list(kernel.words)
+    for window in range(kernel.first_window, len(words), WINDOW_WORDS):
+        words[window] = hosts[words[window]]
+    return replace(kernel, words=tuple(words))
+
+
+@functools.lru_cache(4096)
+def _laid_out(
+    program: tuple[Instruction, ...], args: bytes
+) -> tuple[Translated, tuple[tuple[int, int], ...]] | None:
+    """All but the host's addresses, where the windows' numbers in the block are.
+
+    Also device addresses and sizes of all windows of the block.
+    """
     block = parse(args)
     if block is None:
         return None
-    hosts = [resolve(window.address, block.extent(window)) for window in block.windows]
     same = tuple(block.windows.index(window) for window in block.windows)
-    values = values_of(tuple(program), same)
+    values = values_of(program, same)
     if values is None:
         return None
     used = joined(Domain(block.grid, tuple(block.windows[number] for number in values.windows)))
@@ -106,19 +127,19 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
     values, domain = _as_rows(values, used, block.widest)
     shapes, columns = shapes_of(domain, block.widest if values.counts else 1)
     compiled = _compiled(values, shapes)
-    if compiled is None:
+    if compiled is None or not compiled[1].turns_within(columns):
         return None
     spec, row_program = compiled
-    sizes = row_program.slot_bytes(columns)
-    words = [*domain.grid, *columns, *accumulate(sizes[:-1], initial=0)][: row_program.first_window]
+    sizes, first = row_program.slot_bytes(columns), row_program.first_window
+    words = [*domain.grid, *columns, *accumulate(sizes[:-1], initial=0)][:first]
     operands: list[Operand] = []
     for index, (window, number) in enumerate(zip(domain.windows, values.windows, strict=True)):
-        stored, loaded = index in values.stored, index in values.loaded
+        loaded, stored = index in values.loaded, index in values.stored
         operands.append(Operand(len(words), window.cols, window.itemsize, loaded, stored))
-        words += [hosts[number], *window.strides, window.col_stride]
+        words += [number, *window.strides, window.col_stride]
     dims = tuple(_divisible(domain, values))
-    first = row_program.first_window
-    return Translated(spec, tuple(words), sum(sizes), dims, first, tuple(operands))
+    places = tuple((window.address, block.extent(window)) for window in block.windows)
+    return Translated(spec, tuple(words), sum(sizes), dims, first, tuple(operands)), places
 
 
 def _conflicts(domain: Domain, values: Values) -> bool:
@@ -159,6 +180,8 @@ def _compiled(values: Values, shapes: Shapes) -> tuple[KernelSpec, RowProgram] |
     ]
     values = values.without_rows(narrow)
     plan = plan_passes(values, widths, tuple(window.width for window in shapes.windows))
+    if plan.size > _LARGEST:
+        return None
     program = RowProgram(values, widths, shapes, plan)
     return KernelSpec(program.key, functools.partial(write_kernel, program)), program
 

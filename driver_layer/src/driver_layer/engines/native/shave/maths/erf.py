@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from driver_layer.engines.native.jit.emitter import Emitter, Value
-from driver_layer.engines.native.shave.maths.exp import exp
+from driver_layer.engines.native.shave.maths.exp import exp_inside
 from driver_layer.engines.native.shave.maths.polynomial import (
     absolute,
     clamp,
@@ -42,6 +42,6 @@ def erf(e: Emitter, x: Value) -> Value:
     size = absolute(e, x)
     near = e.fma(horner(e, b.fmul(x, x), _RATIO), x, x)
     from_centre = b.fsub(clamp(e, size, 0.0, _FLAT), like(e, x, _CENTRE))
-    far = b.fsub(like(e, x, 1.0), exp(e, horner(e, from_centre, _LOG_REST)))
+    far = b.fsub(like(e, x, 1.0), exp_inside(e, horner(e, from_centre, _LOG_REST)))
     small = b.fcmp_ordered("<", size, like(e, x, _SMALL))
     return b.select(small, near, with_sign_of(e, far, x))

@@ -40,6 +40,7 @@ _VANISHES = -103.98
 
 _ROUNDER = 1.5 * 2**23
 """Added to a small f32, leaves the nearest integer in the lowest bits."""
+_ROUNDER_BITS = 0x4B400000
 _ROUNDER_F64 = 1.5 * 2**52
 
 
@@ -49,20 +50,37 @@ def exp(e: Emitter, x: Value) -> Value:
     # Results that round to 0 are not computed: numbers below the normal ones are slow.
     vanishes = b.fcmp_ordered("<", x, like(e, x, _VANISHES))
     inside = b.select(vanishes, like(e, x, 0.0), _at_most(e, x, 89.0))
-    shifted = e.fma(inside, like(e, x, 1 / _LOG2), like(e, x, _ROUNDER))
-    n = b.fsub(shifted, like(e, x, _ROUNDER))
-    r = e.fma(n, like(e, x, -_LOG2_HIGH), inside)
-    r = e.fma(n, like(e, x, -_LOG2_LOW), r)
-    value = _one_plus(e, r, horner(e, r, _REST))
+    value, shifted = _reduced(e, inside)
     # 2**n may be outside f32 where the result is not: it is multiplied in two halves.
-    exponent = b.sub(bits(e, shifted, I32), bits(e, like(e, x, _ROUNDER), I32))
+    exponent = b.sub(shifted, _integers(e, _ROUNDER_BITS, x))
     half = b.ashr(exponent, _integers(e, 1, x))
-    other = b.sub(exponent, half)
-    for part in (half, other):
-        biased = b.add(part, _integers(e, 127, x))
-        scale = b.bitcast(b.shl(biased, _integers(e, 23, x)), e.vector(F32, count(x)))
-        value = b.fmul(value, scale)
+    value = b.fmul(b.fmul(value, _power_of_two(e, half)), _power_of_two(e, b.sub(exponent, half)))
     return b.select(vanishes, like(e, x, 0.0), value)
+
+
+def exp_inside(e: Emitter, x: Value) -> Value:
+    """The exponential of f32 from -87 to 88, or of a NaN."""
+    value, shifted = _reduced(e, x)
+    return e.b.fmul(value, _power_of_two(e, shifted))
+
+
+def _reduced(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """exp(x) less a power of two, and that power in the lowest bits of an integer."""
+    b = e.b
+    rounder = like(e, x, _ROUNDER)
+    shifted = e.fma(x, like(e, x, 1 / _LOG2), rounder)
+    n = b.fsub(shifted, rounder)
+    r = e.fma(n, like(e, x, -_LOG2_HIGH), x)
+    r = e.fma(n, like(e, x, -_LOG2_LOW), r)
+    return _one_plus(e, r, horner(e, r, _REST)), bits(e, shifted, I32)
+
+
+def _power_of_two(e: Emitter, exponent: Value) -> Value:
+    """2**n in f32, of the lowest 9 bits of ``exponent``."""
+    moved = e.b.shl(exponent, _integers(e, 23, exponent))
+    return e.b.bitcast(
+        e.b.add(moved, _integers(e, 127 << 23, exponent)), e.vector(F32, count(exponent))
+    )
 
 
 def exp_f64(e: Emitter, x: Value) -> Value:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from driver_layer.engines.native.jit.emitter import Emitter, Value
-from driver_layer.engines.native.shave.maths.exp import exp
+from driver_layer.engines.native.shave.maths.exp import exp_inside
 from driver_layer.engines.native.shave.maths.polynomial import (
     absolute,
+    clamp,
     fit,
     horner,
     like,
@@ -16,6 +17,9 @@ from driver_layer.engines.native.shave.maths.polynomial import (
 
 _SMALL = 0.55
 """Below it, 1 - 2 / (exp(2x) + 1) would lose bits."""
+
+_FLAT = 10.0
+"""From here on, tanh is 1 in f32."""
 
 
 def _rest(z: float) -> float:
@@ -35,7 +39,8 @@ def tanh(e: Emitter, x: Value) -> Value:
     size = absolute(e, x)
     z = b.fmul(x, x)
     near = e.fma(b.fmul(horner(e, z, _REST), z), x, x)
-    power = exp(e, b.fadd(size, size))
+    within = clamp(e, size, 0.0, _FLAT)
+    power = exp_inside(e, b.fadd(within, within))
     one = like(e, x, 1.0)
     far = b.fsub(one, b.fdiv(like(e, x, 2.0), b.fadd(power, one)))
     small = b.fcmp_ordered("<", size, like(e, x, _SMALL))
