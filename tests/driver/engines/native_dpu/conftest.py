@@ -84,14 +84,7 @@ class Workload:
     def native(self, isa: Isa) -> tuple[np.ndarray, str]:
         """Bytes of the output after native code's run, and the kernels' keys."""
         kernels = KERNELS[isa]
-        pointers = {
-            Word[name.upper()]: _MEMORY[name].place(content)
-            for name, content in self.operands.items()
-        }
-        if self.row_scales is not None:
-            raw = self.row_scales.view(np.uint8)
-            pointers[Word.ACT_SCALE] = _MEMORY["row_scales"].place(raw)
-        words, used = words_of(self.registers, pointers), []
+        words, used = words_of(self.registers, _pointers(self)), []
         for rows, columns in self.parts:
             part = part_of(words, rows, columns)
             m, n, k = (int(part[word]) for word in (Word.M, Word.N, Word.K))
@@ -236,31 +229,25 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
 
     random = np.random.default_rng(draw(st.integers(0, 1 << 30)))
     act, weight, out = kinds
+    simple = "plain" in fixed
     batch = pick("batch", st.sampled_from([1, 1, 2]))
     m, n, k = pick("m", st.integers(1, 40)), pick("n", SIZES), pick("k", DEPTHS)
     integers = act in ("i8", "u8")
     packed = weight in ("i4", "u4")
-    fields: dict[str, Any] = {
-        "workload": DpuWorkload.MATMUL,
-        "act_type": ELEMENT_TYPES[act].code,
-        "weight_type": ELEMENT_TYPES[weight].code,
-        "out_type": ELEMENT_TYPES[out].code,
-        "batch": batch,
-        "m": m,
-        "n": n,
-        "k": k,
+    along = -(-k // 2) if packed else k
+    fields = _sizes_and_types(kinds, (batch, m, n, k)) | {
         "alpha": pick("alpha", st.sampled_from([1.0, 1.0, 0.125, -3.0])),
+        "flags": DpuFlag.ACCUMULATE * (out == "f32" and pick("accumulate", st.booleans())),
+        "act_zero": integers * pick("act_zero", st.sampled_from([0, 7, 255])),
     }
-    fields["flags"] = DpuFlag.ACCUMULATE * (out == "f32" and pick("accumulate", st.booleans()))
-    fields["act_zero"] = integers * pick("act_zero", st.sampled_from([0, 7, 255]))
 
     operands: dict[str, np.ndarray] = {}
 
     def operand(name: str, kind: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
         size = ELEMENT_TYPES[kind].storage.itemsize
-        padding = tuple(draw(st.sampled_from([0, 0, 1, 3])) for _ in shape)
+        padding = tuple(0 if simple else draw(st.sampled_from([0, 0, 1, 3])) for _ in shape)
         strides, reach = _strides(shape, size, order, padding)
-        if name != "out" and draw(st.integers(0, 9)) == 0:
+        if name != "out" and not simple and draw(st.integers(0, 9)) == 0:
             repeated = draw(st.integers(0, len(shape) - 1))
             if not (name in ("act", "weight") and repeated == 2):
                 strides[repeated] = 0
@@ -270,13 +257,13 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
         operands[name] = random_elements(kind, -(-reach // size), random)[:reach].copy()
 
     plain = (0, 1, 2)
-    along = -(-k // 2) if packed else k
+    orders = [plain] if simple else [plain, plain, (1, 0, 2), (0, 2, 1)]
     layout = pick("layout", st.sampled_from(["k", "k", "k", "n", "other"]))
     layout = "k" if packed and layout == "n" else layout
     order = {"k": plain, "n": (0, 2, 1), "other": (1, 2, 0)}[layout]
-    operand("act", act, (batch, m, k), draw(st.sampled_from([plain, plain, (1, 0, 2), (0, 2, 1)])))
+    operand("act", act, (batch, m, k), draw(st.sampled_from(orders)))
     operand("weight", weight, (batch, n, along), order)
-    operand("out", out, (batch, m, n), draw(st.sampled_from([plain, plain, (1, 0, 2), (0, 2, 1)])))
+    operand("out", out, (batch, m, n), draw(st.sampled_from(orders)))
     if weight not in ("f16", "bf16", "f32"):
         group = 0 if integers else pick("group", st.sampled_from([0, 0, k, 128, 64, 32, 16, 5]))
         fields["group"] = group
@@ -286,12 +273,25 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
                 fields[f"{name}_type"] = ELEMENT_TYPES[kind].code
                 shape = n, -(-k // (group or k))
                 operand(name, kind, shape, draw(st.sampled_from([(0, 1), (1, 0)])))
-    row_scales = random.uniform(0.1, 2, m).astype(np.float32)
-    if integers and pick("row_scales", st.booleans()):
-        fields |= {"act_scale_address": tile_base(0) + _ROW_SCALES, "act_scale_stride": 4}
-    else:
-        row_scales = None
-    return Workload(one(DPU_REGISTERS, **fields), operands, row_scales, _parts(draw, m, n))
+    scaled = integers and pick("row_scales", st.booleans())
+    row_scales = random.uniform(0.1, 2, m).astype(np.float32) if scaled else None
+    fields["act_scale_address"] = scaled * (tile_base(0) + _ROW_SCALES)
+    fields["act_scale_stride"] = 4
+    return Workload(
+        one(DPU_REGISTERS, **fields),
+        operands,
+        row_scales,
+        [((0, m), (0, n))] if simple else _parts(draw, m, n),
+    )
+
+
+def _sizes_and_types(
+    kinds: tuple[str, str, str], sizes: tuple[int, int, int, int]
+) -> dict[str, Any]:
+    codes = (ELEMENT_TYPES[kind].code for kind in kinds)
+    types = zip(("act_type", "weight_type", "out_type"), codes, strict=True)
+    named = zip(("batch", "m", "n", "k"), sizes, strict=True)
+    return {"workload": DpuWorkload.MATMUL, **dict(types), **dict(named)}
 
 
 def _parts(draw: Any, m: int, n: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -306,12 +306,63 @@ def _parts(draw: Any, m: int, n: int) -> list[tuple[tuple[int, int], tuple[int, 
     return [((0, m), (0, n))]
 
 
+def runs_again_without_weights(workload: Workload, isa: Isa) -> bool:
+    """Whether a second run with ``REUSE``, after the weights are lost, gives the same."""
+    kernels, words = KERNELS[isa], words_of(workload.registers, _pointers(workload))
+    m, n, k, group = (int(words[word]) for word in (Word.M, Word.N, Word.K, Word.GROUP))
+    choice = choose(Problem.of(workload.registers, m), kernels.host)
+    assert choice.keeps_weights(n, k, group)
+    memory = scratch(choice.scratch(m, n, k))
+    run(kernels, choice, words, memory)
+    size = workload.operands["out"].size
+    expected, _ = _MEMORY["out"].take(size)
+    _MEMORY["out"].place(workload.operands["out"])
+    _MEMORY["weight"].place(np.zeros_like(workload.operands["weight"]))
+    words[Word.REUSE] = 1
+    run(kernels, choice, words, memory)
+    return np.array_equal(_MEMORY["out"].take(size)[0], expected)
+
+
+def sprinkle(workload: Workload, random: np.random.Generator) -> None:
+    """Put numbers that are not finite, huge or tiny among the operands' floats."""
+    for name in ("act", "weight"):
+        kind = _NAMES[int(workload.registers[f"{name}_type"])]
+        if kind not in ("f16", "bf16", "f32"):
+            continue
+        largest = 65504.0 if kind == "f16" else 1e38
+        values = np.array([np.inf, -np.inf, np.nan, largest, 6e-8, -0.0], np.float32)
+        raw = f32_to_bf16(values) if kind == "bf16" else values.astype(ELEMENT_TYPES[kind].storage)
+        stored = workload.operands[name].view(raw.dtype)
+        places = random.integers(0, stored.size, 3)
+        stored[places] = random.choice(raw, 3)
+
+
+def _pointers(workload: Workload) -> dict[Word, int]:
+    """Put operands where memory ends; give their addresses."""
+    found = {
+        Word[name.upper()]: _MEMORY[name].place(content)
+        for name, content in workload.operands.items()
+    }
+    if workload.row_scales is not None:
+        raw = workload.row_scales.view(np.uint8)
+        found[Word.ACT_SCALE] = _MEMORY["row_scales"].place(raw)
+    return found
+
+
 class Dpu:
     """What the tests of kernels draw, and how they judge it."""
 
     levels = LEVELS
     workloads = staticmethod(workloads)
     assert_agrees = staticmethod(assert_agrees)
+    runs_again_without_weights = staticmethod(runs_again_without_weights)
+
+    sprinkle = staticmethod(sprinkle)
+
+    @staticmethod
+    def plain(kinds: tuple[str, str, str], **fixed: Any) -> st.SearchStrategy[Workload]:
+        """Workloads of one size, operands side by side, in one part."""
+        return workloads(kinds, plain=True, batch=1, layout="k", **fixed)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ KINDS = [
 
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kinds[:3]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=9, deadline=None)
 @given(data=st.data())
 def test_few_rows_give_what_the_reference_gives(
     dpu: Any, isa: Isa, kinds: tuple[str, str, str, dict[str, Any]], data: st.DataObject

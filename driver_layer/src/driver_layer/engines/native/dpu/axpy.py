@@ -22,8 +22,8 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 
 MOST_ROWS = 8
 
-_VECTORS = {1: 4, 2: 4, 4: 4, 8: 2}
-"""Vectors of columns at a time by the number of rows."""
+_ROWS, _VECTORS = 4, 4
+"""The most rows, and the vectors of columns, that are summed at a time."""
 
 _AHEAD = 32
 """How many k before its use a row of weights is asked for."""
@@ -68,7 +68,7 @@ class _Axpy:
     def write(self) -> None:
         """Write all of it."""
         e, b, task = self.e, self.b, self.task
-        lanes, vectors = e.lanes, _VECTORS[self.rows]
+        lanes, vectors = e.lanes, _VECTORS
         n = task[Word.N]
         blocks = b.sub(n, b.srem(n, I64(vectors * lanes)))
         whole = b.and_(n, I64(-lanes))
@@ -91,18 +91,35 @@ class _Axpy:
             count = b.select(there, task[Word.K], I64(0))
             source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
             taken = Row(self.problem.act, source, task[Word.ACT_K], count)
-            widen_row(e, taken, self._act(row, I64(0)), task[Word.K])
+            widen_row(e, taken, self._act(I64(row), I64(0)), task[Word.K])
 
-    def _act(self, row: int, k: Value) -> Value:
+    def _act(self, row: Value, k: Value) -> Value:
         b = self.b
-        return self.e.at(self.e.scratch, b.add(b.mul(self.act_pitch, I64(row)), b.mul(k, I64(4))))
+        return self.e.at(self.e.scratch, b.add(b.mul(self.act_pitch, row), b.mul(k, I64(4))))
 
     def _block(self, place: tuple[Value, Value], vectors: int, count: Value | None = None) -> None:
         """Sum some vectors of columns up; of the only one ``count`` columns, if that is given."""
+        rows = min(self.rows, _ROWS)
+        # The first rows bring weights from memory to a cache, where the others find them.
+        with self.e.loop(0, self.rows, rows) as row:
+            sums = self._sums(place, (row, rows), vectors, count)
+            for i, totals in enumerate(sums):
+                pitch = self.b.mul(self.sum_pitch, self.b.add(row, I64(i)))
+                target = self.e.at(self.sums, self.b.add(pitch, self.b.mul(place[1], I64(4))))
+                for j, total in enumerate(totals):
+                    self.e.store(total.get(), self.e.at(target, 4 * self.e.lanes * j))
+
+    def _sums(
+        self,
+        place: tuple[Value, Value],
+        rows: tuple[Value, int],
+        vectors: int,
+        count: Value | None,
+    ) -> list[list[Variable]]:
         e, b, task, lanes = self.e, self.b, self.task, self.e.lanes
         batch, n = place
         first = task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (n, Word.WEIGHT_N))
-        sums = [[e.variable(e.zero(lanes)) for _ in range(vectors)] for _ in range(self.rows)]
+        sums = [[e.variable(e.zero(lanes)) for _ in range(vectors)] for _ in range(rows[1])]
         size = task[Word.GROUP] if self.problem.group else task[Word.K]
         groups = b.udiv(b.add(task[Word.K], b.sub(size, I64(1))), size)
         with e.loop(0, groups) as group:
@@ -116,11 +133,8 @@ class _Axpy:
                 numbers = [
                     self._dequantised(*parts) for parts in zip(weights, zeros, scales, strict=True)
                 ]
-                self._add(k, numbers, sums)
-        for row, totals in enumerate(sums):
-            target = e.at(self.sums, b.add(b.mul(self.sum_pitch, I64(row)), b.mul(n, I64(4))))
-            for i, total in enumerate(totals):
-                e.store(total.get(), e.at(target, 4 * lanes * i))
+                self._add((rows[0], k), numbers, sums)
+        return sums
 
     def _table(self, table: Word, kind: DType, place: tuple[Value, Value]) -> Value | None:
         if kind is DType.UNSET:
@@ -146,9 +160,11 @@ class _Axpy:
         weight = weight if zero is None else self.b.fsub(weight, zero)
         return weight if scale is None else self.b.fmul(weight, scale)
 
-    def _add(self, k: Value, weights: list[Value], sums: list[list[Variable]]) -> None:
-        e = self.e
-        for row, totals in enumerate(sums):
-            act = e.splat(e.load(self._act(row, k), F32), e.lanes)
+    def _add(
+        self, place: tuple[Value, Value], weights: list[Value], sums: list[list[Variable]]
+    ) -> None:
+        e, (row, k) = self.e, place
+        for i, totals in enumerate(sums):
+            act = e.splat(e.load(self._act(self.b.add(row, I64(i)), k), F32), e.lanes)
             for weight, total in zip(weights, totals, strict=True):
                 total.set(e.fma(act, weight, total.get()))

@@ -17,14 +17,26 @@ from driver_layer.engines.native.jit.host import Host
 
 
 class Flavour(Enum):
-    """The numbers; the value is how many of them a unit holds."""
+    """The numbers: a name, and how many of them a unit holds."""
 
-    F32 = 1
+    F32 = "f32", 1
     """Any types. Weights are scaled as they are packed."""
-    BF16 = 2
+    BF16 = "bf16", 2
     """bf16 activations, and weights that bf16 holds exactly; sums of groups are scaled."""
-    BYTES = 4
+    BYTES = "bytes", 4
     """Integers, summed in i32. u8 activations times i8 weights: others are moved by 128."""
+    WORDS = "words", 2
+    """Integers less their zero points, in i16, summed in i32: for hosts that have no dots."""
+
+    @property
+    def per_unit(self) -> int:
+        """Numbers in a unit."""
+        return self.value[1]
+
+    @property
+    def whole(self) -> bool:
+        """Whether sums are integers; the columns' scales are for the tile."""
+        return self in (Flavour.BYTES, Flavour.WORDS)
 
     @property
     def scales_sums(self) -> bool:
@@ -35,9 +47,10 @@ class Flavour(Enum):
 def flavour_of(problem: Problem, host: Host) -> Flavour | None:
     """Choose the numbers; None if there are none that are exact enough."""
     if problem.act in BYTES:
-        whole = problem.zero in BYTES | {DType.UNSET} and problem.weight in BYTES
-        fits = whole and problem.layout is Layout.K and problem.group == 0
-        return Flavour.BYTES if fits and host.dots_bytes else None
+        if problem.zero not in BYTES | {DType.UNSET} or problem.group:
+            return None
+        quadruples = problem.weight in BYTES and problem.layout is Layout.K
+        return Flavour.BYTES if quadruples and host.dots_bytes else Flavour.WORDS
     exact = problem.weight is DType.BFP16 or _fits_bf16(problem)
     if host.dots_bf16 and problem.act is DType.BFP16 and exact:
         return Flavour.BF16
@@ -81,6 +94,12 @@ def dot(e: Emitter, flavour: Flavour, total: Value, row: Value, columns: Value) 
     if flavour is Flavour.BF16:
         pairs = b.bitcast(row, _PAIRS), b.bitcast(columns, _PAIRS)
         return e.external("llvm.x86.avx512bf16.dpbf16ps.512", total, *pairs, result=total.type)
+    if flavour is Flavour.WORDS:
+        half = e.splat(I32(16), e.lanes)
+        lows = [b.ashr(b.shl(units, half), half) for units in (row, columns)]
+        highs = [b.ashr(units, half) for units in (row, columns)]
+        products = b.mul(lows[0], lows[1]), b.mul(highs[0], highs[1])
+        return b.add(total, b.add(*products))
     kind = ir.VectorType(I8, 64)
     operands = b.bitcast(row, kind), b.bitcast(columns, kind)
     return e.external("llvm.x86.avx512.vpdpbusd.512", total, *operands, result=total.type)
@@ -88,4 +107,4 @@ def dot(e: Emitter, flavour: Flavour, total: Value, row: Value, columns: Value) 
 
 def nothing(e: Emitter, flavour: Flavour) -> Value:
     """A vector of sums of no products."""
-    return e.splat(I32(0), e.lanes) if flavour is Flavour.BYTES else e.zero(e.lanes)
+    return e.splat(I32(0), e.lanes) if flavour.whole else e.zero(e.lanes)

@@ -82,7 +82,7 @@ class _Sizes:
         self.lanes = lanes
         self.head = head_vectors(problem, flavour)
         _, self.step = square_steps(problem, lanes)
-        self.block = _UNITS * flavour.value
+        self.block = _UNITS * flavour.per_unit
         """The most k of a block."""
         self.rows = _ROWS if problem.rows == MANY_ROWS else 8
         self.tile_pitch = self.line * _VECTORS + 64
@@ -94,7 +94,7 @@ class _Sizes:
     def keeps(self, n: int, k: int, group: int) -> bool:
         """Whether all packed weights stay in scratch."""
         length = min(group or k, k, self.block)
-        filled = -(-length // self.step) * self.step // self.flavour.value
+        filled = -(-length // self.step) * self.step // self.flavour.per_unit
         blocks = -(-k // min(group or k, k)) * -(-min(group or k, k) // self.block)
         size = blocks * -(-n // self.lanes) * self.line * (self.head + filled)
         return self.problem.rows == MANY_ROWS and size <= KEPT_BYTES
@@ -149,7 +149,7 @@ class _Gemm:
         k = task[Word.K]
         group = task.least(task[Word.GROUP], k)
         length = task.rounded(task.least(group, I64(sizes.block)), sizes.step)
-        filled = b.add(b.sdiv(length, I64(self.flavour.value)), I64(sizes.head))
+        filled = b.add(b.sdiv(length, I64(self.flavour.per_unit)), I64(sizes.head))
         blocks = b.mul(_above(b, k, group), _above(b, group, I64(sizes.block)))
         lines = b.mul(_above(b, task[Word.N], I64(self.e.lanes)), b.mul(blocks, filled))
         fits = b.icmp_signed("<=", b.mul(lines, I64(sizes.line)), I64(KEPT_BYTES))
@@ -172,7 +172,7 @@ class _Gemm:
 
     def _finish(self, batch: Value, rows: Span, columns: Span) -> None:
         e, task, problem = self.e, self.task, self.problem
-        whole = self.flavour is Flavour.BYTES
+        whole = self.flavour.whole
         scales = None
         if whole and problem.scale is not DType.UNSET:
             address = task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
@@ -193,14 +193,18 @@ class _Gemm:
             end = task.least(b.add(begin, group_size), task[Word.K])
             with e.loop(begin, end, sizes.block) as k:
                 count = task.least(b.sub(end, k), I64(sizes.block))
-                units = b.sdiv(task.rounded(count, sizes.step), I64(self.flavour.value))
+                units = b.sdiv(task.rounded(count, sizes.step), I64(self.flavour.per_unit))
                 run = b.mul(b.add(units, I64(sizes.head)), I64(sizes.line))
                 runs = e.at(self.packed, used.get())
                 with b.if_then(b.not_(present)), e.loop(0, vectors) as vector:
                     n = b.add(columns.begin, b.mul(vector, I64(e.lanes)))
                     block = Block(batch, n, k, count, group)
                     self.packer.pack(block, e.at(runs, b.mul(vector, run)))
-                self._take_activations(batch, rows, Span(k, count))
+                # Those of the only block are still there from the columns before.
+                only = b.icmp_signed("==", count, task[Word.K])
+                there = b.and_(only, b.icmp_signed(">", columns.begin, I64(0)))
+                with b.if_then(b.not_(there)):
+                    self._take_activations(batch, rows, Span(k, count))
                 first = b.icmp_signed("==", k, I64(0))
                 self._multiply(rows, _Packed(runs, run, vectors, units, first))
                 further = b.select(self.kept, b.mul(vectors, run), I64(0))
@@ -240,6 +244,16 @@ class _Gemm:
 
             take_row(e, row, target, copied, (I16(0), padded), 2 * e.lanes)
             return
+        if self.flavour is Flavour.WORDS:
+            zero = b.trunc(self.task[Word.ACT_ZERO], I16)
+            widen = b.sext if self.problem.act is DType.I8 else b.zext
+
+            def centred(address: Value, width: int) -> Value:
+                wide = widen(e.load(address, I8, width), e.vector(I16, width))
+                return b.sub(wide, e.splat(zero, width))
+
+            take_row(e, row, target, centred, (I16(0), padded), 2 * e.lanes)
+            return
         moved = I8(-128 if self.problem.act is DType.I8 else 0)
 
         def unsigned(address: Value, width: int) -> Value:
@@ -267,12 +281,15 @@ class _Gemm:
     def _multiply(self, rows: Span, packed: _Packed) -> None:
         """Add a block's products to the tile."""
         e, b = self.e, self.b
-        with e.loop(0, packed.vectors, self.vectors) as vector:
-            left = b.sub(packed.vectors, vector)
+        panels = _above(b, packed.vectors, I64(self.vectors))
+        with e.loop(0, panels) as panel:
+            # Panels of about the same width: a narrow one loads more than it multiplies.
+            vector = b.udiv(b.mul(panel, packed.vectors), panels)
+            end = b.udiv(b.mul(b.add(panel, I64(1)), packed.vectors), panels)
+            width = b.sub(end, vector)
             for count in range(1, self.vectors + 1):
-                last = count == self.vectors
                 with (
-                    b.if_then(b.icmp_signed(">=" if last else "==", left, I64(count))),
+                    b.if_then(b.icmp_signed("==", width, I64(count))),
                     e.loop(0, rows.count, self.rows) as row,
                 ):
                     self._products(packed, row, vector, count)
@@ -288,7 +305,7 @@ class _Gemm:
             e.at(packed.runs, b.mul(b.add(vector, I64(i)), packed.run_bytes)) for i in range(count)
         ]
         columns = [e.at(run, sizes.head * sizes.line) for run in runs]
-        unroll = min(4 if count == self.vectors else 2, sizes.step // self.flavour.value)
+        unroll = min(4 if count == self.vectors else 2, sizes.step // self.flavour.per_unit)
         with e.loop(0, packed.units, unroll) as unit:
             act, place = e.at(acts, b.mul(unit, I64(4))), b.mul(unit, I64(sizes.line))
             for i in range(unroll):
@@ -321,6 +338,8 @@ class _Gemm:
                 act_sum = e.splat(e.load(e.at(self.act_sums, b.mul(row, I64(4))), I32), lanes)
                 factor = e.load(e.at(run, self.sizes.line), I32, lanes)
                 total = b.add(total, b.mul(act_sum, factor))
+            e.store(b.add(total, present), place)
+        elif self.flavour.whole:
             e.store(b.add(total, present), place)
         elif self.sizes.head:
             e.store(e.fma(total, e.load(run, F32, lanes), present), place)

@@ -36,8 +36,8 @@ _LINE = 64
 _STEP = 128
 """Rows in scratch are multiples of this many f32: no chunk has more."""
 
-_COLUMNS = {1: 8, 2: 4, 4: 4, 8: 2}
-"""Columns at a time by the number of rows, where there are 32 registers."""
+_SUMS = {1: 4, 2: 8, 4: 16, 8: 16}
+"""Sums at a time by the number of rows, where there are 32 registers; half where there are 16."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
@@ -65,6 +65,19 @@ def _nibbles(problem: Problem, lanes: int) -> int:
     return next((count for count in (8, 4, 2) if problem.group % (lanes * count) == 0), 0)
 
 
+def _columns(problem: Problem, host: Host) -> int:
+    """Columns at a time.
+
+    Rows of wide weights often lie whole pages apart: more of them would evict each other from the
+    first cache. Looking 4-bit weights up takes long enough to want more columns.
+    """
+    sums = _SUMS[problem.rows]
+    if problem.rows == 1:
+        sums = 8 if problem.weight in NIBBLES else sums // min(SIZES[problem.weight], 2)
+    few = host.isa is not Isa.AVX512
+    return max(1, sums // problem.rows // (2 if few and sums > 2 else 1))
+
+
 def _write(problem: Problem, host: Host) -> str:
     e = Emitter(host)
     _Gemv(problem, e).write()
@@ -78,8 +91,7 @@ class _Gemv:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = Task(e)
         self.rows = problem.rows
-        few = e.host.isa is not Isa.AVX512
-        self.columns = _COLUMNS[self.rows] // 2 if few else _COLUMNS[self.rows]
+        self.columns = _columns(problem, e.host)
         self.packed = problem.weight in NIBBLES
         self.size = SIZES[problem.weight]
         self.parts = _nibbles(problem, e.lanes) if self.packed else _LINE // e.lanes // self.size

@@ -109,7 +109,7 @@ class Packer:
 
     def _pack_rows(self, block: Block, units: Value, tables: _Tables) -> None:
         e, b, task = self.e, self.b, self.task
-        size, per_unit = self.size, self.flavour.value
+        size, per_unit = self.size, self.flavour.per_unit
         first = task.address(
             Word.WEIGHT,
             (block.batch, Word.WEIGHT_B),
@@ -142,7 +142,7 @@ class Packer:
 
     def _unit_offset(self, k: Value) -> Value:
         """Bytes from a run's first unit to that of a k of the block."""
-        return self.b.mul(self.b.sdiv(k, I64(self.flavour.value)), I64(4 * self.lanes))
+        return self.b.mul(self.b.sdiv(k, I64(self.flavour.per_unit)), I64(4 * self.lanes))
 
     # Weights along k
 
@@ -248,15 +248,18 @@ class Packer:
         return self._units([self._dequantised(self._part(word, i), tables) for i in range(parts)])
 
     def _units(self, numbers: list[Value]) -> list[Value]:
-        """Units of f32 vectors; those that become bf16 are exact in it."""
-        b, lanes = self.b, self.lanes
-        bits = [b.bitcast(number, ir.VectorType(I32, lanes)) for number in numbers]
+        """Units of f32 vectors, of numbers that the flavour holds exactly."""
+        b, i32 = self.b, ir.VectorType(I32, self.lanes)
         if self.flavour is Flavour.F32:
-            return bits
+            return [b.bitcast(number, i32) for number in numbers]
         half, upper = self._splat(_HALF_BITS), self._splat(-65536)
+        if self.flavour is Flavour.WORDS:
+            words = [b.shl(b.fptosi(number, i32), half) for number in numbers]
+        else:
+            words = [b.bitcast(number, i32) for number in numbers]
         return [
             b.or_(b.lshr(low, half), b.and_(high, upper))
-            for low, high in zip(bits[::2], bits[1::2], strict=True)
+            for low, high in zip(words[::2], words[1::2], strict=True)
         ]
 
     def _dequantised(self, number: Value, tables: _Tables) -> Value:

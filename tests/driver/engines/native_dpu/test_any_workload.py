@@ -1,4 +1,4 @@
-"""The kernel that takes any operands."""
+"""Any workload, by whatever kernel is chosen: the generic one where there are no vectors."""
 
 from __future__ import annotations
 

@@ -1,0 +1,33 @@
+"""What is not finite, huge or tiny."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driver_layer.engines.native.jit.host import Isa, native_isa
+
+LEVELS = [Isa.SCALAR, Isa.PORTABLE, native_isa()]
+KINDS = [
+    ("f16", "f16", "f16", {"alpha": 1.0}),
+    ("bf16", "bf16", "bf16", {"alpha": 1.0}),
+    ("f16", "u8", "f16", {"alpha": 1.0, "zero": "u8", "scale": "f16", "group": 0}),
+]
+
+
+@pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
+@pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kinds[:3]))
+@settings(max_examples=15, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 1 << 30))
+def test_values_that_are_not_finite_stay_so(
+    dpu: Any, isa: Isa, kinds: tuple[str, str, str, dict[str, Any]], data: st.DataObject, seed: int
+) -> None:
+    layout = data.draw(st.sampled_from(["k", "n"]))
+    m = data.draw(st.sampled_from([1, 9]))
+    workload = data.draw(dpu.workloads(kinds[:3], m=m, layout=layout, **kinds[3]))
+    dpu.sprinkle(workload, np.random.default_rng(seed))
+    dpu.assert_agrees(workload, isa)
