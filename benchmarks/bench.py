@@ -1,6 +1,6 @@
 """Our stack beside its peers: first token, decode, load and memory, as medians and ratios.
 
-    make bench MODELS=… PEERS_PYTHON=…            # everything; it takes hours with slow peers
+    make bench MODELS=… PEERS_PYTHON=…            # everything
     python benchmarks/bench.py --models … --names llama-8m --peers ours-int8 openvino-int8
     python benchmarks/bench.py --models … --context 8192
 
@@ -57,11 +57,13 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     add("--starts", type=int, default=3, help="fresh processes of each peer")
     add("--threads", type=int, default=2, help="processors that each peer may use")
     add("--timeout", type=float, default=1800.0, help="seconds that a peer may take to answer")
+    add("--patience", type=float, default=5.0, help="seconds to wait for a quiet machine")
     add("--peers-python", default=os.environ.get("PEERS_PYTHON") or sys.executable)
     add("--output", type=Path, default=HERE / "RESULTS.md")
     arguments = parser.parse_args(argv)
     if not arguments.models.is_dir():
-        parser.error(f"--models: {arguments.models} is no folder")
+        make = f"python benchmarks/make_models.py {arguments.models}"
+        parser.error(f"--models: {arguments.models} is no folder; make it: {make}")
     if min(arguments.rounds, arguments.starts, arguments.threads) < 1:
         parser.error("--rounds, --starts and --threads must be at least 1")
     if (arguments.new is not None and arguments.new < 2) or arguments.prompt < 1:
@@ -163,14 +165,15 @@ def main() -> None:
             our_python=sys.executable,
             threads=arguments.threads,
             timeout=arguments.timeout,
+            patience=arguments.patience,
             cache=Path(cache),
         )
         for scenario in chosen_scenarios(arguments):
-            if not (place.models / scenario.model / "config.json").is_file():
-                sys.exit(
-                    f"no {place.models / scenario.model}; make it: python "
-                    f"benchmarks/make_models.py {place.models} {scenario.model}"
-                )
+            folder = place.models / scenario.model
+            if not all((folder / name).is_file() for name in ("config.json", "tokenizer.json")):
+                make = f"python benchmarks/make_models.py {place.models} {scenario.model}"
+                print(f"no model in {folder}; make it: {make}", file=sys.stderr)
+                sys.exit(2)
             say(scenario.title)
             results.append(
                 Measurement(scenario, peers, place, arguments.rounds, arguments.starts).run()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +11,13 @@ from pathlib import Path
 from machine import available_bytes
 from model_facts import read_facts, weight_bytes
 from models import draw_prompts, how_to_make, is_there
+from other_work import wait_for_quiet
 from peer import Peer
 from results import PeerResult, Scenario, ScenarioResult
 from session import PeerFailed, PeerMissing, Place, Session, Start
 
 WARM_UP = 8
 """Tokens generated before anything is timed."""
-
-_SETTLE_SECONDS = 0.2
-"""Between turns: threads of BLAS and OpenMP spin for a while before they sleep."""
 
 _USABLE = 0.85
 """Part of the available memory that open peers may take."""
@@ -98,6 +95,7 @@ class Measurement:
 
     def _start_once(self, peer: Peer, cache: Path | None) -> Start:
         """The start of a process, with the peak of memory after it has answered a prompt."""
+        wait_for_quiet(self._place.patience)
         with self._open(peer, cache) as session:
             run = session.run(self._prompts[0], WARM_UP)
             return replace(session.start, peak_rss_mb=run.peak_rss_mb)
@@ -140,7 +138,7 @@ class Measurement:
     ) -> None:
         name = result.peer.name
         session = sessions.get(name) or self._open_warm(result)
-        time.sleep(_SETTLE_SECONDS)
+        wait_for_quiet(self._place.patience)
         try:
             run = session.run(prompt, self._scenario.new)
         finally:

@@ -87,8 +87,8 @@ def weight_bytes(peer: Peer, source: Path, facts: ModelFacts) -> float:
     if peer.kind == "transformers":  # it converts what the file has
         tables = facts.head_weights if facts.tied else 2 * facts.head_weights
         return (facts.layer_weights + tables) * per_value - unread
-    file = source / "openvino_model.bin" if source.is_dir() else source
-    return file.stat().st_size - unread
+    files = (source / "openvino_model.bin", source / "model.safetensors", source)
+    return next(file for file in files if file.is_file()).stat().st_size - unread
 
 
 def kv_element_bytes(peer: Peer) -> int:

@@ -32,18 +32,17 @@ def is_there(peer: Peer, models: Path, model: str) -> bool:
 
 def how_to_make(peer: Peer, models: Path, model: str) -> str:
     """The command that makes what is missing."""
-    folder = models / model
-    if peer.kind == "llama.cpp":
-        return f"python benchmarks/make_models.py {models} {model} --gguf"
-    if peer.kind == "transformers":
-        return f"python benchmarks/make_models.py {models} {model}"
-    more = (
-        f" --sym --ratio 1.0 --group-size {INT4_GROUPS[model]}" if peer.precision == "int4" else ""
-    )
-    return (
-        f"optimum-cli export openvino -m {folder} --task text-generation-with-past "
-        f"--weight-format {peer.precision}{more} {peer.source(models, model)}"
-    )
+    part = {"llama.cpp": "gguf", "transformers": "folder"}.get(peer.kind, "ir")
+    return f"python benchmarks/make_models.py {models} {model} --only {part}"
+
+
+def export_command(peer: Peer, models: Path, model: str) -> list[str]:
+    """How OpenVINO's exporter is called for an IR."""
+    command = ["optimum-cli", "export", "openvino", "-m", str(models / model)]
+    command += ["--task", "text-generation-with-past", "--weight-format", peer.precision]
+    if peer.precision == "int4":
+        command += ["--sym", "--ratio", "1.0", "--group-size", str(INT4_GROUPS[model])]
+    return [*command, str(peer.source(models, model))]
 
 
 def draw_prompts(folder: Path, tokens: int, count: int, seed: int) -> list[list[int]]:

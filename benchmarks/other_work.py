@@ -6,21 +6,28 @@ Peers that wait for their turn count as others, so that one that spins while idl
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 _IDLE = (3, 4)
 _GUESTS = 8
 
 
+QUIET = 0.10
+"""Share of the machine that others may use while something is measured."""
+
+_LOOK_SECONDS = 0.2
+
+
 class OtherWork:
     """Begins to watch when it is made.
 
     Args:
-        pid: the process that is measured.
+        pids: the processes that are measured, beside this one.
     """
 
-    def __init__(self, pid: int) -> None:
-        self._pids = (pid, os.getpid())
+    def __init__(self, *pids: int) -> None:
+        self._pids = (*pids, os.getpid())
         self._busy, self._total = _machine_ticks()
         self._own = sum(map(_process_ticks, self._pids))
 
@@ -29,6 +36,22 @@ class OtherWork:
         busy, total = _machine_ticks()
         own = sum(map(_process_ticks, self._pids)) - self._own
         return max(0.0, (busy - self._busy - own) / max(1, total - self._total))
+
+
+def wait_for_quiet(patience: float) -> None:
+    """Wait until others leave the machine alone, or patience is over.
+
+    At least for a moment: threads of BLAS and OpenMP spin for a while before they sleep.
+
+    Args:
+        patience: seconds.
+    """
+    began = time.monotonic()
+    while True:
+        watch = OtherWork()
+        time.sleep(_LOOK_SECONDS)
+        if watch.share() <= QUIET or time.monotonic() - began >= patience:
+            return
 
 
 def _machine_ticks() -> tuple[int, int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bars import judge
 from machine_limits import limits_table
+from other_work import QUIET
 from results import (
     PeerResult,
     ScenarioResult,
@@ -21,9 +22,6 @@ from results import (
     warm_load_seconds,
     warm_peak_mb,
 )
-
-DISTURBED = 0.10
-"""Share of the machine that others may use before a row is marked."""
 
 Rows = Iterable[Sequence[str]]
 
@@ -107,7 +105,7 @@ def _measured_row(
     gemm = result.gemm_share(peer, limits)
     ours = peer.peer.is_ours
     imports = Spread.of(start.import_seconds for start in peer.starts.values())
-    mark = " †" if peer.other_work > DISTURBED else ""
+    mark = " †" if peer.other_work > QUIET else ""
     return (
         peer.peer.title + ("*" if peer.reloaded else ""),
         _spread(Spread.of(first_token_ms(peer).values()), 0),
@@ -151,8 +149,8 @@ def ratios_table(result: ScenarioResult) -> str:
 
 def _notes(result: ScenarioResult) -> list[str]:
     notes: list[str] = []
-    if any(peer.other_work > DISTURBED for peer in result.peers):
-        notes.append(f"† others used more than {DISTURBED:.0%} of the machine during a run.")
+    if any(peer.other_work > QUIET for peer in result.peers):
+        notes.append(f"† others used more than {QUIET:.0%} of the machine during a run.")
     if any(peer.reloaded for peer in result.peers):
         notes.append("\\* opened anew for each round, as memory did not suffice for all at once.")
     absent = [f"- {peer.peer.title}: {peer.absent}" for peer in result.peers if peer.absent]

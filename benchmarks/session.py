@@ -35,6 +35,7 @@ class Place:
         our_python: the interpreter of our stack.
         threads: processors that each may use.
         timeout: seconds for an answer.
+        patience: seconds to wait for a quiet machine before something is timed.
         cache: a folder for what our stack compiles.
     """
 
@@ -43,6 +44,7 @@ class Place:
     our_python: str
     threads: int
     timeout: float
+    patience: float
     cache: Path
 
 

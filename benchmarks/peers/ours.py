@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from importlib.metadata import version as version_of
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ class Ours:
     """
 
     def __init__(self, path: Path, lengths: Lengths, config: dict[str, str]) -> None:
-        self._pipeline = LLMPipeline(path, "NPU", **(lengths.static | config))
+        properties: dict[str, Any] = {**lengths.static, **config}
+        self._pipeline = LLMPipeline(path, "NPU", **properties)
 
     def generate(self, prompt: list[int], new: int) -> tuple[float, list[int]]:
         """Generate; see ``Opened``."""
