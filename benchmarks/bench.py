@@ -108,15 +108,13 @@ def left_out(scenarios: Sequence[Scenario], results: Sequence[ScenarioResult]) -
             yield f"{result.scenario.title}: {', '.join(missing)}"
 
 
-def measure_limits(arguments: argparse.Namespace) -> dict[str, float]:
-    """The machine's limits, the best of what either interpreter reaches."""
-    limits: dict[str, float] = {}
+def measure_limits(arguments: argparse.Namespace, limits: dict[str, float]) -> None:
+    """Measure the machine's limits with either interpreter, and keep the best so far."""
     for python in dict.fromkeys((sys.executable, arguments.peers_python)):
         command = [python, str(HERE / "machine_limits.py"), "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         for name, rate in json.loads(done.stdout).items():
             limits[name] = max(rate, limits.get(name, 0.0))
-    return limits
 
 
 def versions(results: Sequence[ScenarioResult]) -> list[str]:
@@ -154,8 +152,7 @@ def main() -> None:
     """Measure scenario by scenario; the report is written anew after each."""
     arguments = parse_arguments()
     peers = arguments.peers or every_peer()
-    say("limits of the machine")
-    limits = measure_limits(arguments)
+    limits: dict[str, float] = {}
     results: list[ScenarioResult] = []
     text = ""
     with tempfile.TemporaryDirectory(prefix="bench-cache-") as cache:
@@ -175,6 +172,7 @@ def main() -> None:
                 print(f"no model in {folder}; make it: {make}", file=sys.stderr)
                 sys.exit(2)
             say(scenario.title)
+            measure_limits(arguments, limits)
             results.append(
                 Measurement(scenario, peers, place, arguments.rounds, arguments.starts).run()
             )

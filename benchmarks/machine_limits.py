@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 ARRAY_BYTES = 1 << 30
 EDGE = 2048
-REPETITIONS = 7
+REPETITIONS = 15
 THREADS = (1, 2)
 
 Bytes = npt.NDArray[np.uint8]

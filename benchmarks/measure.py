@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from machine import available_bytes
@@ -51,7 +52,7 @@ class Measurement:
             self._look(result)
         for repetition in range(self._starts):
             for result in self._present():
-                self._attempt(result, lambda r: self._start(r, repetition))  # noqa: B023 (called here)
+                self._attempt(result, partial(self._start, repetition=repetition))
         self._take_turns()
         return self.result
 
@@ -65,6 +66,7 @@ class Measurement:
             result.weight_bytes = weight_bytes(peer, source, self.result.facts)
         else:
             result.absent = f"no {source}; make it: {how_to_make(peer, models, model)}"
+            result.absent = self._without_machine_paths(result.absent)
 
     def _attempt(self, result: PeerResult, action: Callable[[PeerResult], None]) -> None:
         try:
@@ -72,9 +74,13 @@ class Measurement:
         except PeerMissing as missing:
             result.absent = f"not installed: {missing}"
         except PeerFailed as failure:
-            result.absent = f"failed: {failure}"
+            result.absent = self._without_machine_paths(f"failed: {failure}")
         if result.absent:
             say(f"{result.peer.name}: {result.absent}")
+
+    def _without_machine_paths(self, text: str) -> str:
+        """What is written into the report says nothing of where things lie here."""
+        return text.replace(str(self._place.models), "MODELS")
 
     def _open(self, peer: Peer, cache: Path | None = None) -> Session:
         place = self._place if cache is None else replace(self._place, cache=cache)
@@ -125,10 +131,8 @@ class Measurement:
                     self._attempt(result, open_and_keep)
             for number, prompt in enumerate(self._prompts[1:]):
                 for result in self._present():
-                    self._attempt(
-                        result,
-                        lambda r: self._run(r, number, prompt, sessions),  # noqa: B023 (called here)
-                    )
+                    turn = partial(self._run, number=number, prompt=prompt, sessions=sessions)
+                    self._attempt(result, turn)
         finally:
             for session in sessions.values():
                 session.close()

@@ -33,9 +33,9 @@ def test_a_peer_is_started_afresh_and_then_takes_turns(place: Place) -> None:
         assert 0 < run.first_seconds < run.seconds
     assert ours.starts[0].load_seconds > ours.warm_starts[0].load_seconds > 0
     assert 50 < ours.starts[0].peak_rss_mb < 2000
-    assert "make_models.py" in no_ir.absent
-    assert "--only ir" in no_ir.absent
-    assert "--only gguf" in no_gguf.absent
+    make = "make it: python benchmarks/make_models.py MODELS llama-8m --only"
+    assert no_ir.absent == f"no MODELS/ir/llama-8m-int8; {make} ir"
+    assert no_gguf.absent == f"no MODELS/gguf/llama-8m-q4_0.gguf; {make} gguf"
 
 
 def test_a_peer_that_fails_says_why(place: Place, tmp_path: Path) -> None:
