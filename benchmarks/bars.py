@@ -108,6 +108,8 @@ class Judgement:
     limit: float
     at_least: bool
     found: Spread | None
+    disturbed: bool
+    """Others used much of the machine during a run of either."""
 
     @property
     def verdict(self) -> Verdict:
@@ -135,7 +137,9 @@ def _ratios(result: ScenarioResult, ours: PeerResult, bar: Bar) -> Iterator[Judg
     others = (o for o in _by_default(result, bar.kind) if o.peer.answers_to(ours.peer))
     for other in others:
         found = ratio(bar.quantity, ours, other)
-        yield Judgement(bar.title, ours.peer.title, other.peer.title, limit, bar.at_least, found)
+        names = bar.title, ours.peer.title, other.peer.title
+        disturbed = ours.disturbed or other.disturbed
+        yield Judgement(*names, limit, bar.at_least, found, disturbed)
 
 
 def _by_default(result: ScenarioResult, kind: str) -> list[PeerResult]:
@@ -151,4 +155,5 @@ def _bandwidth(
     limit = BANDWIDTH_SHARES.get(result.scenario.model)
     if limit is not None:
         found = result.bandwidth_share(ours, limits)
-        yield Judgement("decode", ours.peer.title, "measured read bandwidth", limit, True, found)
+        names = "decode", ours.peer.title, "measured read bandwidth"
+        yield Judgement(*names, limit, True, found, ours.disturbed)

@@ -81,7 +81,7 @@ def bars_table(result: ScenarioResult, limits: dict[str, float]) -> str:
             f"÷ {found.other}",
             f"{'≥' if found.at_least else '≤'} {found.limit:g}",
             _spread(found.found, 2),
-            found.verdict.value,
+            found.verdict.value + (" †" if found.disturbed else ""),
         )
         for found in judge(result, limits)
     ]
@@ -105,7 +105,7 @@ def _measured_row(
     gemm = result.gemm_share(peer, limits)
     ours = peer.peer.is_ours
     imports = Spread.of(start.import_seconds for start in peer.starts.values())
-    mark = " †" if peer.other_work > QUIET else ""
+    mark = " †" if peer.disturbed else ""
     return (
         peer.peer.title + ("*" if peer.reloaded else ""),
         _spread(Spread.of(first_token_ms(peer).values()), 0),
@@ -149,8 +149,10 @@ def ratios_table(result: ScenarioResult) -> str:
 
 def _notes(result: ScenarioResult) -> list[str]:
     notes: list[str] = []
-    if any(peer.other_work > QUIET for peer in result.peers):
-        notes.append(f"† others used more than {QUIET:.0%} of the machine during a run.")
+    if any(peer.disturbed for peer in result.peers):
+        notes.append(
+            f"† others used more than {QUIET:.0%} of the machine during a run: do not trust these."
+        )
     if any(peer.reloaded for peer in result.peers):
         notes.append("\\* opened anew for each round, as memory did not suffice for all at once.")
     absent = [f"- {peer.peer.title}: {peer.absent}" for peer in result.peers if peer.absent]

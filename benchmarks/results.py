@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from model_facts import ModelFacts, kv_element_bytes
+from other_work import QUIET
 from peer import Peer
 from session import Run, Start
 
@@ -70,6 +71,11 @@ class PeerResult:
     def other_work(self) -> float:
         """The largest share of the machine that others used during a run."""
         return max((run.other_work for run in self.runs.values()), default=0.0)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether that was too much to trust its figures."""
+        return self.other_work > QUIET
 
 
 Quantity = Callable[[PeerResult], dict[int, float]]

@@ -98,6 +98,13 @@ def test_the_report_names_who_is_missing_and_which_rows_were_disturbed() -> None
     assert "†" not in row
 
 
+def test_a_verdict_on_a_disturbed_row_is_marked() -> None:
+    bars = [line for line in report().splitlines() if line.startswith("| decode, ours int8")]
+    marks = {row.split("|")[2].strip(): "†" in row for row in bars}
+    assert marks["÷ OpenVINO GenAI CPU int8"]
+    assert not marks["÷ measured read bandwidth"]
+
+
 def test_a_partial_run_is_called_so() -> None:
     assert "partial" not in report()
     assert "**A partial run.** Not in it:\n\n- llama-135m" in report(("llama-135m",))
