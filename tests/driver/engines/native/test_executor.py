@@ -272,7 +272,7 @@ def test_any_program_leaves_what_the_reference_leaves(made: list[Step]) -> None:
 
 
 LOAD = Copy(Side("fixed", 0, 64, ()), Side("cmx0", 0, 64, ()))
-STORE = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 0, 16, ((4, 32),)))
+STORE = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 0, 64, ()))
 
 
 def dropped(made: list[Step], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
@@ -317,3 +317,11 @@ def test_a_fault_names_the_task_and_the_address() -> None:
     stray = Copy(Side("fixed", 0, 64, ()), Side("fixed", 64, 64, ()))
     with pytest.raises(DeviceFault, match="q1, task 0: write to read-only memory"):
         Machine().run([LOAD, stray], NativeExecutor())
+
+
+def test_a_product_is_written_where_a_copy_would_spread_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    product = Product(0, act=0, weight=32, out=64, m=4, n=2, k=16, pitch=8)
+    spread = Copy(Side("cmx0", 64, 32, ()), Side("ddr", 0, 8, ((4, 40),)))
+    assert dropped([LOAD, product, spread], monkeypatch) == [True, False, True]
