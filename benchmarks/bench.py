@@ -29,6 +29,7 @@ from bars import LONG_CONTEXT
 from machine import describe
 from measure import Measurement, say
 from models import NAMES
+from other_work import wait_for_quiet
 from peer import Peer, every_peer, parse_peer
 from report import Circumstances, document, write_atomically
 from results import Scenario, ScenarioResult
@@ -111,6 +112,7 @@ def left_out(scenarios: Sequence[Scenario], results: Sequence[ScenarioResult]) -
 def measure_limits(arguments: argparse.Namespace, limits: dict[str, float]) -> None:
     """Measure the machine's limits with either interpreter, and keep the best so far."""
     for python in dict.fromkeys((sys.executable, arguments.peers_python)):
+        wait_for_quiet(arguments.patience)
         command = [python, str(HERE / "machine_limits.py"), "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         for name, rate in json.loads(done.stdout).items():

@@ -81,7 +81,7 @@ def bars_table(result: ScenarioResult, limits: dict[str, float]) -> str:
             f"÷ {found.other}",
             f"{'≥' if found.at_least else '≤'} {found.limit:g}",
             _spread(found.found, 2),
-            found.verdict.value + (" †" if found.disturbed else ""),
+            found.verdict.value + (" †" if found.found and found.disturbed else ""),
         )
         for found in judge(result, limits)
     ]

@@ -99,7 +99,7 @@ class Session:
         environment = dict(os.environ)
         if peer.is_ours:
             config["CACHE_DIR"] = str(place.cache / "blobs")
-            environment["XDG_CACHE_HOME"] = str(place.cache)  # for caches of kernels, if any
+            environment["NPU_KERNEL_CACHE_DIR"] = str(place.cache / "kernels")
         else:
             environment.pop("PYTHONPATH", None)  # it would name our sources
         job = {
