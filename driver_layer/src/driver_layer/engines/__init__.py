@@ -1,4 +1,4 @@
-"""What executes tasks: the reference engines in numpy."""
+"""What executes tasks: native code, or the reference engines in numpy."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from driver_layer.engines.contract import Executor
 from driver_layer.errors import EngineError
 
 ENGINE_VARIABLE = "NPU_ENGINE"
-ENGINES = ("reference", "native")
+ENGINES = ("native", "reference")
 
 
 def choose_executor(name: str | None = None) -> Executor:
     """Make what executes programs.
 
     Args:
-        name: one of ``ENGINES``; the environment's ``NPU_ENGINE`` if not given, else the first.
+        name: one of ``ENGINES``; the environment's ``NPU_ENGINE`` if not given, else native.
 
     Raises:
         EngineError: there is no such engine.

@@ -64,6 +64,14 @@ class Engines(Protocol[Made_co]):
 class Executor(Protocol):
     """Prepares whole programs."""
 
+    def order(self, program: Program, physical_barriers: int) -> Order:
+        """Find the order in which the barriers let tasks run, as ``npu.order.issue_order`` does.
+
+        Raises:
+            DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
+        """
+        ...
+
     def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
         """Prepare all tasks of a program, to be run in an order.
 

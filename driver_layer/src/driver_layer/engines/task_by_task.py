@@ -5,7 +5,7 @@ from __future__ import annotations
 from driver_layer.engines.contract import Engines, Run
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
-from driver_layer.npu.order import Order
+from driver_layer.npu.order import Order, issue_order
 from driver_layer.npu.program import Program, prepare_queue
 
 
@@ -18,6 +18,10 @@ class TaskByTask:
 
     def __init__(self, engines: Engines[Run]) -> None:
         self._engines = engines
+
+    def order(self, program: Program, physical_barriers: int) -> Order:
+        """Simulate the barriers."""
+        return issue_order(program, physical_barriers)
 
     def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
         """Prepare queue by queue, to be run in an order."""

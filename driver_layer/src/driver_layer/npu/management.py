@@ -9,7 +9,6 @@ from driver_layer.engines.contract import Executor, Run
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.decoder import Decoder
 from driver_layer.npu.memory import AddressSpace, Allocation
-from driver_layer.npu.order import issue_order
 from driver_layer.npu.program import Program
 
 
@@ -76,7 +75,7 @@ class ManagementCore:
     def _prepare(self, bus: Bus, hpi_address: int) -> _Prepared:
         frees = bus.space.frees  # before anything is looked at
         program = Decoder(bus.space).decode(hpi_address)
-        order = issue_order(program, self._physical_barriers)
+        order = self._executor.order(program, self._physical_barriers)
         seen = Bus(bus.cmx, bus.space)
         run = self._executor.prepare(program, order, seen)
         return _Prepared(program, run, seen.used, frees)

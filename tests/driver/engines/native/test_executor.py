@@ -271,6 +271,17 @@ def test_any_program_leaves_what_the_reference_leaves(made: list[Step]) -> None:
     assert Machine().run(made, NativeExecutor()) == expected
 
 
+def test_what_lies_between_rows_is_not_taken_for_theirs() -> None:
+    """A copy goes between two rows of a product; a later copy takes a piece of both."""
+    made: list[Step] = [
+        Copy(Side("ddr", 0, 16, ()), Side("cmx1", 32, 16, ())),
+        Product(1, act=0, weight=0, out=16, m=2, n=4, k=8, pitch=32),
+        Copy(Side("cmx1", 4, 32, ()), Side("ddr", 0, 32, ())),
+    ]
+    expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+    assert Machine().run(made, NativeExecutor()) == expected
+
+
 LOAD = Copy(Side("fixed", 0, 64, ()), Side("cmx0", 0, 64, ()))
 STORE = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 0, 64, ()))
 

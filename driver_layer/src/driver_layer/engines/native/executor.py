@@ -19,6 +19,7 @@ from driver_layer.engines.native.lower.forward import Forwarding, forward
 from driver_layer.engines.native.lower.groups import Ints
 from driver_layer.engines.native.lower.levels import find_levels
 from driver_layer.engines.native.lower.operations import Group
+from driver_layer.engines.native.lower.order import find_order
 from driver_layer.engines.native.lower.regions import find_overlaps, number_regions
 from driver_layer.engines.native.lower.shave import shave_operations
 from driver_layer.engines.native.lower.table import Flattened, flatten
@@ -49,6 +50,14 @@ class NativeExecutor:
     def __init__(self, kernels: Kernels | None = None) -> None:
         self._kernels = kernels or host_kernels(detect())
         self._team = shared_team(self._kernels)
+
+    def order(self, program: Program, physical_barriers: int) -> Order:
+        """Simulate the barriers.
+
+        Raises:
+            DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
+        """
+        return find_order(program, physical_barriers, self._kernels)
 
     def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
         """Flatten a program.

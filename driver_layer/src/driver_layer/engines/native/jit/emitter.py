@@ -215,6 +215,11 @@ class Emitter:
             nothing = ir.Constant(value.type, ir.Undefined)
         return self.b.extract_element(value, I32(0))
 
+    def lowest_bit(self, value: Value) -> Value:
+        """The number of the lowest bit that is set in an i64; one is."""
+        kind = ir.FunctionType(I64, [I64, I1])
+        return self.call(kind, "llvm.cttz.i64", value, I1(1))
+
     def lanes_of(self, first: Value, second: Value, numbers: Sequence[int]) -> Value:
         """Choose elements of two vectors by number, those of the second after the first's."""
         mask = ir.Constant(ir.VectorType(I32, len(numbers)), list(numbers))

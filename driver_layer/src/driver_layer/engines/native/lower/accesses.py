@@ -11,7 +11,7 @@ import numpy.typing as npt
 from driver_layer.engines.native.lower.addresses import Addresses, Flags
 from driver_layer.engines.native.lower.groups import Ints
 from driver_layer.engines.native.lower.operations import Group
-from driver_layer.engines.native.lower.template import Access, Slot, Template
+from driver_layer.engines.native.lower.template import Access, Template
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,11 +42,6 @@ class Accesses:
 
     def __len__(self) -> int:
         return len(self.template)
-
-    def slot(self, access: int, operation: int) -> Slot:
-        """Describe the operand of an access, which is one of an operation's."""
-        slots = self.templates[int(self.template[operation])].slots
-        return slots[access - int(self.first[operation])]
 
     @property
     def owners(self) -> Ints:

@@ -25,9 +25,9 @@ from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
 from driver_layer.engines.native.lower.addresses import Flags
 from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.moves import find_ways
 from driver_layer.engines.native.lower.regions import FIXED, Regions, find_segments
 from driver_layer.engines.native.lower.template import Access
-from driver_layer.engines.native.lower.through import Moved, through
 from driver_layer.engines.native.lower.walk import (
     DENSE,
     NONE,
@@ -87,7 +87,7 @@ def forward(
         kernels, _WRITES,
         numbers, effective, flags(out_of_cmx), flags(pinned | into_cmx), reads, writes, uses,
         ground.regions(NONE), ground.regions(NONE), ground.regions(NONE),
-        begin, end, np.full(segments, NONE, np.int64),
+        begin, end, np.full(segments, NONE, np.int64), flags(regions.table[:, 1] == 1),
     )  # fmt: skip
     writes[uses != 1] = NONE
     _keep_movable(accesses, writes)
@@ -97,24 +97,6 @@ def forward(
     dropped = into_cmx & (uses[np.minimum(accesses.first[:-1] + 1, len(uses) - 1)] == 0)
     dropped[writes[sunk]] = True
     return Forwarding(np.where(sunk, writes, reads), dropped, effective)
-
-
-def moved_operand(accesses: Accesses, access: int, operation: int, copy: int) -> Moved | None:
-    """Find where an operand begins on the other side of a copy, and how it steps there.
-
-    Args:
-        accesses: all operations.
-        access: the operand's.
-        operation: its owner.
-        copy: the operation through which it is to go.
-    """
-    near_side, far_side = accesses.templates[int(accesses.template[copy])].slots
-    operand = accesses.slot(access, operation)
-    near_access = int(accesses.first[copy])
-    if operand.access is Access.READ:
-        near_side, far_side, near_access = far_side, near_side, near_access + 1
-    offset = int(accesses.hosts[access] - accesses.hosts[near_access])
-    return through(operand, offset, near_side, far_side)
 
 
 def _copies(accesses: Accesses, pinned: Flags) -> tuple[Flags, Flags]:
@@ -141,10 +123,9 @@ def _cmx_regions(accesses: Accesses, regions: Regions) -> Flags:
 
 def _keep_movable(accesses: Accesses, copies: Ints) -> None:
     """Forget the copies through which an operand cannot go."""
-    owners = accesses.owners
-    for access in np.flatnonzero(copies != NONE).tolist():
-        if moved_operand(accesses, access, int(owners[access]), int(copies[access])) is None:
-            copies[access] = NONE
+    for way in find_ways(accesses, copies):
+        if way.moved is None:
+            copies[way.accesses] = NONE
 
 
 def _walk_reads(walk: Walk) -> None:
@@ -209,7 +190,7 @@ def _walk_writes(walk: Walk) -> None:
 
 def _count_uses(walk: Walk, region: Value, uses: Array) -> None:
     """Count one use of each access whose bytes lie in a region, however many segments of it."""
-    *_, begin, end, holder = walk.own
+    *_, begin, end, holder, _ = walk.own
     with walk.when(walk.is_real(region)):
         last = walk.e.variable(I64(NONE))
         last.set(I64(NONE))
@@ -225,15 +206,14 @@ def _hold_segments(walk: Walk, access: Value, region: Value, uses: Array) -> Non
 
     What is written with gaps counts as used twice: it is made, where it is.
     """
-    *_, begin, end, holder = walk.own
-    dense = walk.has(access, DENSE)
-    with walk.when(walk.b.not_(dense)):
-        uses[access] = I64(2)
-    with (
-        walk.when(walk.is_real(region), dense),
-        walk.e.loop(begin[region], end[region]) as segment,
-    ):
-        holder[segment] = access
+    *_, begin, end, holder, in_one_piece = walk.own
+    with walk.when(walk.is_real(region)):
+        whole = walk.b.and_(walk.has(access, DENSE), walk.true(in_one_piece[region]))
+        with walk.b.if_else(whole) as (filled, gaps):
+            with filled, walk.e.loop(begin[region], end[region]) as segment:
+                holder[segment] = access
+            with gaps:
+                uses[access] = I64(2)
 
 
 def _see_maker(walk: Walk, copy: Value, written: Written, reached: Array) -> None:
@@ -255,4 +235,4 @@ def _see_maker(walk: Walk, copy: Value, written: Written, reached: Array) -> Non
                 writes[access] = copy
 
 
-_WRITES = walk_kernel("forward writes", 13, _walk_writes)
+_WRITES = walk_kernel("forward writes", 14, _walk_writes)

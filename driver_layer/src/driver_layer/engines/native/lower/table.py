@@ -12,9 +12,10 @@ from driver_layer.engines.native.dispatch.table import Table
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
 from driver_layer.engines.native.lower.addresses import Flags
-from driver_layer.engines.native.lower.forward import Forwarding, moved_operand
+from driver_layer.engines.native.lower.forward import Forwarding
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
-from driver_layer.engines.native.lower.template import NO_WORD, Access
+from driver_layer.engines.native.lower.moves import find_ways
+from driver_layer.engines.native.lower.template import NO_WORD
 from driver_layer.engines.native.lower.walk import NONE
 
 
@@ -51,16 +52,12 @@ class _Arguments:
     def move(self, accesses: Accesses, forwarding: Forwarding) -> None:
         """Let the accesses that go through a copy begin, and step, as on its other side."""
         owners = accesses.owners
-        for access in np.flatnonzero(forwarding.copies != NONE).tolist():
-            operation, copy = int(owners[access]), int(forwarding.copies[access])
-            moved = moved_operand(accesses, access, operation, copy)
-            assert moved is not None  # it was when this was decided
-            slot = accesses.slot(access, operation)
-            far = int(accesses.first[copy]) + (0 if slot.access is Access.READ else 1)
-            begin = int(self.begin[operation])
-            self.pool[begin + slot.word] = accesses.hosts[far] + moved.offset
-            for word, stride in moved.strides:
-                self.pool[begin + word] = stride
+        for way in find_ways(accesses, forwarding.copies):
+            assert way.moved is not None  # or it would not go there
+            begins = self.begin[owners[way.accesses]]
+            self.pool[begins + way.operand.word] = accesses.hosts[way.far] + way.moved.offset
+            for word, stride in way.moved.strides:
+                self.pool[begins + word] = stride
 
 
 def flatten(
