@@ -7,9 +7,14 @@ RUN := $(VENV)/bin
 LAYERS := driver_layer compiler_layer npuw_layer genai_layer
 QUESTION ?= What is an NPU?
 JOBS ?= auto
+MODEL ?= models/demo
+MODELS ?= $(VENV)/benchmark-models
+PEERS_PYTHON ?= $(RUN)/python
+BENCH ?=
+PROFILE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test check format test-oracle bench-compile fuzz clean
+.PHONY: help setup demo chat test check format test-oracle bench profile bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -38,6 +43,12 @@ format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 	$(RUN)/python -m pytest -n $(JOBS) -q -m oracle
+
+bench: $(VENV)/dev.stamp  ## speed beside peers: MODELS=folder PEERS_PYTHON=python BENCH=options
+	$(RUN)/python benchmarks/bench.py --models $(MODELS) --peers-python $(PEERS_PYTHON) $(BENCH)
+
+profile: $(VENV)/dev.stamp  ## where the time of a token goes, by layer: MODEL=folder PROFILE=options
+	$(RUN)/python benchmarks/layer_profile.py $(MODEL) $(PROFILE)
 
 bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py

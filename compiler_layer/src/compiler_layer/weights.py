@@ -63,8 +63,8 @@ class WeightRef:
         offset, size = int(found["offset"]), int(found["size"])
         return WeightRef(found["file"], offset, size, found["stored"], found["element"])
 
-    def read(self, folder: Path, shape: Shape) -> memoryview | bytes:
-        """Give the bytes that the blob reads; those of the file itself where no type changes.
+    def check(self, folder: Path, shape: Shape) -> None:
+        """See that the file has the weight.
 
         Raises:
             BadModel: the file is missing or too short, or the weight is of another size.
@@ -80,5 +80,14 @@ class WeightRef:
             raise BadModel(path, f"the weights cannot be read: {error}") from None
         if self.offset + self.size > length:
             raise BadModel(path, f"a weight ends at {self.offset + self.size} of {length} bytes")
+
+    def read(self, folder: Path, shape: Shape) -> memoryview | bytes:
+        """Give the bytes that the blob reads; those of the file itself where no type changes.
+
+        Raises:
+            BadModel: as ``check``.
+        """
+        self.check(folder, shape)
+        path = folder / self.file
         view = FileView(str(path), self.offset, self.size, self.stored)
         return Constant.of_file(view, self.element, shape).stored()

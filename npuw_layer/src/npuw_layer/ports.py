@@ -147,6 +147,17 @@ class Device(Protocol):
         """
         ...
 
+    def map_host(self, data: Array) -> Memory | None:
+        """Let the device reach bytes of the host in place, to read them.
+
+        Args:
+            data: u8; it stays as it is while the memory is in use.
+
+        Returns:
+            None if the device cannot: it reaches whole pages alone, say.
+        """
+        ...
+
     def allocate(self, nbytes: int) -> Memory:
         """Take memory, zeroed.
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from driver_layer.abi.tasks import BARRIER_CONFIG
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.barriers import BarrierFile, mask_bits
-from driver_layer.npu.management import issue_order
-from driver_layer.npu.program import Program, Queue, Task
+from driver_layer.npu.order import issue_order
+from driver_layer.npu.program import Program
+from driver_layer.testing.queues import Task, queue_of
 
 
 def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
@@ -23,17 +24,17 @@ def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
 
 
 def task(wait: int = 0, post: int = 0, after: int = 0, slots: int = 1) -> Task:
-    return Task(wait, post, after, slots, lambda: None)
+    return Task(wait, post, after, slots)
 
 
 def program(barriers: np.ndarray, **queues: list[Task]) -> Program:
-    made = tuple(Queue(name, tuple(tasks)) for name, tasks in queues.items())
-    return Program(made, barriers, (), 0)
+    return Program(tuple(queue_of(name, tasks) for name, tasks in queues.items()), barriers, ())
 
 
 def order(barriers: np.ndarray, physical: int = 4, **queues: list[Task]) -> list[str]:
     issued = issue_order(program(barriers, **queues), physical)
-    return [f"{issue.queue.name}{issue.index}" for issue in issued]
+    names = list(queues)
+    return [f"{names[queue]}{index}" for queue, index in issued.steps()]
 
 
 @given(st.integers(0, 2**96 - 1))

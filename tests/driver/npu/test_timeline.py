@@ -15,8 +15,8 @@ from driver_layer.abi import tasks as abi
 from driver_layer.abi.cost import Space
 from driver_layer.abi.cost.dma import dma_busy_ns, dma_latency_ns
 from driver_layer.abi.platforms import PLATFORMS
-from driver_layer.errors import DeviceFault, DriverUsageError
-from driver_layer.npu.program import Program, Queue, Task
+from driver_layer.errors import DeviceFault
+from driver_layer.npu.program import Program
 from driver_layer.npu.timeline import (
     Engine,
     Price,
@@ -24,6 +24,7 @@ from driver_layer.npu.timeline import (
     simulate,
 )
 from driver_layer.npu.timeline.simulate import fair_rates
+from driver_layer.testing.queues import Task, queue_of
 
 LUNAR = PLATFORMS["4000"]
 DDR_BYTES_PER_NS = 136.0
@@ -35,8 +36,11 @@ def price(busy: float, latency: float = 0.0, ddr_share: float = 0.0) -> Price:
     return Price(Engine.DMA, None, ddr_bytes, ddr_bytes, 0, latency, busy)
 
 
-def task(cost: Price, wait: int = 0, post: int = 0, after: int = 0, slots: int = 1) -> Task:
-    return Task(wait, post, after, slots, cost)
+Priced = tuple[Task, Price]
+
+
+def task(cost: Price, wait: int = 0, post: int = 0, after: int = 0, slots: int = 1) -> Priced:
+    return Task(wait, post, after, slots), cost
 
 
 def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
@@ -47,9 +51,10 @@ def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
     return table
 
 
-def program(barriers: np.ndarray, **queues: list[Task]) -> Program:
-    made = tuple(Queue(name, tuple(tasks)) for name, tasks in queues.items())
-    return Program(made, barriers, (), 0)
+def program(barriers: np.ndarray, **queues: list[Priced]) -> tuple[Program, list[list[Price]]]:
+    made = tuple(queue_of(name, [one for one, _ in tasks]) for name, tasks in queues.items())
+    prices = [[cost for _, cost in tasks] for tasks in queues.values()]
+    return Program(made, barriers, ()), prices
 
 
 def spans(times: list[TaskTime]) -> dict[str, tuple[float, float]]:
@@ -64,7 +69,7 @@ def makespan(times: list[TaskTime]) -> float:
 
 
 def test_a_queue_runs_one_task_after_the_other() -> None:
-    times = simulate(program(configs(), a=[task(price(5, 2)), task(price(3))]), LUNAR)
+    times = simulate(*program(configs(), a=[task(price(5, 2)), task(price(3))]), LUNAR)
     assert spans(times) == {"a0": (0, 7), "a1": (7, 10)}
 
 
@@ -73,7 +78,7 @@ def test_queues_run_at_the_same_time_until_a_barrier_makes_one_wait() -> None:
     a = [task(price(5), post=1), task(price(1))]
     b = [task(price(8), post=1)]
     c = [task(price(2)), task(price(4), wait=1)]
-    times = spans(simulate(program(barriers, a=a, b=b, c=c), LUNAR))
+    times = spans(simulate(*program(barriers, a=a, b=b, c=c), LUNAR))
     assert times == {"a0": (0, 5), "a1": (5, 6), "b0": (0, 8), "c0": (0, 2), "c1": (8, 12)}
 
 
@@ -81,7 +86,7 @@ def test_a_waiting_head_holds_up_what_is_behind_it() -> None:
     barriers = configs((-1, 1, 1, 0))
     times = spans(
         simulate(
-            program(
+            *program(
                 barriers, a=[task(price(1), wait=1), task(price(1))], b=[task(price(9), post=1)]
             ),
             LUNAR,
@@ -94,27 +99,22 @@ def test_a_task_waits_until_its_barriers_are_programmed() -> None:
     barriers = configs((1, 1, 1, 0), (-1, 1, 0, 0))
     late = task(price(1), post=1, after=2)
     queues = {"a": [late], "b": [task(price(4), post=1), task(price(3), wait=1)]}
-    assert spans(simulate(program(barriers, **queues), LUNAR))["a0"] == (7, 8)
+    assert spans(simulate(*program(barriers, **queues), LUNAR))["a0"] == (7, 8)
 
 
 def test_a_deadlock_names_queue_and_task() -> None:
     with pytest.raises(DeviceFault, match="a, task 1: deadlock: waits for barriers 0"):
         simulate(
-            program(configs((-1, 1, 1, 0)), a=[task(price(1)), task(price(1), wait=1, post=1)]),
+            *program(configs((-1, 1, 1, 0)), a=[task(price(1)), task(price(1), wait=1, post=1)]),
             LUNAR,
         )
 
 
 def test_a_barrier_used_too_often_or_never_completed_is_a_fault() -> None:
     with pytest.raises(DeviceFault, match="a, task 1: barrier 0 is used more often"):
-        simulate(program(configs((-1, 1, 0, 0)), a=[task(price(1), post=1)] * 2), LUNAR)
+        simulate(*program(configs((-1, 1, 0, 0)), a=[task(price(1), post=1)] * 2), LUNAR)
     with pytest.raises(DeviceFault, match=r"open barriers \[0\]"):
-        simulate(program(configs((-1, 2, 0, 0)), a=[task(price(1), post=1)]), LUNAR)
-
-
-def test_a_program_that_was_decoded_to_run_has_no_timeline() -> None:
-    with pytest.raises(DriverUsageError, match="Pricer"):
-        simulate(program(configs(), a=[Task(0, 0, 0, 1, lambda: None)]), LUNAR)
+        simulate(*program(configs((-1, 2, 0, 0)), a=[task(price(1), post=1)]), LUNAR)
 
 
 # DDR
@@ -123,7 +123,7 @@ def test_a_program_that_was_decoded_to_run_has_no_timeline() -> None:
 def test_two_transfers_share_ddr_when_it_cannot_serve_both() -> None:
     """Each wants 75 %, gets 50 %, and takes half as long again."""
     queues = {name: [task(price(100, ddr_share=0.75))] for name in "ab"}
-    times = spans(simulate(program(configs(), **queues), LUNAR))
+    times = spans(simulate(*program(configs(), **queues), LUNAR))
     assert times["a0"] == times["b0"] == (0, pytest.approx(150))
 
 
@@ -132,7 +132,7 @@ def test_a_transfer_has_ddr_for_itself_during_the_others_latency() -> None:
         "a": [task(price(100, ddr_share=0.75))],
         "b": [task(price(100, latency=50, ddr_share=0.75))],
     }
-    times = spans(simulate(program(configs(), **queues), LUNAR))
+    times = spans(simulate(*program(configs(), **queues), LUNAR))
     assert times == {"a0": (0, pytest.approx(125)), "b0": (0, pytest.approx(175))}
 
 
@@ -159,9 +159,9 @@ def test_three_channels_of_4000_are_limited_by_ddr_and_two_are_not() -> None:
     latency = dma_latency_ns(LUNAR, Space.DDR, Space.CMX)
     busy = dma_busy_ns(LUNAR, nbytes, Space.DDR, Space.CMX)
     load = task(Price(Engine.DMA, None, nbytes, nbytes, 0, latency, busy))
-    two = simulate(program(configs(), a=[load], b=[load]), LUNAR)
+    two = simulate(*program(configs(), a=[load], b=[load]), LUNAR)
     assert makespan(two) == latency + busy
-    three = simulate(program(configs(), a=[load], b=[load], c=[load]), LUNAR)
+    three = simulate(*program(configs(), a=[load], b=[load], c=[load]), LUNAR)
     assert makespan(three) == pytest.approx(latency + 3 * nbytes / DDR_BYTES_PER_NS)
 
 
@@ -175,7 +175,7 @@ def test_a_faster_engine_can_make_a_program_slower_by_crowding_ddr() -> None:
         first = task(price(dpu), post=2)
         long = task(price(1000), wait=1)
         return makespan(
-            simulate(program(barriers, a=[urgent], b=[other], c=[first], d=[long]), LUNAR)
+            simulate(*program(barriers, a=[urgent], b=[other], c=[first], d=[long]), LUNAR)
         )
 
     assert run(dpu=100) == pytest.approx(1100)
@@ -193,7 +193,9 @@ class Drawn:
     prices: tuple[Price, ...]
     barriers: tuple[tuple[frozenset[int], frozenset[int]], ...]
 
-    def program(self, change: Callable[[Price], Price] = lambda same: same) -> Program:
+    def program(
+        self, change: Callable[[Price], Price] = lambda same: same
+    ) -> tuple[Program, list[list[Price]]]:
         made = defaultdict(list)
         for index, (queue, cost) in enumerate(zip(self.queues, self.prices, strict=True)):
             wait = sum(
@@ -247,13 +249,13 @@ def drawn_programs(draw: st.DrawFn, ddr: bool) -> Drawn:
 
 @given(drawn_programs(ddr=False))
 def test_without_contention_every_task_begins_as_soon_as_it_may(drawn: Drawn) -> None:
-    times = drawn.ordered(simulate(drawn.program(), LUNAR))
+    times = drawn.ordered(simulate(*drawn.program(), LUNAR))
     assert [time.end_ns for time in times] == drawn.longest_path(lambda cost: cost.alone_ns)
 
 
 @given(drawn_programs(ddr=True))
 def test_no_task_begins_before_its_barriers_or_its_queue_allow(drawn: Drawn) -> None:
-    times = drawn.ordered(simulate(drawn.program(), LUNAR))
+    times = drawn.ordered(simulate(*drawn.program(), LUNAR))
     for producers, consumers in drawn.barriers:
         opened = max(times[producer].end_ns for producer in producers)
         assert all(times[consumer].begin_ns >= opened for consumer in consumers)
@@ -268,7 +270,7 @@ def test_no_task_begins_before_its_barriers_or_its_queue_allow(drawn: Drawn) -> 
 def test_the_makespan_is_at_least_any_queue_the_critical_path_and_what_ddr_allows(
     drawn: Drawn,
 ) -> None:
-    total = makespan(simulate(drawn.program(), LUNAR)) * (1 + 1e-9)
+    total = makespan(simulate(*drawn.program(), LUNAR)) * (1 + 1e-9)
     busy = defaultdict(float)
     for queue, cost in zip(drawn.queues, drawn.prices, strict=True):
         busy[queue] += cost.alone_ns
@@ -287,7 +289,7 @@ def test_the_makespan_is_at_most_what_equal_parts_of_ddr_would_give(drawn: Drawn
         return cost.latency_ns + cost.busy_ns * max(1.0, share * queues)
 
     bound = max(drawn.longest_path(slowest))
-    assert makespan(simulate(drawn.program(), LUNAR)) <= bound * (1 + 1e-9)
+    assert makespan(simulate(*drawn.program(), LUNAR)) <= bound * (1 + 1e-9)
 
 
 @given(drawn_programs(ddr=False), st.data())
@@ -299,9 +301,9 @@ def test_without_contention_a_faster_task_never_makes_anything_later(
         dataclasses.replace(cost, busy_ns=cost.busy_ns / 2) if queue == faster_queue else cost
         for queue, cost in zip(drawn.queues, drawn.prices, strict=True)
     )
-    before = drawn.ordered(simulate(drawn.program(), LUNAR))
+    before = drawn.ordered(simulate(*drawn.program(), LUNAR))
     faster = dataclasses.replace(drawn, prices=halved)
-    after = faster.ordered(simulate(faster.program(), LUNAR))
+    after = faster.ordered(simulate(*faster.program(), LUNAR))
     assert all(new.end_ns <= old.end_ns for new, old in zip(after, before, strict=True))
 
 
@@ -312,8 +314,8 @@ def test_a_device_twice_as_fast_in_everything_takes_half_the_time(drawn: Drawn) 
         return dataclasses.replace(cost, latency_ns=latency, busy_ns=busy)
 
     fast = dataclasses.replace(LUNAR, ddr_mb_per_s=2 * LUNAR.ddr_mb_per_s)
-    before = simulate(drawn.program(), LUNAR)
-    after = simulate(drawn.program(twice), fast)
+    before = simulate(*drawn.program(), LUNAR)
+    after = simulate(*drawn.program(twice), fast)
     assert [time.end_ns * 2 for time in after] == [time.end_ns for time in before]
 
 
@@ -336,6 +338,6 @@ def test_few_physical_barriers_delay_tasks_but_all_are_run(
         queues[name].append(task(price(duration), wait, 1 << v % physical, v + 1))
     if physical == 1:
         rows = [(v + 1 if v + 1 < layers else -1, 1, 0, 0) for v in range(layers)]
-    times = simulate(program(configs(*rows), **queues), LUNAR)
+    times = simulate(*program(configs(*rows), **queues), LUNAR)
     assert makespan(times) == sum(durations), "each layer follows the one before it"
     assert len(times) == layers

@@ -1,26 +1,42 @@
-"""The contract of engines: each turns a decoded task into something that can be run many times.
+"""The contracts of engines.
 
-Preparing resolves addresses, checks that every byte is mapped, and may precompute; running only
-moves or computes values. A prepared task stays valid until its descriptor or the context's mappings
-change; the management core prepares it again then.
+``Engines`` turn a decoded task into something that can be run many times. Preparing resolves
+addresses, checks that every byte is mapped, and may precompute; running only moves or computes
+values. A prepared task stays valid until its descriptor or the context's mappings change; the
+management core prepares it again then.
+
+An ``Executor`` does so for a whole program at once. ``TaskByTask`` makes one of any engines; one
+that sees all tasks may run them in any way that leaves the same bytes as running them in order.
+What CMX holds when a program begins is not defined: a program reads there what it wrote itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from driver_layer.abi.shave import Instruction
 from driver_layer.npu.bus import Bus
 
+if TYPE_CHECKING:
+    from driver_layer.npu.order import Order
+    from driver_layer.npu.program import Program
+
 Run = Callable[[], None]
-"""Executes a prepared task once. Raises DeviceFault if its data lead it astray (a gather)."""
+"""Executes a prepared task, or program, once. Raises DeviceFault if its data lead it astray (a
+gather)."""
 
 
-class Engines(Protocol):
-    """One set of engines: DMA, DPU and SHAVE."""
+Made_co = TypeVar("Made_co", covariant=True)
 
-    def dma(self, descriptor: Any, bus: Bus) -> Run:
+
+class Engines(Protocol[Made_co]):
+    """One set of engines: DMA, DPU and SHAVE.
+
+    What executes gives a ``Run`` for each task; what only looks at tasks gives something else.
+    """
+
+    def dma(self, descriptor: Any, bus: Bus) -> Made_co:
         """Prepare a transfer from a DMA_DESCRIPTOR record.
 
         Raises:
@@ -28,7 +44,7 @@ class Engines(Protocol):
         """
         ...
 
-    def dpu(self, registers: Any, variants: Sequence[Any], tile: int, bus: Bus) -> Run:
+    def dpu(self, registers: Any, variants: Sequence[Any], tile: int, bus: Bus) -> Made_co:
         """Prepare the DPU_VARIANT records of one DPU_REGISTERS image, on one tile.
 
         Raises:
@@ -36,10 +52,30 @@ class Engines(Protocol):
         """
         ...
 
-    def shave(self, program: Sequence[Instruction], args: bytes, tile: int, bus: Bus) -> Run:
+    def shave(self, program: Sequence[Instruction], args: bytes, tile: int, bus: Bus) -> Made_co:
         """Prepare a program with its argument block, on one tile.
 
         Raises:
             DeviceFault: as for ``dma``.
+        """
+        ...
+
+
+class Executor(Protocol):
+    """Prepares whole programs."""
+
+    def order(self, program: Program, physical_barriers: int) -> Order:
+        """Find the order in which the barriers let tasks run, as ``npu.order.issue_order`` does.
+
+        Raises:
+            DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
+        """
+        ...
+
+    def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
+        """Prepare all tasks of a program, to be run in an order.
+
+        Raises:
+            DeviceFault: a task is malformed, or touches memory that is not there; it says which.
         """
         ...

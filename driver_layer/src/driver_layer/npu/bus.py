@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from driver_layer.npu.cmx import Cmx
-from driver_layer.npu.memory import AddressSpace, Bytes
+from driver_layer.npu.memory import AddressSpace, Allocation, Bytes
 
 
-@dataclass(frozen=True, slots=True)
 class Bus:
-    """What the programs of one context can reach."""
+    """What the programs of one context can reach.
 
-    cmx: Cmx
-    space: AddressSpace
+    Args:
+        cmx: the device's.
+        space: the context's memory.
+    """
+
+    def __init__(self, cmx: Cmx, space: AddressSpace) -> None:
+        self.cmx = cmx
+        self.space = space
+        self._used: dict[int, Allocation] = {}
+
+    @property
+    def used(self) -> tuple[Allocation, ...]:
+        """The allocations that were reached through this bus."""
+        return tuple(self._used.values())
+
+    def allocation(self, address: int) -> Allocation | None:
+        """Give the allocation that holds an address outside CMX."""
+        found = self.space.find(address)
+        if found is not None:
+            self._used[found.address] = found
+        return found
 
     def read(self, address: int, size: int) -> Bytes:
         """Give ``size`` bytes to read.
@@ -23,6 +39,7 @@ class Bus:
         """
         if Cmx.contains(address):
             return self.cmx.view(address, size)
+        self.allocation(address)
         return self.space.view(address, size)
 
     def write(self, address: int, size: int) -> list[Bytes]:
@@ -33,4 +50,5 @@ class Bus:
         """
         if Cmx.contains(address):
             return self.cmx.views(address, size)
+        self.allocation(address)
         return [self.space.view(address, size, write=True)]

@@ -24,7 +24,8 @@ class Cmx:
 
     def __init__(self, platform: Platform) -> None:
         self._bytes = platform.cmx_bytes
-        self._tiles = [np.zeros(platform.cmx_bytes, np.uint8) for _ in range(platform.tiles)]
+        self.tiles = tuple(np.zeros(platform.cmx_bytes, np.uint8) for _ in range(platform.tiles))
+        """The bytes of each tile."""
 
     @staticmethod
     def contains(address: int) -> bool:
@@ -39,13 +40,13 @@ class Cmx:
         """
         offset = address & TILE_OFFSET_MASK
         mask = (address & TILE_SELECT_MASK) >> TILE_SELECT_SHIFT
-        if not mask or mask >> len(self._tiles):
+        if not mask or mask >> len(self.tiles):
             raise DeviceFault(f"no such tiles: mask {mask:#b}", address=address)
         if offset + size > self._bytes:
             raise DeviceFault(f"access to {size} bytes leaves the tile's CMX", address=address)
         return [
             tile[offset : offset + size]
-            for index, tile in enumerate(self._tiles)
+            for index, tile in enumerate(self.tiles)
             if mask >> index & 1
         ]
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from driver_layer.abi.platforms import Platform
-from driver_layer.engines.contract import Engines
+from driver_layer.engines import choose_executor
+from driver_layer.engines.contract import Executor
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.management import ManagementCore
@@ -19,18 +20,17 @@ class Device:
 
     Args:
         platform: its generation.
-        engines: what executes tasks; the reference engines if not given.
+        executor: what runs programs; the one that ``NPU_ENGINE`` names if not given.
+
+    Raises:
+        EngineError: ``NPU_ENGINE`` names none, or one that this machine cannot run.
     """
 
-    def __init__(self, platform: Platform, engines: Engines | None = None) -> None:
-        if engines is None:
-            # Imported here so that a device with other engines does not load these.
-            from driver_layer.engines.reference import ReferenceEngines
-
-            engines = ReferenceEngines()
+    def __init__(self, platform: Platform, executor: Executor | None = None) -> None:
         self.platform = platform
         self.cmx = Cmx(platform)
-        self._core = ManagementCore(engines, platform.barriers_per_tile * platform.tiles)
+        barriers = platform.barriers_per_tile * platform.tiles
+        self._core = ManagementCore(executor or choose_executor(), barriers)
         self._worker: ThreadPoolExecutor | None = None
         self._starting = threading.Lock()
 

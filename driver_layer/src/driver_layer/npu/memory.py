@@ -141,6 +141,11 @@ class AddressSpace:
         offset = address - allocation.address
         return allocation.data[offset : offset + size]
 
+    def allocations(self) -> tuple[Allocation, ...]:
+        """Give all allocations, in the order of their addresses."""
+        with self._lock:
+            return tuple(self._allocations)
+
     @property
     def allocated_bytes(self) -> int:
         """Bytes in use."""

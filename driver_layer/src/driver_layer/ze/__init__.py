@@ -180,6 +180,9 @@ from driver_layer.ze.types import (
     ze_driver_properties_t as ze_driver_properties_t,
 )
 from driver_layer.ze.types import (
+    ze_external_memmap_sysmem_ext_desc_t as ze_external_memmap_sysmem_ext_desc_t,
+)
+from driver_layer.ze.types import (
     ze_fence_flags_t as ze_fence_flags_t,
 )
 from driver_layer.ze.types import (
@@ -205,6 +208,12 @@ from driver_layer.ze.types import (
 )
 from driver_layer.ze.types import (
     ze_graph_properties_2_t as ze_graph_properties_2_t,
+)
+from driver_layer.ze.types import (
+    ze_host_mem_alloc_desc_t as ze_host_mem_alloc_desc_t,
+)
+from driver_layer.ze.types import (
+    ze_host_mem_alloc_flags_t as ze_host_mem_alloc_flags_t,
 )
 from driver_layer.ze.types import (
     ze_memory_allocation_properties_t as ze_memory_allocation_properties_t,

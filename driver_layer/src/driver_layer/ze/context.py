@@ -8,6 +8,8 @@ Source: Level Zero core specification 1.17; limits of the NPU driver, fact sheet
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from driver_layer.errors import OutOfMemory
 from driver_layer.npu.memory import PAGE_BYTES, AddressSpace, Allocation, Bytes, MemoryKind
 from driver_layer.ze import types as t
@@ -71,8 +73,26 @@ class ze_context_handle_t(Handle):
         if alignment < 0 or alignment & (alignment - 1):
             message = f"alignment {alignment} is no power of two"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
+        return self._keep(lambda: self.space.allocate(size, MemoryKind.DMA), kind)
+
+    def map_host(self, data: Bytes, read_only: bool) -> Memory:
+        """Let the device reach the host's memory in place; see zeMemAllocHost."""
+        if not data.size:
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, "no memory to map")
+        if data.ctypes.data % PAGE_BYTES or not data.flags.c_contiguous:
+            message = "what is mapped begins at a page, and is in one piece"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
+        if not data.flags.writeable and not read_only:
+            message = "read-only memory is mapped with ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY alone"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        return self._keep(
+            lambda: self.space.map(data, MemoryKind.DMA, not read_only),
+            t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST,
+        )
+
+    def _keep(self, make: Callable[[], Allocation], kind: t.ze_memory_type_t) -> Memory:
         try:
-            allocation = self.space.allocate(size, MemoryKind.DMA)
+            allocation = make()
         except OutOfMemory as error:
             code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
             raise failed(code, str(error)) from error
@@ -127,18 +147,35 @@ def zeContextDestroy(hContext: ze_context_handle_t) -> None:
     context.alive = False
 
 
-def zeMemAllocHost(hContext: ze_context_handle_t, size: int, alignment: int = 0) -> Memory:
-    """Take zeroed host memory that the device reaches.
+def zeMemAllocHost(
+    hContext: ze_context_handle_t,
+    size: int,
+    alignment: int = 0,
+    host_desc: t.ze_host_mem_alloc_desc_t | None = None,
+) -> Memory:
+    """Take zeroed host memory that the device reaches, or let it reach what the host has.
+
+    Unlike the specification's, mapped memory has another address on the device than on the host:
+    addresses are the simulated device's own.
 
     Args:
         hContext: whose.
-        size: bytes.
+        size: bytes; of mapped memory, those that it has.
         alignment: a power of two, or 0; every allocation begins at a page.
+        host_desc: with ``pNext``, memory to map in place.
 
     Raises:
-        ZeError: UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT, OUT_OF_DEVICE_MEMORY.
+        ZeError: UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT, OUT_OF_DEVICE_MEMORY; INVALID_ARGUMENT:
+            memory that the host may only read is to be written.
     """
     context = check(hContext, ze_context_handle_t)
+    if host_desc is not None and host_desc.pNext is not None:
+        data = host_desc.pNext.pSystemMemory
+        if data.nbytes != size:
+            message = f"{size} bytes of {data.nbytes} are to be mapped"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
+        flag = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
+        return context.map_host(data, bool(host_desc.flags & flag))
     return context.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST)
 
 

@@ -29,6 +29,7 @@ DRIVER_UUID = "017de931-6b4d-4fd4-aa9b-5bed77fc8e89"
 DEVICE_UUID = "80d1d11e-b738-11ea-b3de-0242ac130004"
 
 _EXTENSION_NAMES = (GRAPH_EXTENSION, *(f"{GRAPH_EXTENSION}_1_{n}" for n in range(2, 9)))
+_MEMMAP_EXTENSION = "ZE_extension_external_memmap_sysmem"
 _PLATFORM_NAMES = {"METEORLAKE": "3720", "LUNARLAKE": "4000", "PANTHERLAKE": "5010"}
 _VENDOR = 0x8086
 _COMPUTE_AND_COPY = 3
@@ -140,10 +141,11 @@ def zeDriverGetExtensionProperties(
 ) -> list[t.ze_driver_extension_properties_t]:
     """List the extensions."""
     check(hDriver, ze_driver_handle_t)
-    return [
+    graph = [
         t.ze_driver_extension_properties_t(name, GRAPH_EXTENSION_VERSION)
         for name in _EXTENSION_NAMES
     ]
+    return [*graph, t.ze_driver_extension_properties_t(_MEMMAP_EXTENSION, t.ZE_MAKE_VERSION(1, 0))]
 
 
 def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) -> Any:

@@ -6,7 +6,10 @@ Source: Level Zero core specification 1.17; NPU graph extension 1.18 (fact sheet
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, IntFlag
+from enum import IntEnum, IntFlag, auto
+
+import numpy as np
+import numpy.typing as npt
 
 
 class ze_device_type_t(IntEnum):
@@ -57,6 +60,33 @@ class ze_graph_init_stage_t(IntFlag):
 
     ZE_GRAPH_STAGE_COMMAND_LIST_INITIALIZE = 1
     ZE_GRAPH_STAGE_INITIALIZE = 2
+
+
+class ze_host_mem_alloc_flags_t(IntFlag):
+    """How host memory is used."""
+
+    NONE = 0
+    ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY = auto()
+    """The device does not write it: what the host may only read, can be mapped so alone. (The name
+    is the specification's, the number is not.)"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ze_external_memmap_sysmem_ext_desc_t:
+    """Memory of the host that an allocation is to be made of (ZE_extension_external_memmap_sysmem).
+
+    It begins at a page, and is whole pages but for what a mapped file lacks in its last one.
+    """
+
+    pSystemMemory: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class ze_host_mem_alloc_desc_t:
+    """What zeMemAllocHost is asked for besides a size."""
+
+    flags: ze_host_mem_alloc_flags_t = ze_host_mem_alloc_flags_t.NONE
+    pNext: ze_external_memmap_sysmem_ext_desc_t | None = None
 
 
 @dataclass(frozen=True, slots=True)

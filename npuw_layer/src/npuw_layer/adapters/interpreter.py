@@ -25,8 +25,8 @@ from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
 class HostMemory:
     """Memory of the host; satisfies ``ports.Memory``."""
 
-    def __init__(self, size: int) -> None:
-        self._data = np.zeros(size, np.uint8)
+    def __init__(self, data: Array) -> None:
+        self._data = data
 
     @property
     def data(self) -> Array:
@@ -82,7 +82,11 @@ class InterpreterDevice:
 
     def allocate(self, nbytes: int) -> HostMemory:
         """Take memory, zeroed."""
-        return HostMemory(nbytes)
+        return HostMemory(np.zeros(nbytes, np.uint8))
+
+    def map_host(self, data: Array) -> HostMemory:
+        """Use bytes where they are."""
+        return HostMemory(data)
 
 
 class LoadedGraph:

@@ -112,6 +112,23 @@ class LevelZeroDevice:
             memory = ze.zeMemAllocShared(self._context, nbytes, 0, self._device)
         return DeviceMemory(self._context, memory)
 
+    def map_host(self, data: Array) -> DeviceMemory | None:
+        """Let the device read bytes of the host in place; they begin at a page.
+
+        Raises:
+            DeviceError: the device has no addresses left.
+        """
+        flag = ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
+        desc = ze.ze_host_mem_alloc_desc_t(flag, ze.ze_external_memmap_sysmem_ext_desc_t(data))
+        with _reported(f"mapping {data.nbytes} bytes"):
+            try:
+                memory = ze.zeMemAllocHost(self._context, data.nbytes, host_desc=desc)
+            except ze.ZeError as error:
+                if "UNSUPPORTED_ALIGNMENT" in error.code.name:
+                    return None
+                raise
+        return DeviceMemory(self._context, memory)
+
 
 def _label(platform: Platform) -> str:
     """A platform's name; one of the user's own is told from what its file said before."""

@@ -114,7 +114,7 @@ def _prepare_gather(descriptor: Any, dst: _Side, bus: Bus) -> Run:
     if width <= 0 or pitch < width or dst.size != width * count:
         raise DeviceFault(f"a gather of {count} rows of {width} bytes, {pitch} apart", address=base)
     rows = bus.read(int(descriptor["src_list"]), count * 8).view("<i8")
-    allocation = bus.space.find(base)
+    allocation = bus.allocation(base)
     if allocation is None:
         raise DeviceFault("a gather from unmapped memory", address=base)
     room = allocation.end - base

@@ -10,9 +10,9 @@ from driver_layer.loader.metadata import read_arch
 from driver_layer.loader.read import Blob, Buffer, read_blob
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.decoder import Decoder
 from driver_layer.npu.memory import AddressSpace, MemoryKind
-from driver_layer.npu.program import Decoder
-from driver_layer.npu.timeline.price import Pricer
+from driver_layer.npu.timeline.price import price
 from driver_layer.npu.timeline.simulate import TaskTime, simulate
 
 
@@ -55,8 +55,8 @@ def predict_loaded(space: AddressSpace, hpi_address: int, platform: Platform) ->
     Raises:
         DeviceFault: the task lists are malformed, or deadlock.
     """
-    decoder = Decoder(Bus(Cmx(platform), space), Pricer(platform))
-    return simulate(decoder.decode(hpi_address), platform)
+    program = Decoder(space).decode(hpi_address)
+    return simulate(program, price(program, platform, Bus(Cmx(platform), space)), platform)
 
 
 def _platform_of(blob: Blob) -> Platform:

@@ -22,6 +22,7 @@ from driver_layer.abi.tasks import DmaCfg, DpuFlag, DpuWorkload
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.program import Program, prepare_queue
 
 _STRIDED_DIMS = 5
 _ADDRESS = (1 << 48) - 1
@@ -37,10 +38,7 @@ class Engine(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a task costs if it has the device for itself.
-
-    It stands where a prepared task would (``engines.contract.Run``); to run it does nothing.
-    """
+    """What a task costs if it has the device for itself."""
 
     engine: Engine
     tile: int | None
@@ -56,13 +54,20 @@ class Price:
     busy_ns: float
     """Time after that, with all the bandwidth it can use."""
 
-    def __call__(self) -> None:
-        """Do nothing."""
-
     @property
     def alone_ns(self) -> float:
         """The whole time."""
         return self.latency_ns + self.busy_ns
+
+
+def price(program: Program, platform: Platform, bus: Bus) -> list[list[Price]]:
+    """Price the tasks of each queue.
+
+    Raises:
+        DeviceFault: one is malformed; it says which.
+    """
+    pricer = Pricer(platform)
+    return [prepare_queue(queue, pricer, bus) for queue in program.queues]
 
 
 class Pricer:

@@ -9,7 +9,7 @@ in particular the two channels of a DMA port do not slow each other down (assume
 Since transfers share, a faster engine can make a program slower: it lets a transfer begin earlier,
 which takes bandwidth from one that others wait for. Without contention that cannot happen.
 
-Source: fact sheet elf_driver §3.4; the order of issue is that of ``npu.management``.
+Source: fact sheet elf_driver §3.4; the order of issue is that of ``npu.order``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from driver_layer.abi.cost.dma import ddr_bytes_per_ns
 from driver_layer.abi.platforms import Platform
-from driver_layer.errors import DeviceFault, DriverUsageError
+from driver_layer.errors import DeviceFault
 from driver_layer.npu.barriers import BarrierFile
 from driver_layer.npu.program import Program
 from driver_layer.npu.timeline.price import Engine, Price
@@ -68,11 +68,14 @@ class _Running:
             self.since, self.rate = now, rate
 
 
-def simulate(program: Program, platform: Platform) -> list[TaskTime]:
+def simulate(
+    program: Program, prices: Sequence[Sequence[Price]], platform: Platform
+) -> list[TaskTime]:
     """Find when each task of a program runs.
 
     Args:
-        program: decoded with a ``Pricer`` for engines.
+        program: queues and barriers.
+        prices: of each queue's tasks.
         platform: its number of barriers and its DDR bandwidth count.
 
     Returns:
@@ -80,9 +83,8 @@ def simulate(program: Program, platform: Platform) -> list[TaskTime]:
 
     Raises:
         DeviceFault: a deadlock, or a barrier used wrongly or never completed.
-        DriverUsageError: the program was decoded for execution.
     """
-    timeline = _Timeline(program, platform)
+    timeline = _Timeline(program, prices, platform)
     while timeline.issue():
         timeline.advance()
     timeline.check_complete()
@@ -111,8 +113,11 @@ def fair_rates(demands: Sequence[float]) -> list[float]:
 class _Timeline:
     """The state of the simulation."""
 
-    def __init__(self, program: Program, platform: Platform) -> None:
+    def __init__(
+        self, program: Program, prices: Sequence[Sequence[Price]], platform: Platform
+    ) -> None:
         self._queues = program.queues
+        self._prices = prices
         physical = platform.barriers_per_tile * platform.tiles
         self._barriers = BarrierFile(program.barriers, physical)
         self._ddr = ddr_bytes_per_ns(platform)
@@ -147,8 +152,8 @@ class _Timeline:
     def check_complete(self) -> None:
         """Raise DeviceFault if a task or a barrier is left over."""
         for queue, done in zip(self._queues, self._done, strict=True):
-            if len(done) < len(queue.tasks):
-                wait = queue.tasks[len(done)].wait
+            if len(done) < len(queue):
+                wait = queue.waits[len(done)]
                 message = f"deadlock: waits for barriers {self._barriers.describe(wait)}"
                 raise DeviceFault(message, queue.name, len(done))
         unfinished = self._barriers.unfinished()
@@ -156,18 +161,15 @@ class _Timeline:
             raise DeviceFault(f"the inference ends with open barriers {unfinished[:8]}")
 
     def _ready(self, number: int) -> bool:
-        tasks, index = self._queues[number].tasks, len(self._done[number])
+        queue, index = self._queues[number], len(self._done[number])
         return (
-            index < len(tasks)
-            and tasks[index].start_after <= self._barriers.programmed_below
-            and self._barriers.open(tasks[index].wait)
+            index < len(queue)
+            and queue.start_after[index] <= self._barriers.programmed_below
+            and self._barriers.open(queue.waits[index])
         )
 
     def _head(self, number: int) -> Price:
-        price = self._queues[number].tasks[len(self._done[number])].run
-        if not isinstance(price, Price):
-            raise DriverUsageError("only a program that was decoded with a Pricer has a timeline")
-        return price
+        return self._prices[number][len(self._done[number])]
 
     def _share_ddr(self) -> None:
         """Give the transfers that move bytes to or from DDR now their parts of it."""
@@ -182,9 +184,8 @@ class _Timeline:
 
     def _finish(self, number: int, running: _Running) -> None:
         queue, index = self._queues[number], len(self._done[number])
-        task = queue.tasks[index]
         try:
-            self._barriers.finish(task.wait, task.post, task.slots)
+            self._barriers.finish(queue.waits[index], queue.posts[index], queue.slots[index])
         except DeviceFault as fault:
             raise fault.at(queue.name, index) from None
         self._running[number] = None

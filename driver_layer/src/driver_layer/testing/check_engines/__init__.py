@@ -1,13 +1,13 @@
 """Puts any set of engines through its paces; needs no test framework.
 
-``check_engines(lambda: MyEngines())`` raises AssertionError with what went wrong.
+``check_engines(lambda: MyEngines[Run]())`` raises AssertionError with what went wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from driver_layer.engines.contract import Engines
+from driver_layer.engines.contract import Engines, Run
 from driver_layer.testing.check_engines import dma, dpu, shave
 from driver_layer.testing.check_engines.bench import Bench as Bench
 from driver_layer.testing.check_engines.bench import one as one
@@ -32,7 +32,7 @@ CHECKS: Sequence[Callable[[Bench], None]] = (
 """All checks; test frameworks may run them one by one."""
 
 
-def check_engines(make: Callable[[], Engines]) -> None:
+def check_engines(make: Callable[[], Engines[Run]]) -> None:
     """Run all checks, each on new engines.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Engines with memory to work on, and what all checks use."""
+"""Engines[Run] with memory to work on, and what all checks use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from driver_layer.abi.dtypes import ELEMENT_TYPES, bf16_to_f32, f32_to_bf16
 from driver_layer.abi.layout import Record
 from driver_layer.abi.platforms import PLATFORMS, tile_base
-from driver_layer.engines.contract import Engines
+from driver_layer.engines.contract import Engines, Run
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
@@ -23,13 +23,13 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Engines with memory to work on."""
+    """Engines[Run] with memory to work on."""
 
-    engines: Engines
+    engines: Engines[Run]
     bus: Bus
 
     @staticmethod
-    def make(engines: Engines) -> Bench:
+    def make(engines: Engines[Run]) -> Bench:
         """Set up CMX and an empty address space."""
         return Bench(engines, Bus(Cmx(PLATFORMS["4000"]), AddressSpace()))
 

@@ -26,6 +26,14 @@ SYMBOL = "kernel"
 """What a kernel's function is called in its object file."""
 
 
+class _FunctionPointer(ir.PointerType):
+    """An address that tells llvmlite what is there; LLVM itself no longer wants to know."""
+
+    def __init__(self, kind: ir.FunctionType) -> None:
+        super().__init__()
+        self.pointee = kind
+
+
 class Variable:
     """A place on the stack, which LLVM makes a register of."""
 
@@ -175,11 +183,18 @@ class Emitter:
 
     def external(self, name: str, *operands: Value, result: Any) -> Value:
         """Call a function by its whole name."""
+        return self.call(ir.FunctionType(result, [one.type for one in operands]), name, *operands)
+
+    def call(self, kind: ir.FunctionType, name: str, *operands: Value) -> Value:
+        """Call a function of a type by its whole name."""
         found = self.module.globals.get(name)
         if found is None:
-            kind = ir.FunctionType(result, [operand.type for operand in operands])
             found = ir.Function(self.module, kind, name)
         return self.b.call(found, operands)
+
+    def load_function(self, address: Value, kind: ir.FunctionType) -> Value:
+        """From memory, the address of a function of a type, to be called."""
+        return self.b.load(address, typ=_FunctionPointer(kind))
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """``a * b + c``, rounded once where the host can."""
@@ -199,6 +214,11 @@ class Emitter:
             value = combine(low, high)
             nothing = ir.Constant(value.type, ir.Undefined)
         return self.b.extract_element(value, I32(0))
+
+    def lowest_bit(self, value: Value) -> Value:
+        """The number of the lowest bit that is set in an i64; one is."""
+        kind = ir.FunctionType(I64, [I64, I1])
+        return self.call(kind, "llvm.cttz.i64", value, I1(1))
 
     def lanes_of(self, first: Value, second: Value, numbers: Sequence[int]) -> Value:
         """Choose elements of two vectors by number, those of the second after the first's."""

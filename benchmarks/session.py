@@ -1,0 +1,194 @@
+"""The benchmark's end of a peer's process: one question at a time over pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Self
+
+from other_work import OtherWork
+from peer import Peer
+
+WORKER = Path(__file__).resolve().parent / "worker.py"
+
+
+class PeerMissing(Exception):
+    """The peer's library is not installed where it was looked for."""
+
+
+class PeerFailed(Exception):
+    """The peer's process ended, or did not answer in time; the message is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where peers run.
+
+    Args:
+        models: the folder of models.
+        python: the interpreter of the peers; ours has its own.
+        our_python: the interpreter of our stack.
+        threads: processors that each may use.
+        timeout: seconds for an answer.
+        patience: seconds to wait for a quiet machine before something is timed.
+        cache: a folder for what our stack compiles.
+    """
+
+    models: Path
+    python: str
+    our_python: str
+    threads: int
+    timeout: float
+    patience: float
+    cache: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One generation."""
+
+    first_seconds: float
+    """To the first token."""
+    seconds: float
+    """To the last one."""
+    tokens: tuple[int, ...]
+    other_work: float
+    """Share of the machine that others used meanwhile."""
+    peak_rss_mb: float
+
+    @property
+    def decode_rate(self) -> float:
+        """Tokens per second after the first."""
+        return (len(self.tokens) - 1) / (self.seconds - self.first_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a process began."""
+
+    import_seconds: float
+    load_seconds: float
+    version: str
+    peak_rss_mb: float
+
+
+class Session:
+    """A peer with a model open.
+
+    Args:
+        peer: who.
+        model: the model's name.
+        prompt: tokens of the prompts to come.
+        new: tokens of the answers.
+        place: where.
+
+    Raises:
+        PeerMissing, PeerFailed: it does not open.
+    """
+
+    def __init__(self, peer: Peer, model: str, prompt: int, new: int, place: Place) -> None:
+        self._log: IO[str] = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed with the session)
+        self._timeout = place.timeout
+        processors = sorted(os.sched_getaffinity(0))[: place.threads]
+        config = dict(peer.properties())
+        environment = dict(os.environ)
+        if peer.is_ours:
+            config["CACHE_DIR"] = str(place.cache / "blobs")
+            environment["NPU_KERNEL_CACHE_DIR"] = str(place.cache / "kernels")
+        else:
+            environment.pop("PYTHONPATH", None)  # it would name our sources
+        job = {
+            "module": peer.module,
+            "path": str(peer.source(place.models, model)),
+            "lengths": {"prompt": prompt, "new": new, "threads": place.threads},
+            "config": config,
+            "processors": processors,
+        }
+        self._process = subprocess.Popen(
+            [place.our_python if peer.is_ours else place.python, WORKER, json.dumps(job)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+            text=True,
+        )
+        try:
+            self.start = Start(**self._answer())
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, prompt: list[int], new: int) -> Run:
+        """Generate once.
+
+        Raises:
+            PeerFailed: it could not.
+        """
+        watch = OtherWork(self._process.pid)
+        try:
+            print(json.dumps({"prompt": prompt, "new": new}), file=self._stdin, flush=True)
+        except BrokenPipeError:
+            raise PeerFailed(self._last_words()) from None
+        answer = self._answer()
+        return Run(
+            answer["first_seconds"],
+            answer["seconds"],
+            tuple(answer["tokens"]),
+            watch.share(),
+            answer["peak_rss_mb"],
+        )
+
+    def close(self) -> None:
+        """End the process."""
+        self._stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._stdout.close()
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _stdin(self) -> IO[str]:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def _stdout(self) -> IO[str]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def _answer(self) -> dict[str, Any]:
+        ready, _, _ = select.select([self._stdout], [], [], self._timeout)
+        if not ready:
+            self._process.kill()
+            raise PeerFailed(f"no answer within {self._timeout:.0f} s")
+        line = self._stdout.readline()
+        if not line:
+            raise PeerFailed(self._last_words())
+        answer = json.loads(line)
+        if "missing" in answer:
+            raise PeerMissing(answer["missing"])
+        if "failed" in answer:
+            raise PeerFailed(answer["failed"].splitlines()[0][:200])
+        return answer
+
+    def _last_words(self) -> str:
+        """Why it ended: a signal, or the last line of its standard error."""
+        code = self._process.wait(30)
+        self._log.seek(0)
+        lines = [line for line in self._log.read().splitlines() if line.strip()]
+        last = lines[-1][:200] if lines else "nothing on standard error"
+        return f"ended by signal {-code}: {last}" if code < 0 else f"exit code {code}: {last}"

@@ -1,0 +1,83 @@
+"""The process of one peer: opens a model, then generates whenever a line of JSON asks for it.
+
+``session.py`` starts it. Its standard output is the answers' alone; what libraries print goes to
+standard error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+class Channel:
+    """Standard output, taken away from whoever prints."""
+
+    def __init__(self) -> None:
+        self._file = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)
+
+    def send(self, **answer: Any) -> None:
+        """Write a line."""
+        self._file.write(json.dumps(answer) + "\n")
+        self._file.flush()
+
+
+def peak_rss_mb() -> float:
+    """The most memory that was resident since the program began, in MB (10^6 bytes).
+
+    VmHWM rather than ru_maxrss, which a new program inherits from the one that started it.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    kilobytes = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
+    return int(kilobytes) * 1024 / 1e6
+
+
+def serve(channel: Channel, job: dict[str, Any]) -> None:
+    """Open what the job names, say so, and answer until there are no more questions."""
+    began = time.perf_counter()
+    try:
+        peers = importlib.import_module("peers")
+        module = importlib.import_module(f"peers.{job['module']}")
+    except ImportError as error:
+        channel.send(missing=str(error))
+        return
+    imported = time.perf_counter()
+    opened = module.open_model(Path(job["path"]), peers.Lengths(**job["lengths"]), job["config"])
+    loaded = time.perf_counter()
+    channel.send(
+        import_seconds=imported - began,
+        load_seconds=loaded - imported,
+        version=module.version(),
+        peak_rss_mb=peak_rss_mb(),
+    )
+    for line in sys.stdin:
+        question = json.loads(line)
+        began = time.perf_counter()
+        first, tokens = opened.generate(question["prompt"], question["new"])
+        seconds = time.perf_counter() - began
+        if len(tokens) != question["new"]:
+            raise RuntimeError(f"{len(tokens)} tokens came instead of {question['new']}")
+        channel.send(first_seconds=first, seconds=seconds, tokens=tokens, peak_rss_mb=peak_rss_mb())
+
+
+def main() -> None:
+    """Serve; what goes wrong is the last answer."""
+    channel = Channel()
+    job = json.loads(sys.argv[1])
+    # Before any library counts the processors.
+    os.sched_setaffinity(0, job["processors"])
+    try:
+        serve(channel, job)
+    except Exception as error:
+        channel.send(failed=f"{type(error).__name__}: {error}")
+        raise
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Runs native tables: a dispatcher in native code, and the threads that it runs on."""

@@ -1,0 +1,131 @@
+"""Copies, fills and gathers as kernels.
+
+All loops are over at most ``DIMS`` dimensions, outermost first, around runs of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from enum import IntEnum
+
+from llvmlite import ir
+
+from driver_layer.engines.native.jit.emitter import I1, I64, Emitter, Value
+from driver_layer.engines.native.jit.host import Host
+from driver_layer.engines.native.jit.kernels import KernelSpec
+
+DIMS = 6
+
+
+class CopyWord(IntEnum):
+    """Arguments of a copy."""
+
+    SRC = 0
+    DST = 1
+    WIDTH = 2
+    COUNTS = 3
+    SRC_STRIDES = COUNTS + DIMS
+    DST_STRIDES = SRC_STRIDES + DIMS
+    WORDS = DST_STRIDES + DIMS
+
+
+class FillWord(IntEnum):
+    """Arguments of a fill."""
+
+    DST = 0
+    VALUE = 1
+    WIDTH = 2
+    COUNTS = 3
+    DST_STRIDES = COUNTS + DIMS
+    WORDS = DST_STRIDES + DIMS
+
+
+class GatherWord(IntEnum):
+    """Arguments of a gather: rows of a table, by their numbers, go side by side."""
+
+    TABLE = 0
+    LIST = 1
+    DST = 2
+    COUNT = 3
+    PITCH = 4
+    WIDTH = 5
+    ROWS = 6
+    """How many rows the table has."""
+    WORDS = 7
+
+
+GATHER_OUTSIDE = 1
+"""The status of a gather whose list leads out of the table."""
+
+_ELEMENTS = (1, 2, 4, 8)
+"""Runs of so many bytes are moved by one load and one store."""
+
+
+def copy_kernel(width: int) -> KernelSpec:
+    """The kernel for runs of a width: small ones have kernels of their own."""
+    if width in _ELEMENTS:
+        return KernelSpec(f"dma copy {width}", lambda host: _write_copy(host, width))
+    return KernelSpec("dma copy", lambda host: _write_copy(host, 0))
+
+
+FILL = KernelSpec("dma fill", lambda host: _write_fill(host))
+GATHER = KernelSpec("dma gather", lambda host: _write_gather(host))
+
+
+def _write_copy(host: Host, width: int) -> str:
+    e = Emitter(host)
+    with ExitStack() as loops:
+        strides = (CopyWord.SRC_STRIDES, CopyWord.DST_STRIDES)
+        src, dst = _walk(e, loops, (CopyWord.SRC, CopyWord.DST), strides)
+        if width:
+            e.store(e.load(src, ir.IntType(8 * width)), dst)
+        else:
+            move_bytes(e, dst, src, e.word(CopyWord.WIDTH))
+    return e.finish()
+
+
+def _write_fill(host: Host) -> str:
+    e = Emitter(host)
+    value = e.b.trunc(e.word(FillWord.VALUE), ir.IntType(8))
+    with ExitStack() as loops:
+        (dst,) = _walk(e, loops, (FillWord.DST,), (FillWord.DST_STRIDES,))
+        kind = ir.FunctionType(ir.VoidType(), [dst.type, value.type, I64, I1])
+        e.call(kind, "llvm.memset.p0.i64", dst, value, e.word(FillWord.WIDTH), I1(0))
+    return e.finish()
+
+
+def _write_gather(host: Host) -> str:
+    e = Emitter(host)
+    b = e.b
+    table, rows, width = e.pointer(GatherWord.TABLE), e.word(GatherWord.ROWS), GatherWord.WIDTH
+    # All numbers are looked at first: a gather that leads astray writes nothing.
+    with e.loop(0, e.word(GatherWord.COUNT)) as i:
+        number = e.load(e.at(e.pointer(GatherWord.LIST), b.mul(i, I64(8))), I64)
+        e.fail(b.icmp_unsigned(">=", number, rows), GATHER_OUTSIDE)
+    with e.loop(0, e.word(GatherWord.COUNT)) as i:
+        number = e.load(e.at(e.pointer(GatherWord.LIST), b.mul(i, I64(8))), I64)
+        row = e.at(table, b.mul(number, e.word(GatherWord.PITCH)))
+        place = e.at(e.pointer(GatherWord.DST), b.mul(i, e.word(width)))
+        move_bytes(e, place, row, e.word(width))
+    return e.finish()
+
+
+def _walk(
+    e: Emitter, loops: ExitStack, pointers: Sequence[int], strides: Sequence[int]
+) -> list[Value]:
+    """Open the loops over all dimensions; give the addresses inside."""
+    places = [e.pointer(pointer) for pointer in pointers]
+    for dim in range(DIMS):
+        index = loops.enter_context(e.loop(0, e.word(CopyWord.COUNTS + dim)))
+        places = [
+            e.at(place, e.b.mul(index, e.word(stride + dim)))
+            for place, stride in zip(places, strides, strict=True)
+        ]
+    return places
+
+
+def move_bytes(e: Emitter, dst: Value, src: Value, count: Value) -> None:
+    """Copy bytes that do not overlap."""
+    kind = ir.FunctionType(ir.VoidType(), [dst.type, src.type, I64, I1])
+    e.call(kind, "llvm.memcpy.p0.p0.i64", dst, src, count, I1(0))

@@ -1,0 +1,180 @@
+"""The native executor: a program becomes a table, and the table is what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+
+from driver_layer.engines.contract import Run
+from driver_layer.engines.native.dispatch.team import shared_team
+from driver_layer.engines.native.jit.host import Host, detect
+from driver_layer.engines.native.jit.kernels import Kernels
+from driver_layer.engines.native.lower.accesses import Accesses, BadAccess, collect
+from driver_layer.engines.native.lower.addresses import Addresses, Flags
+from driver_layer.engines.native.lower.dma import dma_operations
+from driver_layer.engines.native.lower.dpu import dpu_operations
+from driver_layer.engines.native.lower.forward import Forwarding, forward
+from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.levels import find_levels
+from driver_layer.engines.native.lower.operations import Group
+from driver_layer.engines.native.lower.order import find_order
+from driver_layer.engines.native.lower.regions import find_overlaps, number_regions
+from driver_layer.engines.native.lower.shave import shave_operations
+from driver_layer.engines.native.lower.table import Flattened, flatten
+from driver_layer.engines.native.lower.walk import NONE, Ground
+from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.errors import DeviceFault
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.order import Order
+from driver_layer.npu.program import DmaWork, DpuWork, Program, Queue, ShaveWork
+
+
+@cache
+def host_kernels(host: Host) -> Kernels:
+    """The process's kernels for a host."""
+    return Kernels(host)
+
+
+class NativeExecutor:
+    """Satisfies ``engines.contract.Executor``.
+
+    Args:
+        kernels: of the host; those of this machine if not given.
+
+    Raises:
+        EngineError: the environment asks for instructions that this machine has not.
+    """
+
+    def __init__(self, kernels: Kernels | None = None) -> None:
+        self._kernels = kernels or host_kernels(detect())
+        self._team = shared_team(self._kernels)
+
+    def order(self, program: Program, physical_barriers: int) -> Order:
+        """Simulate the barriers.
+
+        Raises:
+            DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
+        """
+        return find_order(program, physical_barriers, self._kernels)
+
+    def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
+        """Flatten a program.
+
+        Raises:
+            DeviceFault: a task is malformed, or touches memory that is not there; it says which.
+        """
+        lowering = _Lowering(program, order, bus, self._kernels)
+        flattened = lowering.flatten()
+        table, operations = flattened.table, flattened.operations
+        steps = lowering.accesses.step
+
+        def run() -> None:
+            self._team.run(table)
+            failed = table.failure
+            if failed is not None:
+                lowering.explain(int(steps[operations[failed]]))
+
+        return run
+
+
+class _Lowering:
+    """One program on its way to a table."""
+
+    def __init__(self, program: Program, order: Order, bus: Bus, kernels: Kernels) -> None:
+        self._program, self._order, self._bus, self._kernels = program, order, bus, kernels
+        self._reference = ReferenceEngines()
+        groups = [
+            (group, steps)
+            for queue, steps in zip(program.queues, _steps(program, order), strict=True)
+            for group in self._operations(queue)
+        ]
+        try:
+            self.accesses = collect(groups, Addresses(bus))
+        except BadAccess as bad:
+            self.explain(bad.step)
+
+    def flatten(self) -> Flattened:
+        """Forward, find levels, and make the table."""
+        accesses = self.accesses
+        regions = number_regions(accesses.hosts, accesses.shapes, accesses.writes)
+        overlaps = find_overlaps(regions.table)
+        pinned = _reference_runs(accesses)
+        python = {
+            operation: self._prepared(int(accesses.step[operation]))
+            for operation in np.flatnonzero(pinned).tolist()
+        }
+        if overlaps is None:
+            # Nothing is known of what may run side by side: one after the other.
+            nothing = np.full(len(regions.numbers), NONE, np.int64)
+            forwarding = Forwarding(nothing, np.zeros(len(accesses), np.bool_), regions.numbers)
+            levels = np.arange(len(accesses))
+        else:
+            ground = Ground.of(accesses, overlaps)
+            forwarding = forward(accesses, regions, ground, pinned, self._kernels)
+            levels = find_levels(ground, forwarding.regions, forwarding.dropped, self._kernels)
+        return flatten(accesses, forwarding, levels, self._kernels, python)
+
+    def explain(self, step: int) -> None:
+        """Let the reference engine say what is wrong with a task.
+
+        Raises:
+            DeviceFault: always.
+        """
+        queue, index = self._task(step)
+        try:
+            self._prepared(step)()
+        except DeviceFault as fault:
+            raise fault.at(queue.name, index) from None
+        raise DeviceFault("the task failed", queue.name, index)
+
+    def _operations(self, queue: Queue) -> list[Group]:
+        check = partial(self._check, queue)
+        work = queue.work
+        if isinstance(work, DmaWork):
+            return dma_operations(work, self._bus, check)
+        if isinstance(work, DpuWork):
+            return dpu_operations(work, self._kernels.host, check)
+        assert isinstance(work, ShaveWork)
+        return shave_operations(work, check)
+
+    def _check(self, queue: Queue, index: int) -> None:
+        try:
+            queue.work.prepare(index, self._reference, self._bus)
+        except DeviceFault as fault:
+            raise fault.at(queue.name, index) from None
+
+    def _task(self, step: int) -> tuple[Queue, int]:
+        return self._program.queues[self._order.queues[step]], self._order.tasks[step]
+
+    def _prepared(self, step: int) -> Callable[[], None]:
+        queue, index = self._task(step)
+        return queue.work.prepare(index, self._reference, self._bus)
+
+
+def _steps(program: Program, order: Order) -> list[Ints]:
+    """At which step of the order each task of each queue runs."""
+    queues = np.asarray(order.queues, np.int64)
+    return [np.flatnonzero(queues == number) for number in range(len(program.queues))]
+
+
+def _reference_runs(accesses: Accesses) -> Flags:
+    """Which operations have no kernel: those without one, and those that write what they read.
+
+    A task reads all of its operands before it writes; a kernel writes as it goes.
+    """
+    without = np.array([one.spec is None for one in accesses.templates], np.bool_)
+    careful = np.array([not one.in_place for one in accesses.templates], np.bool_)
+    chosen = without[accesses.template]
+    begins, owners = accesses.hosts, accesses.owners
+    ends = begins + (accesses.shapes[:, 0] - 1) * accesses.shapes[:, 1] + accesses.shapes[:, 2]
+    written = np.flatnonzero(accesses.writes & careful[accesses.template[owners]])
+    makers = owners[written]
+    for number in range(int(np.diff(accesses.first).max(initial=0))):
+        other = accesses.first[makers] + number
+        there = (other < accesses.first[makers + 1]) & (other != written)
+        other = np.minimum(other, len(begins) - 1)
+        meet = (begins[other] < ends[written]) & (begins[written] < ends[other])
+        chosen[makers[there & meet]] = True
+    return chosen

@@ -1,0 +1,109 @@
+"""All operations of a program in their order, with the bytes that they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from driver_layer.engines.native.lower.addresses import Addresses, Flags
+from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.operations import Group
+from driver_layer.engines.native.lower.template import Access, Template
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accesses:
+    """Operations, and their accesses to memory: one for each slot.
+
+    Attributes:
+        templates: what operations have in common.
+        template: the number of each operation's, [operations].
+        step: the step of the order that each belongs to, ascending.
+        first: the accesses of operation i are ``first[i]`` to ``first[i + 1]``.
+        addresses: of the device, [accesses], where each operand's region begins.
+        hosts: the same in the host's memory.
+        shapes: rows, pitch and width of the regions, [accesses, 3].
+        kinds: what is done there, as numbers of ``Access``.
+        dense: which regions have no gaps.
+    """
+
+    templates: Sequence[Template]
+    template: Ints
+    step: Ints
+    first: Ints
+    addresses: Ints
+    hosts: Ints
+    shapes: Ints
+    kinds: npt.NDArray[np.int8]
+    dense: Flags
+
+    def __len__(self) -> int:
+        return len(self.template)
+
+    @property
+    def owners(self) -> Ints:
+        """The operation of each access."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    @property
+    def writes(self) -> Flags:
+        """Which accesses write."""
+        return (self.kinds & Access.WRITE) != 0
+
+
+class BadAccess(Exception):
+    """An operation reaches memory that is not there.
+
+    Args:
+        step: the step of the order that it belongs to.
+    """
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        super().__init__(f"step {step}")
+
+
+def collect(groups: Sequence[tuple[Group, Ints]], addresses: Addresses) -> Accesses:
+    """Put the operations of all queues in order, and resolve their addresses.
+
+    Args:
+        groups: operations, and the step of the order at which each task of their queue runs.
+        addresses: where the device's memory is.
+
+    Raises:
+        BadAccess: an operation reaches memory that is not there.
+    """
+    templates = [group.template for group, _ in groups]
+    counts = [len(group.tasks) for group, _ in groups]
+    template = np.repeat(np.arange(len(groups)), counts)
+    step = np.concatenate([steps[group.tasks] for group, steps in groups])
+    order = np.argsort(step, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    slots = np.array([len(one.slots) for one in templates], np.int64)
+    template, step = template[order], step[order]
+    first = np.concatenate([[0], np.cumsum(slots[template])])
+    total = int(first[-1])
+    at = np.zeros(total, np.int64)
+    shapes = np.zeros((total, 3), np.int64)
+    kinds = np.zeros(total, np.int8)
+    dense = np.zeros(total, np.bool_)
+    begin = 0
+    for (group, _), count in zip(groups, counts, strict=True):
+        places = first[place[begin : begin + count]]
+        for number, slot in enumerate(group.template.slots):
+            here = places + number
+            at[here] = group.addresses[:, number] + slot.offset
+            shapes[here] = slot.region
+            kinds[here] = slot.access
+            dense[here] = slot.dense
+        begin += count
+    extents = (shapes[:, 0] - 1) * shapes[:, 1] + shapes[:, 2]
+    hosts, good = addresses.resolve(at, extents, (kinds & Access.WRITE) != 0)
+    if not good.all():
+        operation = int(np.searchsorted(first, int(good.argmin()), side="right")) - 1
+        raise BadAccess(int(step[operation]))
+    return Accesses(templates, template, step, first, at, hosts, shapes, kinds, dense)

@@ -1,0 +1,164 @@
+"""Workloads as operations: one for each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driver_layer.abi.dtypes import BY_CODE, DType
+from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
+from driver_layer.engines.native.dpu import Problem, choose
+from driver_layer.engines.native.dpu.words import Word, part_of, words_of
+from driver_layer.engines.native.jit.host import Host
+from driver_layer.engines.native.lower.addresses import Flags
+from driver_layer.engines.native.lower.groups import Ints, equal_rows
+from driver_layer.engines.native.lower.operations import Check, Group
+from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, Slot, Template, slot
+from driver_layer.npu.program import DpuWork
+
+_ADDRESSES = {
+    Word.ACT: "act_address",
+    Word.WEIGHT: "weight_address",
+    Word.OUT: "out_address",
+    Word.SCALE: "scale_address",
+    Word.ZERO: "zero_address",
+    Word.ACT_SCALE: "act_scale_address",
+}
+_KEPT = frozenset({Word.WEIGHT, Word.SCALE, Word.ZERO})
+"""Operands that weights are made of."""
+
+_SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
+"""Of activations, weights and output, behind the batch."""
+
+_VARIANT = ("m_begin", "m_end", "n_begin", "n_end")
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """Which words say how an operand lies, and how many bytes an element has."""
+
+    pointer: Word
+    counts: tuple[Word, ...]
+    strides: tuple[Word, ...]
+    kind: DType
+
+
+def dpu_operations(work: DpuWork, host: Host, check: Check) -> list[Group]:
+    """Group the workloads of a queue.
+
+    Args:
+        work: the queue's.
+        host: what kernels are chosen for.
+        check: lets the reference engine judge a task by its index.
+    """
+    owners = np.repeat(np.arange(len(work.registers)), np.diff(work.first))
+    registers = work.registers[owners]
+    keys = np.concatenate([_columns(registers), _part_columns(work.variants)], axis=1)
+    first, group_of = equal_rows(keys)
+    groups: list[Group] = []
+    for number, at in enumerate(first.tolist()):
+        members = np.flatnonzero(group_of == number)
+        check(int(owners[at]))
+        variant = work.variants[at]
+        template, pointers = _template(registers[at], variant, host)
+        addresses = np.stack(
+            [registers[_ADDRESSES[word]][members].astype(np.int64) for word in pointers], axis=1
+        )
+        for stray in np.flatnonzero(~_in_tile(addresses, work.tile).all(axis=1)).tolist():
+            check(int(owners[members[stray]]))
+        groups.append(Group(template, owners[members], addresses))
+    return groups
+
+
+def _in_tile(addresses: Ints, tile: int) -> Flags:
+    return addresses & ~TILE_OFFSET_MASK == tile_base(tile)
+
+
+def _columns(registers: RecordArray) -> Ints:
+    """All of the registers but the addresses, which only tell whether they are there."""
+    columns: list[Any] = []
+    for name in registers.dtype.names or ():
+        values = registers[name]
+        if name == "alpha":
+            values = values.view("<u4")
+        elif name in _ADDRESSES.values():
+            values = values != 0
+        columns.append(values.reshape(len(registers), -1).astype(np.int64))
+    return np.concatenate(columns, axis=1)
+
+
+def _part_columns(variants: RecordArray) -> Ints:
+    return np.stack([variants[name].astype(np.int64) for name in _VARIANT], axis=1)
+
+
+def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[Word]]:
+    """Make the template of a variant, and name the words of its slots."""
+    m_begin, m_end, n_begin, n_end = (int(variant[name]) for name in _VARIANT)
+    words = part_of(words_of(registers, {}), (m_begin, m_end), (n_begin, n_end))
+    problem = Problem.of(registers, m_end - m_begin)
+    choice = choose(problem, host)
+    operands = _operands(problem)
+    slots = tuple(_slot(one, words, problem) for one in operands)
+    m, n, k, group = (int(words[word]) for word in (Word.M, Word.N, Word.K, Word.GROUP))
+    keeps = int(words[Word.BATCH]) == 1 and choice.keeps_weights(n, k, group)
+    template = Template(
+        choice.spec,
+        tuple(words.tolist()),
+        slots,
+        scratch=choice.scratch(m, n, k),
+        cost=_cost(words, slots),
+        kept=tuple(i for i, one in enumerate(operands) if keeps and one.pointer in _KEPT),
+        reuse=Word.REUSE,
+    )
+    return template, [one.pointer for one in operands]
+
+
+def _cost(words: Ints, slots: Sequence[Slot]) -> int:
+    """Bytes that are read, or products if they take longer: some sixteen take as long as a byte."""
+    batch, m, n, k = (int(words[word]) for word in (Word.BATCH, Word.M, Word.N, Word.K))
+    return max(sum(one.region.extent for one in slots), batch * m * n * k // 16)
+
+
+def _operands(problem: Problem) -> list[_Operand]:
+    rows, columns, out = ((Word.BATCH, *dims) for dims in _SIZES)
+    groups = (Word.N, Word.GROUP)
+    found = [
+        _Operand(Word.ACT, rows, (Word.ACT_B, Word.ACT_M, Word.ACT_K), problem.act),
+        _Operand(
+            Word.WEIGHT, columns, (Word.WEIGHT_B, Word.WEIGHT_N, Word.WEIGHT_K), problem.weight
+        ),
+        _Operand(Word.OUT, out, (Word.OUT_B, Word.OUT_M, Word.OUT_N), problem.out),
+    ]
+    if problem.scale is not DType.UNSET:
+        strides = (Word.SCALE_N, Word.SCALE_GROUP)
+        found.append(_Operand(Word.SCALE, groups, strides, problem.scale))
+    if problem.zero is not DType.UNSET:
+        found.append(_Operand(Word.ZERO, groups, (Word.ZERO_N, Word.ZERO_GROUP), problem.zero))
+    if problem.row_scales:
+        found.append(_Operand(Word.ACT_SCALE, (Word.M,), (Word.ACT_SCALE_M,), DType.FP32))
+    return found
+
+
+def _slot(operand: _Operand, words: Ints, problem: Problem) -> Slot:
+    """Describe an operand; the word of its pointer holds the part's offset until then."""
+    element = BY_CODE[operand.kind]
+    dims: list[Dim] = []
+    for count_word, stride_word in zip(operand.counts, operand.strides, strict=True):
+        count = int(words[count_word])
+        if count_word is Word.GROUP:
+            count = -(-int(words[Word.K]) // count)
+        if count_word is Word.K and element.bits < 8:
+            count = -(-count // 2)  # two elements to a byte
+        stride = int(words[stride_word])
+        # Kernels are chosen for what lies side by side.
+        fixed = stride == element.storage.itemsize
+        dims.append(Dim(count, stride, NO_WORD if fixed else stride_word))
+    access = Access.READ
+    if operand.pointer is Word.OUT:
+        access = Access.WRITE | (Access.READ if problem.accumulate else Access(0))
+    offset = int(words[operand.pointer])
+    return slot(operand.pointer, access, dims, element.storage.itemsize, offset)

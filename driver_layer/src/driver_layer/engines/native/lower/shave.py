@@ -1,0 +1,98 @@
+"""Invocations as operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from driver_layer.abi.dtypes import BY_CODE
+from driver_layer.abi.shave import GRID_DIMS, KERNEL_ARGS, WINDOW, Instruction
+from driver_layer.abi.shave import Access as WindowAccess
+from driver_layer.engines.native.lower.operations import Check, Group
+from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, Slot, Template, slot
+from driver_layer.engines.native.shave import Operand, Translated, translate
+from driver_layer.npu.program import ShaveWork
+
+_COST_OF_AN_INSTRUCTION = 2
+"""What an instruction takes for an element, in bytes that are read in that time."""
+
+
+def shave_operations(work: ShaveWork, check: Check) -> list[Group]:
+    """Group the invocations of a queue.
+
+    Args:
+        work: the queue's.
+        check: lets the reference engine judge a task by its index.
+    """
+    members: dict[tuple[int, bytes], list[int]] = {}
+    for index, key in enumerate(zip(work.program_of, work.arguments, strict=True)):
+        members.setdefault(key, []).append(index)
+    groups: list[Group] = []
+    for (program, arguments), tasks in members.items():
+        check(tasks[0])
+        template, addresses = _lowered(tuple(work.programs[program]), arguments)
+        places = np.tile(np.array(addresses, np.int64), (len(tasks), 1))
+        groups.append(Group(template, np.array(tasks), places))
+    return groups
+
+
+@lru_cache(maxsize=4096)
+def _lowered(
+    program: tuple[Instruction, ...], arguments: bytes
+) -> tuple[Template, tuple[int, ...]]:
+    """Give a template, and where the device has its slots."""
+    # Addresses are put in later; until then, the words hold those of the device.
+    translated = translate(program, arguments, lambda address, _: address)
+    if translated is None:
+        return _pinned(arguments)
+    words = translated.words
+    slots = tuple(_slot(operand, words) for operand in translated.operands)
+    template = Template(
+        translated.spec,
+        words,
+        slots,
+        scratch=translated.scratch_bytes,
+        in_place=True,
+        cost=_cost(program, translated),
+    )
+    return template, tuple(words[operand.word] for operand in translated.operands)
+
+
+def _slot(operand: Operand, words: Sequence[int]) -> Slot:
+    first = operand.word + 1
+    dims = [Dim(words[dim], words[first + dim], first + dim) for dim in range(GRID_DIMS)]
+    # Kernels are made for how columns lie.
+    dims.append(Dim(operand.cols, words[first + GRID_DIMS], NO_WORD))
+    access = Access.READ if operand.loaded else Access(0)
+    if operand.stored:
+        access |= Access.WRITE
+    return slot(operand.word, access, dims, operand.itemsize)
+
+
+def _cost(program: Sequence[Instruction], translated: Translated) -> int:
+    grid = translated.words[0] * translated.words[1] * translated.words[2]
+    widest = max((operand.cols for operand in translated.operands), default=1)
+    return grid * widest * len(program) * _COST_OF_AN_INSTRUCTION
+
+
+def _pinned(arguments: bytes) -> tuple[Template, tuple[int, ...]]:
+    """What the reference engine runs; its windows stay where they are."""
+    head = np.frombuffer(arguments, KERNEL_ARGS, 1)[0]
+    records = np.frombuffer(arguments, WINDOW, int(head["window_count"]), KERNEL_ARGS.itemsize)
+    slots = tuple(_pinned_slot(record, head["grid"].tolist()) for record in records)
+    return Template(None, (), slots), tuple(records["address"].tolist())
+
+
+def _pinned_slot(record: Any, grid: Sequence[int]) -> Slot:
+    counts = (*grid, int(record["cols"]))
+    strides = (*record["strides"].tolist(), int(record["col_stride"]))
+    dims = [Dim(count, stride, NO_WORD) for count, stride in zip(counts, strides, strict=True)]
+    access = Access(0)
+    if record["access"] & WindowAccess.READ:
+        access |= Access.READ
+    if record["access"] & WindowAccess.WRITE:
+        access |= Access.WRITE
+    return slot(NO_WORD, access, dims, BY_CODE[int(record["type"])].storage.itemsize)

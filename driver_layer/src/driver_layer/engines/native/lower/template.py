@@ -1,0 +1,122 @@
+"""Templates: what tasks that differ in their addresses alone have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import NamedTuple
+
+from driver_layer.engines.native.jit.kernels import KernelSpec
+
+
+class Access(IntFlag):
+    """What a task does with an operand."""
+
+    READ = 1
+    WRITE = 2
+
+
+class Dim(NamedTuple):
+    """A dimension of an operand."""
+
+    length: int
+    stride: int
+    """Bytes."""
+    word: int
+    """The kernel's argument that holds the stride; NO_WORD if it cannot be changed."""
+
+
+NO_WORD = -1
+
+
+class Region(NamedTuple):
+    """Bytes that an operand covers, from its address on: rows of a width, a pitch apart.
+
+    What has more dimensions than that covers the gaps of the inner ones as well.
+    """
+
+    rows: int
+    pitch: int
+    width: int
+
+    @property
+    def extent(self) -> int:
+        """Bytes from the first to behind the last."""
+        return (self.rows - 1) * self.pitch + self.width
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An operand.
+
+    Attributes:
+        word: the kernel's argument that holds its address; NO_WORD if it cannot be changed.
+        access: what is done with it.
+        dims: its dimensions of more than one element and with a stride.
+        element: bytes that stay together, whatever the strides.
+        region: what it covers.
+        dense: whether it covers no byte that it does not reach.
+        offset: bytes from the address that tasks give it to its first element.
+    """
+
+    word: int
+    access: Access
+    dims: tuple[Dim, ...]
+    element: int
+    region: Region
+    dense: bool
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A kernel with the arguments that are the same for all tasks.
+
+    Attributes:
+        spec: the kernel; None if the reference engine is to run the task.
+        words: its arguments; those of the slots are put in later.
+        slots: its operands.
+        copies: whether it does nothing but copy the first slot to the second, in order.
+        scratch: bytes of scratch memory that it needs.
+        in_place: whether it may write where it reads, as its operands are.
+        cost: what it takes, compared with others; only to share work out.
+        kept: the slots whose content the kernel may keep for its next task; none if it does not.
+        reuse: the argument that says that they are still there.
+    """
+
+    spec: KernelSpec | None
+    words: tuple[int, ...]
+    slots: tuple[Slot, ...]
+    copies: bool = False
+    scratch: int = 0
+    in_place: bool = False
+    cost: int = 0
+    kept: tuple[int, ...] = ()
+    reuse: int = NO_WORD
+
+
+def slot(
+    word: int,
+    access: Access,
+    dims: Sequence[Dim],
+    element: int,
+    offset: int = 0,
+) -> Slot:
+    """Describe an operand from its dimensions, whatever their order."""
+    real = tuple(dim for dim in dims if dim.length > 1 and dim.stride > 0)
+    region, dense = cover(real, element)
+    return Slot(word, access, real, element, region, dense, offset)
+
+
+def cover(dims: Sequence[Dim], element: int) -> tuple[Region, bool]:
+    """Find what dimensions cover, and whether without gaps."""
+    width, dense = element, True
+    ascending = sorted(dims, key=lambda dim: dim.stride)
+    for number, dim in enumerate(ascending):
+        if dim.stride > width:
+            if number == len(ascending) - 1:
+                return Region(dim.length, dim.stride, width), dense
+            dense = False
+        width += (dim.length - 1) * dim.stride
+    return Region(1, width, width), dense

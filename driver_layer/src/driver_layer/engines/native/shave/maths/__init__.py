@@ -1,0 +1,14 @@
+"""Elementary functions in LLVM IR, over vectors of f32 or over one value.
+
+Each is within 2 units in the last place of the exact value, and treats zeros, infinities and NaNs
+as numpy does.
+"""
+
+from driver_layer.engines.native.shave.maths.erf import erf
+from driver_layer.engines.native.shave.maths.exp import exp
+from driver_layer.engines.native.shave.maths.log import log
+from driver_layer.engines.native.shave.maths.power import power
+from driver_layer.engines.native.shave.maths.tanh import tanh
+from driver_layer.engines.native.shave.maths.trigonometry import cos, sin
+
+__all__ = ["cos", "erf", "exp", "log", "power", "sin", "tanh"]

@@ -1,0 +1,114 @@
+"""The exponential function: ``2**n * exp(r)`` with ``r`` in half a step of log(2) about 0."""
+
+from __future__ import annotations
+
+import math
+
+from llvmlite import ir
+
+from driver_layer.engines.native.jit.emitter import F32, F64, I32, I64, Emitter, Value
+from driver_layer.engines.native.shave.maths.polynomial import (
+    bits,
+    clamp,
+    count,
+    fit,
+    horner,
+    like,
+)
+
+_LOG2 = math.log(2)
+_LOG2_HIGH = 355 / 512
+"""log(2) in 9 bits: its product with any exponent of f32 is exact."""
+_LOG2_LOW = _LOG2 - _LOG2_HIGH
+
+_LOG2_HIGH_F64 = math.floor(_LOG2 * 2**32) / 2**32
+_LOG2_LOW_F64 = _LOG2 - _LOG2_HIGH_F64
+
+_HALF_STEP = _LOG2 / 2
+
+
+def _second_rest(r: float) -> float:
+    """(exp(r) - 1 - r) / r**2, from its series."""
+    return sum(r**k / math.factorial(k + 2) for k in range(16))
+
+
+_REST = fit(_second_rest, (-_HALF_STEP, _HALF_STEP), 4)
+_REST_F64 = fit(_second_rest, (-_HALF_STEP, _HALF_STEP), 10)
+
+_VANISHES = -103.98
+"""Below it, the exponential is less than half of the smallest f32."""
+
+_ROUNDER = 1.5 * 2**23
+"""Added to a small f32, leaves the nearest integer in the lowest bits."""
+_ROUNDER_BITS = 0x4B400000
+_ROUNDER_F64 = 1.5 * 2**52
+
+
+def exp(e: Emitter, x: Value) -> Value:
+    """The exponential of f32; results below the smallest normal number are rounded once."""
+    b = e.b
+    # Results that round to 0 are not computed: numbers below the normal ones are slow.
+    vanishes = b.fcmp_ordered("<", x, like(e, x, _VANISHES))
+    inside = b.select(vanishes, like(e, x, 0.0), _at_most(e, x, 89.0))
+    value, shifted = _reduced(e, inside)
+    # 2**n may be outside f32 where the result is not: it is multiplied in two halves.
+    exponent = b.sub(shifted, _integers(e, _ROUNDER_BITS, x))
+    half = b.ashr(exponent, _integers(e, 1, x))
+    value = b.fmul(b.fmul(value, _power_of_two(e, half)), _power_of_two(e, b.sub(exponent, half)))
+    return b.select(vanishes, like(e, x, 0.0), value)
+
+
+def exp_inside(e: Emitter, x: Value) -> Value:
+    """The exponential of f32 from -87 to 88, or of a NaN."""
+    value, shifted = _reduced(e, x)
+    return e.b.fmul(value, _power_of_two(e, shifted))
+
+
+def _reduced(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """exp(x) less a power of two, and that power in the lowest bits of an integer."""
+    b = e.b
+    rounder = like(e, x, _ROUNDER)
+    shifted = e.fma(x, like(e, x, 1 / _LOG2), rounder)
+    n = b.fsub(shifted, rounder)
+    r = e.fma(n, like(e, x, -_LOG2_HIGH), x)
+    r = e.fma(n, like(e, x, -_LOG2_LOW), r)
+    return _one_plus(e, r, horner(e, r, _REST)), bits(e, shifted, I32)
+
+
+def _power_of_two(e: Emitter, exponent: Value) -> Value:
+    """2**n in f32, of the lowest 9 bits of ``exponent``."""
+    moved = e.b.shl(exponent, _integers(e, 23, exponent))
+    return e.b.bitcast(
+        e.b.add(moved, _integers(e, 127 << 23, exponent)), e.vector(F32, count(exponent))
+    )
+
+
+def exp_f64(e: Emitter, x: Value) -> Value:
+    """The exponential of f64, to about 1e-15; what f32 cannot hold is any such number."""
+    b = e.b
+    inside = clamp(e, x, -200.0, 200.0)
+    rounder = like(e, x, _ROUNDER_F64)
+    shifted = b.fadd(b.fmul(inside, like(e, x, 1 / _LOG2)), rounder)
+    n = b.fsub(shifted, rounder)
+    r = b.fsub(inside, b.fmul(n, like(e, x, _LOG2_HIGH_F64)))
+    r = b.fsub(r, b.fmul(n, like(e, x, _LOG2_LOW_F64)))
+    value = _one_plus(e, r, horner(e, r, _REST_F64))
+    # The lowest bits of the shifted number are n: they move up to where an exponent stands.
+    exponent = b.shl(bits(e, shifted, I64), e.splat(ir.Constant(I64, 52), count(x)))
+    scaled = b.add(bits(e, value, I64), exponent)
+    return b.select(b.fcmp_ordered("ord", x, x), b.bitcast(scaled, e.vector(F64, count(x))), x)
+
+
+def _one_plus(e: Emitter, r: Value, rest: Value) -> Value:
+    """1 + r + r**2 * rest, the small ones first."""
+    b = e.b
+    return b.fadd(e.fma(b.fmul(r, r), rest, r), like(e, r, 1.0))
+
+
+def _at_most(e: Emitter, x: Value, limit: float) -> Value:
+    highest = like(e, x, limit)
+    return e.b.select(e.b.fcmp_ordered(">", x, highest), highest, x)
+
+
+def _integers(e: Emitter, number: int, x: Value) -> Value:
+    return e.splat(ir.Constant(I32, number), count(x))

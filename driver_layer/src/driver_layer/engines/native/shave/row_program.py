@@ -1,0 +1,72 @@
+"""A program together with the shapes it runs over: all that the code of a kernel depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from driver_layer.abi.shave import GRID_DIMS, Op
+from driver_layer.engines.native.shave.passes import Plan
+from driver_layer.engines.native.shave.shapes import Shapes
+from driver_layer.engines.native.shave.values import Values
+
+WINDOW_WORDS = 1 + GRID_DIMS + 1
+"""Of each window: address, strides, column stride."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowProgram:
+    """A program as it runs over each row."""
+
+    values: Values
+    widths: tuple[int, ...]
+    shapes: Shapes
+    plan: Plan
+
+    @property
+    def width_count(self) -> int:
+        """Different numbers of columns."""
+        return 1 + max([self.shapes.iota, *(window.width for window in self.shapes.windows)])
+
+    @property
+    def first_window(self) -> int:
+        """The first window's first word among the kernel's arguments."""
+        return GRID_DIMS + self.width_count + len(self.plan.slot_widths)
+
+    @property
+    def word_count(self) -> int:
+        """Arguments of the kernel."""
+        return self.first_window + WINDOW_WORDS * len(self.shapes.windows)
+
+    @property
+    def key(self) -> str:
+        """Equal for programs with equal code."""
+        nodes = " ".join(
+            f"{node.op.name}{list(node.sources)}{node.window}:{node.imm}:{width}"
+            for node, width in zip(self.values.nodes, self.widths, strict=True)
+        )
+        windows = " ".join(
+            f"{window.kind.name}:{window.columns.value}:{window.width}"
+            for window in self.shapes.windows
+        )
+        return f"shave {nodes} st {list(self.values.stores)} w {windows} {self.shapes.iota}"
+
+    def turns_within(self, columns: tuple[int, ...]) -> bool:
+        """Whether no rotation goes beyond its row.
+
+        Args:
+            columns: of each width.
+        """
+        nodes = zip(self.values.nodes, self.widths, strict=True)
+        return all(node.imm < columns[width] for node, width in nodes if node.op is Op.ROT)
+
+    def slot_bytes(self, columns: tuple[int, ...]) -> list[int]:
+        """Bytes of each slot, a multiple of 64.
+
+        Args:
+            columns: of each width.
+        """
+        sizes: list[int] = []
+        for slot, width in enumerate(self.plan.slot_widths):
+            rows = 2 if slot in self.plan.doubled else 1
+            sizes.append(-(-4 * rows * columns[width] // 64) * 64)
+        return sizes

@@ -1,0 +1,41 @@
+"""Runs a program's tasks one after the other, with any engines."""
+
+from __future__ import annotations
+
+from driver_layer.engines.contract import Engines, Run
+from driver_layer.errors import DeviceFault
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.order import Order, issue_order
+from driver_layer.npu.program import Program, prepare_queue
+
+
+class TaskByTask:
+    """Satisfies ``engines.contract.Executor``.
+
+    Args:
+        engines: what prepares and runs single tasks.
+    """
+
+    def __init__(self, engines: Engines[Run]) -> None:
+        self._engines = engines
+
+    def order(self, program: Program, physical_barriers: int) -> Order:
+        """Simulate the barriers."""
+        return issue_order(program, physical_barriers)
+
+    def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
+        """Prepare queue by queue, to be run in an order."""
+        prepared = [prepare_queue(queue, self._engines, bus) for queue in program.queues]
+        steps = [
+            (prepared[number][index], program.queues[number].name, index)
+            for number, index in order.steps()
+        ]
+
+        def run() -> None:
+            for task, name, index in steps:
+                try:
+                    task()
+                except DeviceFault as fault:
+                    raise fault.at(name, index) from None
+
+        return run

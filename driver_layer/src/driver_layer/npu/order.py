@@ -1,0 +1,85 @@
+"""The order in which a program's barriers let its tasks run.
+
+It does not depend on data, so it is found by simulating the barriers once for each program; each
+inference follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from driver_layer.errors import DeviceFault
+from driver_layer.npu.barriers import BarrierFile
+from driver_layer.npu.program import Program, Queue
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Step by step, the number of a queue and the index of the task in it."""
+
+    queues: Sequence[int]
+    tasks: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.queues)
+
+    def steps(self) -> Iterator[tuple[int, int]]:
+        """Queue and task of each step."""
+        return zip(self.queues, self.tasks, strict=True)
+
+
+def issue_order(program: Program, physical_barriers: int) -> Order:
+    """Find the order in which the barriers let a program's tasks run.
+
+    Each queue issues its head as soon as the head's barriers allow; among several the one that
+    comes first in ``program.queues`` goes first.
+
+    Raises:
+        DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
+    """
+    barriers = BarrierFile(program.barriers, physical_barriers)
+    heads = [0] * len(program.queues)
+    queues: list[int] = []
+    tasks: list[int] = []
+    progress = True
+    while progress:
+        progress = False
+        for number, queue in enumerate(program.queues):
+            begin = heads[number]
+            end = heads[number] = _issue(queue, begin, barriers)
+            if end > begin:
+                queues += [number] * (end - begin)
+                tasks += range(begin, end)
+                progress = True
+    _check_complete(program, heads, barriers)
+    return Order(queues, tasks)
+
+
+def _issue(queue: Queue, head: int, barriers: BarrierFile) -> int:
+    """Issue tasks of a queue while the barriers allow; give the index of the next one."""
+    waits, posts, slots = queue.waits, queue.posts, queue.slots
+    while head < len(waits):
+        if queue.start_after[head] > barriers.programmed_below or not barriers.open(waits[head]):
+            break
+        try:
+            barriers.finish(waits[head], posts[head], slots[head])
+        except DeviceFault as fault:
+            raise fault.at(queue.name, head) from None
+        head += 1
+    return head
+
+
+def _check_complete(program: Program, heads: list[int], barriers: BarrierFile) -> None:
+    for queue, head in zip(program.queues, heads, strict=True):
+        if head < len(queue):
+            raise DeviceFault(
+                f"deadlock: waits for barriers {barriers.describe(queue.waits[head])}, issues "
+                f"after {queue.start_after[head]} of which {barriers.programmed_below} are "
+                "programmed",
+                queue.name,
+                head,
+            )
+    unfinished = barriers.unfinished()
+    if unfinished:
+        raise DeviceFault(f"the inference ends with open barriers {unfinished[:8]}")

@@ -1,0 +1,20 @@
+"""The benchmark's files are scripts beside each other; they find one another as when they run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+
+@pytest.fixture
+def models(tmp_path: Path, demo: Path) -> Path:
+    """A folder of models where the demo model stands for all of them that ours reads."""
+    (tmp_path / "ir").mkdir()
+    (tmp_path / "llama-8m").symlink_to(demo)
+    (tmp_path / "ir" / "llama-8m-fp16").symlink_to(demo)
+    return tmp_path

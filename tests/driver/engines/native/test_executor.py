@@ -1,0 +1,338 @@
+"""The native executor leaves the same bytes as running the tasks one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.abi.platforms import PLATFORMS, tile_base
+from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
+from driver_layer.abi.shave_text import assemble
+from driver_layer.abi.tasks import (
+    BARRIER_CONFIG,
+    DMA_DESCRIPTOR,
+    DPU_REGISTERS,
+    DPU_VARIANT,
+    DmaCfg,
+    DpuWorkload,
+)
+from driver_layer.engines.contract import Executor
+from driver_layer.engines.native import NativeExecutor
+from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.engines.task_by_task import TaskByTask
+from driver_layer.errors import DeviceFault
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.memory import AddressSpace, MemoryKind
+from driver_layer.npu.order import Order
+from driver_layer.npu.program import DmaWork, DpuWork, Program, ShaveWork
+from driver_layer.testing.check_engines import CHECKS, Bench
+from driver_layer.testing.check_engines.one_task import OneTask, free_queue
+
+BYTES = 512
+"""Of each memory that programs work in: small, so that what they reach overlaps."""
+
+CMX = 0x20000
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_contract(check: Callable[[Bench], None]) -> None:
+    check(Bench.make(OneTask(NativeExecutor())))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_contract_of_an_executor_that_runs_task_by_task(check: Callable[[Bench], None]) -> None:
+    check(Bench.make(OneTask(TaskByTask(ReferenceEngines()))))
+
+
+@dataclass(frozen=True)
+class Side:
+    """A place in a memory: "ddr", "fixed" (never written), "cmx0" or "cmx1"."""
+
+    memory: str
+    offset: int
+    width: int
+    dims: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    src: Side
+    dst: Side
+
+
+@dataclass(frozen=True)
+class Fill:
+    dst: Side
+    value: int
+
+
+@dataclass(frozen=True)
+class Add:
+    """SHAVE: u8 rows plus one, from one place of a tile to another."""
+
+    tile: int
+    src: int
+    dst: int
+    rows: int
+    cols: int
+    src_pitch: int
+    dst_pitch: int
+
+
+@dataclass(frozen=True)
+class Product:
+    """DPU: i8 by i8 to f32, exact."""
+
+    tile: int
+    act: int
+    weight: int
+    out: int
+    m: int
+    n: int
+    k: int
+    pitch: int
+
+
+Step = Copy | Fill | Add | Product
+
+
+@st.composite
+def sides(draw: st.DrawFn, memory: str, size: int) -> Side:
+    """Runs of bytes that come to a size, in one of the shapes that compilers use, or any."""
+    width = draw(st.sampled_from([w for w in (4, 8, 16, 32, size) if size % w == 0]))
+    dims: list[tuple[int, int]] = []
+    reach = width
+    count = size // width
+    if count > 1:
+        stride = draw(st.sampled_from([width, width, width + 4, 2 * width]))
+        reach = (count - 1) * stride + width
+        dims.append((count, stride))
+    offset = draw(st.integers(0, (BYTES - reach) // 4)) * 4
+    return Side(memory, offset, width, tuple(dims))
+
+
+@st.composite
+def copies(draw: st.DrawFn) -> Copy:
+    size = draw(st.sampled_from([16, 32, 64, 128]))
+    src, dst = draw(
+        st.sampled_from(
+            [
+                ("ddr", "cmx0"),
+                ("fixed", "cmx0"),
+                ("ddr", "cmx1"),
+                ("cmx0", "ddr"),
+                ("cmx1", "ddr"),
+                ("cmx0", "cmx1"),
+                ("ddr", "ddr"),
+            ]
+        )
+    )
+    return Copy(draw(sides(src, size)), draw(sides(dst, size)))
+
+
+def places(size: int) -> st.SearchStrategy[int]:
+    """Offsets in a tile; few, so that tasks meet."""
+    return st.integers(0, (BYTES - size) // 16).map(lambda n: 16 * n)
+
+
+@st.composite
+def sums(draw: st.DrawFn) -> Add:
+    rows, cols = draw(st.sampled_from([(1, 16), (1, 64), (4, 16), (8, 4)]))
+    pitches = [draw(st.sampled_from([cols, cols, cols + 4, 0])) for _ in range(2)]
+    pitches[1] = pitches[1] or cols
+    src, dst = (draw(places((rows - 1) * pitch + cols)) for pitch in pitches)
+    return Add(draw(st.integers(0, 1)), src, dst, rows, cols, *pitches)
+
+
+@st.composite
+def products(draw: st.DrawFn) -> Product:
+    m, n, k = draw(st.sampled_from([(1, 4, 16), (2, 4, 8), (4, 2, 16)]))
+    pitch = draw(st.sampled_from([4 * n, 4 * n + 16]))
+    out = draw(places((m - 1) * pitch + 4 * n))
+    act, weight = draw(places(m * k)), draw(places(n * k))
+    return Product(draw(st.integers(0, 1)), act, weight, out, m, n, k, pitch)
+
+
+steps = st.one_of(
+    copies(),
+    copies(),
+    copies(),
+    sums(),
+    products(),
+    st.builds(Fill, sides("cmx0", 32), st.integers(0, 255)),
+)
+
+
+class Machine:
+    """Memory, and a program over it."""
+
+    def __init__(self) -> None:
+        random = np.random.default_rng(0)
+        self.bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
+        self.ddr = self.bus.space.allocate(BYTES, MemoryKind.DMA)
+        self.fixed = self.bus.space.allocate(BYTES, MemoryKind.DMA, writable=False)
+        for memory in (self.ddr, self.fixed):
+            memory.write(0, random.integers(0, 256, BYTES, np.uint8).tobytes())
+        for tile in (0, 1):
+            self.bus.cmx.tiles[tile][CMX : CMX + BYTES] = random.integers(0, 256, BYTES, np.uint8)
+
+    def run(self, made: list[Step], executor: Executor) -> bytes:
+        """Run steps one after the other, as far as anybody can tell; give DDR."""
+        works = [self._work(step) for step in made]
+        queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
+        program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
+        order = Order(list(range(len(works))), [0] * len(works))
+        executor.prepare(program, order, self.bus)()
+        return self.ddr.data.tobytes()
+
+    def _work(self, step: Step) -> DmaWork | DpuWork | ShaveWork:
+        if isinstance(step, Copy | Fill):
+            return DmaWork(self._descriptor(step))
+        return _sum(step) if isinstance(step, Add) else _product(step)
+
+    def _descriptor(self, step: Copy | Fill) -> np.ndarray:
+        record = np.zeros(1, DMA_DESCRIPTOR)
+        record["cfg"] = 1
+        named = {"dst": step.dst}
+        if isinstance(step, Copy):
+            named["src"] = step.src
+        else:
+            record["cfg"] |= int(DmaCfg.MEMSET_EN)
+            record["memset_data"] = step.value
+        for name, side in named.items():
+            record[name] = self._address(side.memory) + side.offset
+            record[f"{name}_width"] = side.width
+            for number, (length, stride) in enumerate(reversed(side.dims), 1):
+                record[f"{name}_dim{number}"] = length - 1
+                record[f"{name}_stride{number}"] = stride
+        return record
+
+    def _address(self, memory: str) -> int:
+        if memory.startswith("cmx"):
+            return tile_base(int(memory[3:])) + CMX
+        return {"ddr": self.ddr, "fixed": self.fixed}[memory].address
+
+
+ADD_ONE = assemble("ld v0, w0\nimm v1, 1\nadd v0, v0, v1\nst w1, v0\nend")
+
+
+def _sum(step: Add) -> ShaveWork:
+    head = np.zeros(1, KERNEL_ARGS)
+    head["window_count"], head["grid"] = 2, (1, 1, step.rows)
+    windows = np.zeros(2, WINDOW)
+    sides = ((step.src, step.src_pitch), (step.dst, step.dst_pitch))
+    for window, (offset, pitch) in zip(windows, sides, strict=True):
+        window["address"] = tile_base(step.tile) + CMX + offset
+        window["cols"], window["col_stride"], window["type"] = step.cols, 1, DType.U8
+        window["strides"] = (0, 0, pitch)
+        window["access"] = Access.READ | Access.WRITE
+    return ShaveWork(step.tile, [ADD_ONE], [0], [head.tobytes() + windows.tobytes()])
+
+
+def _product(step: Product) -> DpuWork:
+    base = tile_base(step.tile) + CMX
+    fields: dict[str, Any] = {
+        "workload": DpuWorkload.MATMUL,
+        "act_type": DType.I8,
+        "weight_type": DType.I8,
+        "out_type": DType.FP32,
+        "alpha": 1.0,
+        "act_address": base + step.act,
+        "weight_address": base + step.weight,
+        "out_address": base + step.out,
+        "batch": 1,
+        "m": step.m,
+        "n": step.n,
+        "k": step.k,
+        "act_strides": (0, step.k, 1),
+        "weight_strides": (0, step.k, 1),
+        "out_strides": (0, step.pitch, 4),
+    }
+    registers, variant = np.zeros(1, DPU_REGISTERS), np.zeros(1, DPU_VARIANT)
+    for name, value in fields.items():
+        registers[name] = value
+    variant["m_end"], variant["n_end"] = step.m, step.n
+    return DpuWork(step.tile, registers, variant, [0, 1])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(steps, min_size=1, max_size=12))
+def test_any_program_leaves_what_the_reference_leaves(made: list[Step]) -> None:
+    """Copies are left out, and tasks run side by side, only where nobody can tell."""
+    expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+    assert Machine().run(made, NativeExecutor()) == expected
+
+
+def test_what_lies_between_rows_is_not_taken_for_theirs() -> None:
+    """A copy goes between two rows of a product; a later copy takes a piece of both."""
+    made: list[Step] = [
+        Copy(Side("ddr", 0, 16, ()), Side("cmx1", 32, 16, ())),
+        Product(1, act=0, weight=0, out=16, m=2, n=4, k=8, pitch=32),
+        Copy(Side("cmx1", 4, 32, ()), Side("ddr", 0, 32, ())),
+    ]
+    expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+    assert Machine().run(made, NativeExecutor()) == expected
+
+
+LOAD = Copy(Side("fixed", 0, 64, ()), Side("cmx0", 0, 64, ()))
+STORE = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 0, 64, ()))
+
+
+def dropped(made: list[Step], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Which steps the native executor leaves out."""
+    from driver_layer.engines.native import executor
+
+    seen: list[bool] = []
+    real = executor.forward
+
+    def forward(*arguments: Any) -> Any:
+        found = real(*arguments)
+        seen.extend(found.dropped.tolist())
+        return found
+
+    monkeypatch.setattr(executor, "forward", forward)
+    Machine().run(made, NativeExecutor())
+    return seen
+
+
+def test_copies_in_and_out_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    add = Add(0, 0, 64, 4, 16, 16, 16)
+    assert dropped([LOAD, add, STORE], monkeypatch) == [True, False, True]
+
+
+def test_a_copy_whose_source_changes_before_it_is_read_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    load = Copy(Side("ddr", 0, 64, ()), Side("cmx0", 0, 64, ()))
+    change = Copy(Side("fixed", 0, 16, ()), Side("ddr", 32, 16, ()))
+    add = Add(0, 0, 64, 4, 16, 16, 16)
+    made = [load, change, add, STORE]
+    assert dropped(made, monkeypatch) == [False, False, False, True]
+
+
+def test_what_two_copies_take_stays_in_cmx(monkeypatch: pytest.MonkeyPatch) -> None:
+    add = Add(0, 0, 64, 4, 16, 16, 16)
+    again = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 256, 64, ()))
+    assert dropped([LOAD, add, STORE, again], monkeypatch) == [True, False, False, False]
+
+
+def test_a_fault_names_the_task_and_the_address() -> None:
+    stray = Copy(Side("fixed", 0, 64, ()), Side("fixed", 64, 64, ()))
+    with pytest.raises(DeviceFault, match="q1, task 0: write to read-only memory"):
+        Machine().run([LOAD, stray], NativeExecutor())
+
+
+def test_a_product_is_written_where_a_copy_would_spread_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    product = Product(0, act=0, weight=32, out=64, m=4, n=2, k=16, pitch=8)
+    spread = Copy(Side("cmx0", 64, 32, ()), Side("ddr", 0, 8, ((4, 40),)))
+    assert dropped([LOAD, product, spread], monkeypatch) == [True, False, True]

@@ -1,0 +1,32 @@
+"""Native SHAVE, with the reference for what it leaves, keeps the contract of engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from driver_layer.abi.shave import Instruction
+from driver_layer.engines.contract import Run
+from driver_layer.engines.native.jit.host import native_isa
+from driver_layer.engines.native.shave import translate
+from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.npu.bus import Bus
+from driver_layer.testing.check_engines import CHECKS, Bench
+
+_OF_SHAVE = [check for check in CHECKS if check.__module__.endswith(".shave")]
+
+
+@pytest.mark.parametrize("check", _OF_SHAVE, ids=lambda check: check.__name__)
+def test_contract(benches, check: Callable[[Bench], None]) -> None:
+    native = benches[native_isa()]
+
+    class Engines(ReferenceEngines):
+        def shave(self, program: Sequence[Instruction], args: bytes, tile: int, bus: Bus) -> Run:
+            reference = super().shave(program, args, tile, bus)
+            kernel = translate(
+                program, args, lambda address, size: bus.cmx.view(address, size).ctypes.data
+            )
+            return reference if kernel is None else lambda: native.call(kernel)
+
+    check(Bench.make(Engines()))

@@ -1,0 +1,312 @@
+"""How programs are cut into passes, what may overlap, and what threads may share out."""
+
+from __future__ import annotations
+
+import pytest
+
+from driver_layer.abi.shave_text import assemble
+from driver_layer.engines.native.shave import COLUMNS, translate
+
+SOFTMAX = """
+    ld v0, w0
+    rmax v1, v0
+    sub v1, v0, v1
+    exp v1, v1
+    rsum v2, v1
+    div v1, v1, v2
+    st w1, v1
+    end"""
+CUMULATIVE = """
+    ld v0, w0
+    iota v1
+    imm v5, 0
+    imm v2, 1
+    rot v3, v0, 31
+    cmple v4, v2, v1
+    sel v3, v4, v3, v5
+    add v0, v0, v3
+    imm v2, 2
+    rot v3, v0, 30
+    cmple v4, v2, v1
+    sel v3, v4, v3, v5
+    add v0, v0, v3
+    imm v2, 4
+    rot v3, v0, 28
+    cmple v4, v2, v1
+    sel v3, v4, v3, v5
+    add v0, v0, v3
+    rsum v6, v0
+    add v0, v0, v6
+    st w1, v0
+    end"""
+COPY = "ld v0, w0\nst w1, v0\nend"
+ADD = "ld v0, w0\nld v1, w1\nadd v0, v0, v1\nst w2, v0\nend"
+ROUNDED = "ld v0, w0\nrint v0, v0\nst w0, v0\nend"
+
+
+def _host(address: int, size: int) -> int:
+    del size
+    return address
+
+
+def _translated(make_block, text, grid, *windows):
+    return translate(assemble(text), make_block(grid, windows), _host)
+
+
+def test_what_is_dear_waits_in_scratch_memory(native, rows) -> None:
+    """One row of exponentials: no more than that is asked for, and none beyond it is touched."""
+    grid = (1, 1, 5)
+    for cols in (2, 16, 31, 100, 1152):
+        windows = rows("f32", grid, cols), rows("f16", grid, cols)
+        kernel = native.check(SOFTMAX, grid, *windows)
+        assert 4 * cols <= kernel.scratch_bytes < 4 * cols + 64
+
+
+def test_what_is_cheap_is_computed_anew(native, rows) -> None:
+    grid = (1, 1, 3)
+    text = "ld v0, w0\nrmax v1, v0\nsub v1, v0, v1\nst w1, v1\nend"
+    assert native.check(text, grid, rows("f16", grid, 70), rows("f16", grid, 70)).scratch_bytes == 0
+
+
+def test_rotations_follow_each_other(native, rows) -> None:
+    grid = (2, 1, 2)
+    windows = rows("i8", grid, 32), rows("f32", grid, 32)
+    kernel = native.check(CUMULATIVE, grid, *windows, rough=0)
+    assert kernel.scratch_bytes <= 3 * 2 * 4 * 32  # slots are used again
+
+
+def test_rows_of_different_lengths(native, rows) -> None:
+    """A block of an online softmax: scores, state and context have columns of their own."""
+    text = """
+        ld v0, w0
+        rmax v1, v0
+        ld v2, w1
+        max v1, v1, v2
+        sub v0, v0, v1
+        exp v0, v0
+        rsum v3, v0
+        sub v4, v2, v1
+        exp v4, v4
+        ld v5, w2
+        fma v3, v5, v4, v3
+        ld v6, w3
+        mul v6, v6, v4
+        st w4, v0
+        st w5, v1
+        st w6, v3
+        st w7, v6
+        end"""
+    grid = (1, 2, 5)
+    kinds = ("f32", 40), ("f32", 1), ("f32", 1), ("f32", 24), ("f16", 40), ("f32", 1), ("f32", 1)
+    native.check(text, grid, *(rows(kind, grid, cols) for kind, cols in (*kinds, ("f32", 24))))
+
+
+def test_columns_far_apart(native, spec) -> None:
+    """A transposition: what is a row on one side is a column on the other."""
+    for rows_, cols in ((3, 5), (16, 33), (40, 18)):
+        there = spec("f16", cols, (0, 0, 2), 2 * rows_)
+        back = spec("f32", cols, (0, 0, 4 * cols))
+        native.check(COPY, (1, 1, rows_), there, back)
+        text = "ld v0, w0\nrmax v1, v0\nsub v0, v0, v1\nst w1, v0\nend"
+        native.check(text, (1, 1, rows_), back, there)
+
+
+def test_single_values_of_many_rows_become_a_row(make_block, rows, native) -> None:
+    grid = (2, 3, 50)
+    one = rows("f32", grid, 1)
+    kernel = native.check(ADD, grid, one, rows("f32", grid, 1, (2,)), one)
+    assert kernel.counts == (1, 1, 6, 50)
+    kernel = native.check(ADD, grid, one, one, one)
+    assert kernel.counts == (1, 1, 1, 300)
+    several = "ld v0, w0\nrsum v0, v0\niota v1\nadd v0, v0, v1\nst w1, v0\nend"
+    native.check(several, grid, one, one)
+
+
+def test_rows_become_one_where_columns_do_not_matter(native, rows) -> None:
+    grid = (2, 3, 5)
+    kernel = native.check(ADD, grid, *[rows("f32", grid, 7)] * 3)
+    assert kernel.counts == (1, 1, 1, 210)
+    kernel = native.check(
+        ADD, grid, rows("f32", grid, 7), rows("f32", grid, 7, ()), rows("f32", grid, 7)
+    )
+    assert kernel.counts == (1, 1, 30, 7)
+    kernel = native.check(SOFTMAX, grid, rows("f32", grid, 7), rows("f32", grid, 7))
+    assert kernel.counts == (1, 1, 30, 7)
+
+
+def test_shapes_share_kernels(make_block, rows) -> None:
+    def key(grid, cols, kind="f16", axes=(0, 1, 2)) -> str:
+        windows = rows(kind, grid, cols), rows("f32", grid, cols, axes)
+        return _translated(make_block, SOFTMAX, grid, *windows).spec.key
+
+    assert key((1, 1, 1), 64) == key((3, 2, 8), 1152)
+    assert key((1, 1, 1), 64) != key((1, 1, 1), 64, "f32")
+
+
+# What may overlap
+
+
+def test_in_place_by_elements(native, rows) -> None:
+    for grid, cols in (((1, 1, 1), 37), ((2, 3, 4), 16), ((1, 1, 9), 1)):
+        native.check(ROUNDED, grid, rows("f32", grid, cols))
+
+
+def test_in_place_across_a_reduction(native, rows, spec, make_block) -> None:
+    """What is written is written when nobody reads it any more."""
+    grid = (1, 1, 3)
+    text = "ld v0, w0\nimm v1, 1\nst w0, v1\nrsum v2, v0\nst w1, v2\nend"
+    native.check(text, grid, rows("f32", grid, 40), rows("f32", grid, 1))
+    turned = "ld v0, w0\nrot v0, v0, 3\nst w0, v0\nend"
+    native.check(turned, grid, rows("f16", grid, 40))
+    cheap = "ld v0, w0\nst w0, v0\nrmax v1, v0\nsub v1, v0, v1\nst w1, v1\nend"
+    native.check(cheap, grid, rows("f32", grid, 40), rows("f16", grid, 40))
+
+
+@pytest.mark.parametrize("shift", [4, 8, -4, 156, 2])
+def test_windows_that_overlap_are_left_to_the_reference(make_block, spec, shift) -> None:
+    at = 0x10000
+    one = spec("f32", 40, address=at)
+    assert (
+        _translated(make_block, COPY, (1, 1, 1), one, spec("f32", 40, address=at + shift)) is None
+    )
+    apart = spec("f32", 40, address=at + 160)
+    assert _translated(make_block, COPY, (1, 1, 1), one, apart) is not None
+
+
+def test_windows_between_each_others_rows_do_not_overlap(make_block, spec) -> None:
+    left = spec("f32", 8, (0, 0, 64), address=0x10000)
+    right = spec("f32", 8, (0, 0, 64), address=0x10020)
+    assert _translated(make_block, COPY, (1, 1, 9), left, right) is not None
+    touching = spec("f32", 8, (0, 0, 64), address=0x1001C)
+    assert _translated(make_block, COPY, (1, 1, 9), left, touching) is None
+
+
+def test_the_same_bytes_as_another_type_overlap(make_block, spec) -> None:
+    windows = spec("f32", 8, address=0x10000), spec("i32", 8, address=0x10000)
+    assert _translated(make_block, COPY, (1, 1, 1), *windows) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "grid", "strides"),
+    [
+        ("ld v0, w0\nst w0, v0\nld v1, w0\nst w1, v1\nend", (1, 1, 1), (0, 0, 0)),
+        ("ld v0, w0\nimm v1, 1\nadd v0, v0, v1\nst w0, v0\nst w1, v0\nend", (1, 1, 4), (0, 0, 0)),
+        (COPY, (1, 1, 4), (0, 0, 16)),
+    ],
+    ids=["read after it was written", "gathers over the grid", "rows that overlap"],
+)
+def test_what_the_order_matters_to_is_left_to_the_reference(
+    make_block, rows, spec, text, grid, strides
+) -> None:
+    moving, given = rows("f32", grid, 8), spec("f32", 8, strides)
+    windows = (moving, given) if text is COPY else (given, moving)
+    assert _translated(make_block, text, grid, *windows) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(8, 9), (9, 8), (8, 1)],
+)
+def test_shapes_that_do_not_fit_are_left_to_the_reference(make_block, spec, first, second) -> None:
+    assert _translated(make_block, COPY, (1, 1, 1), spec("f32", first), spec("f32", second)) is None
+
+
+def test_arguments_that_make_no_sense_are_left_to_the_reference(make_block, spec) -> None:
+    for windows in (
+        [spec("f32", 0), spec("f32", 4)],
+        [spec("f32", 1 << 30, address=0), spec("f32", 4)],
+        [spec("i4", 4), spec("f32", 4)],
+        [spec("f32", 4)],
+    ):
+        assert _translated(make_block, COPY, (1, 1, 1), *windows) is None
+    assert _translated(make_block, COPY, (0, 1, 1), spec("f32", 4), spec("f32", 4)) is None
+
+
+def test_rotations_beyond_the_row_are_left_to_the_reference(make_block, spec) -> None:
+    text = "ld v0, w0\nrot v0, v0, 9\nst w1, v0\nend"
+    for cols, fits in ((9, False), (10, True)):
+        windows = spec("f32", cols), spec("f32", cols)
+        assert (_translated(make_block, text, (1, 1, 1), *windows) is not None) == fits
+
+
+@pytest.mark.parametrize("line", ["pow v0, v0, v0", "rsum v1, v0\nexp v0, v1"])
+def test_what_would_take_long_to_compile_is_left_to_the_reference(make_block, spec, line) -> None:
+    for count, fits in ((5, True), (400, False)):
+        for first in ("ld v0, w0", "ld v0, w0\nrmax v0, v0"):
+            text = "\n".join([first, *[line] * count, "st w1, v0", "end"])
+            kernel = _translated(make_block, text, (1, 1, 1), spec("f32", 40), spec("f32", 40))
+            assert (kernel is not None) == fits
+
+
+# What threads may share out
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_parts_of_the_grid_make_the_whole(native, spec, dim) -> None:
+    """Rows with gaps, so that no two dimensions are one."""
+    grid, cols = (3, 4, 5), 20
+    there, back = spec("f32", cols, (2400, 560, 96)), spec("f16", cols, (1500, 300, 48))
+    parts = []
+
+    def in_parts(bench, kernel) -> None:
+        assert kernel.divisible_dims == (0, 1, 2)
+        assert kernel.counts == (*grid, cols)
+        count = kernel.counts[dim]
+        parts.extend([(1, count), (0, 1)])
+        for begin, end in parts:
+            bench.call(kernel.part(dim, begin, end))
+
+    native.check(SOFTMAX, grid, there, back, run=in_parts)
+    assert parts
+
+
+def test_parts_of_the_columns_make_the_whole(native, rows) -> None:
+    grid = (1, 1, 6)
+
+    def in_parts(bench, kernel) -> None:
+        assert kernel.divisible_dims == (COLUMNS,)
+        for begin, end in ((50, 120), (0, 50)):
+            bench.call(kernel.part(COLUMNS, begin, end))
+
+    native.check(ADD, grid, *[rows("f16", grid, 20)] * 3, run=in_parts)
+
+
+def test_what_all_rows_write_is_not_divided(make_block, rows, spec) -> None:
+    grid = (1, 1, 4)
+    moving = rows("f32", grid, 8)
+    single = rows("f32", grid, 1)
+    text = "ld v0, w0\nrmax v1, v0\nst w1, v1\nimm v2, 2\nst w2, v2\nend"
+    for last, dims in ((spec("f32", 1), ()), (single, (2,))):
+        kernel = _translated(make_block, text, grid, moving, single, last)
+        assert kernel.divisible_dims == dims
+
+
+def test_faults_of_the_memory_surface(make_block, spec) -> None:
+    class Fault(Exception):
+        pass
+
+    def faulty(address: int, size: int) -> int:
+        if size == 36:
+            raise Fault
+        return address
+
+    unused = [spec("f32", 4), spec("f32", 4), spec("f32", 9)]
+    with pytest.raises(Fault):
+        translate(assemble(COPY), make_block((1, 1, 1), unused), faulty)
+
+
+def test_sizes_that_windows_ask_for_are_those_of_the_reference(make_block, spec) -> None:
+    asked = []
+
+    def note(address: int, size: int) -> int:
+        asked.append(size)
+        return address
+
+    windows = [
+        spec("f32", 5, (0, 100, 0)),
+        spec("f16", 5, (7, 10, 40), 0),
+        spec("i64", 5, (0, 80, 40)),
+    ]
+    text = "ld v0, w0\nld v1, w1\nadd v0, v0, v1\nst w2, v0\nend"
+    translate(assemble(text), make_block((1, 3, 2), windows), note)
+    assert asked == [220, 62, 240]
