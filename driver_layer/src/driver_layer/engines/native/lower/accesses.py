@@ -76,9 +76,9 @@ def collect(groups: Sequence[tuple[Group, Ints]], addresses: Addresses) -> Acces
     Raises:
         BadAccess: an operation reaches memory that is not there.
     """
-    templates = [group.template for group, _ in groups]
+    templates, numbers = _different([group.template for group, _ in groups])
     counts = [len(group.tasks) for group, _ in groups]
-    template = np.repeat(np.arange(len(groups)), counts)
+    template = np.repeat(numbers, counts)
     step = np.concatenate([steps[group.tasks] for group, steps in groups])
     order = np.argsort(step, kind="stable")
     place = np.empty_like(order)
@@ -107,3 +107,18 @@ def collect(groups: Sequence[tuple[Group, Ints]], addresses: Addresses) -> Acces
         operation = int(np.searchsorted(first, int(good.argmin()), side="right")) - 1
         raise BadAccess(int(step[operation]))
     return Accesses(templates, template, step, first, at, hosts, shapes, kinds, dense)
+
+
+def _different(templates: Sequence[Template]) -> tuple[list[Template], list[int]]:
+    """Leave out templates that other queues have as well; give each one's number."""
+    known: dict[object, int] = {}
+    found: list[Template] = []
+    numbers: list[int] = []
+    for template in templates:
+        name = template.spec.key if template.spec else None
+        key = (name, template.words, template.slots)
+        if key not in known:
+            known[key] = len(found)
+            found.append(template)
+        numbers.append(known[key])
+    return found, numbers

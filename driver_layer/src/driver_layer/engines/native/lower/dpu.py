@@ -28,8 +28,12 @@ _ADDRESSES = {
     Word.ZERO: "zero_address",
     Word.ACT_SCALE: "act_scale_address",
 }
-_KEPT = frozenset({Word.WEIGHT, Word.SCALE, Word.ZERO})
-"""Operands that weights are made of."""
+_KEPT = tuple(
+    word
+    for word in Word
+    if word.name.startswith(("WEIGHT", "SCALE", "ZERO")) or word in (Word.N, Word.K, Word.GROUP)
+)
+"""What packed weights are made of: addresses, strides and sizes."""
 
 _SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
 """Of activations, weights and output, behind the batch."""
@@ -111,7 +115,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         slots,
         scratch=choice.scratch(m, n, k),
         cost=_cost(words, slots),
-        kept=tuple(i for i, one in enumerate(operands) if keeps and one.pointer in _KEPT),
+        kept=_KEPT if keeps else (),
         reuse=Word.REUSE,
     )
     return template, [one.pointer for one in operands]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from driver_layer.engines.native.dispatch.fallback import PythonRow
 from driver_layer.engines.native.dispatch.table import Table
+from driver_layer.engines.native.dpu import Reuse
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
 from driver_layer.engines.native.lower.addresses import Flags
@@ -114,30 +115,33 @@ def _units(accesses: Accesses, levels: Ints, arguments: _Arguments) -> tuple[Int
     live, kept = live[order], kept[order]
     level = levels[live]
     same = (kept[1:] == kept[:-1]) & (kept[1:] >= 0) & (level[1:] == level[:-1])
-    for row in np.flatnonzero(same).tolist():
-        template = accesses.templates[int(accesses.template[live[row + 1]])]
-        arguments.pool[int(arguments.begin[live[row + 1]]) + template.reuse] = 1
-    begins = np.concatenate([[True], ~same]) if len(live) else np.zeros(0, np.bool_)
-    return live, np.concatenate([np.flatnonzero(begins), [len(live)]]).astype(np.int64)
+    follows, precedes = np.append(False, same), np.append(same, False)
+    for row in np.flatnonzero(kept >= 0).tolist():
+        template = accesses.templates[int(accesses.template[live[row]])]
+        alone = Reuse.KEEP if precedes[row] else Reuse.NONE
+        told = Reuse.PRESENT if follows[row] else alone
+        arguments.pool[int(arguments.begin[live[row]]) + template.reuse] = told
+    begins = np.flatnonzero(~follows[: len(live)])
+    return live, np.append(begins, len(live)).astype(np.int64)
 
 
 def _kept_weights(accesses: Accesses, live: Ints, arguments: _Arguments) -> Ints:
     """Give operations that can follow each other with the same weights equal numbers, others -1."""
     numbers = np.full(len(live), -1, np.int64)
-    keeps = np.array([bool(one.kept) for one in accesses.templates], np.bool_)
-    chosen = np.flatnonzero(keeps[accesses.template[live]])
-    if not len(chosen):
-        return numbers
-    rows = [_weights_key(accesses, int(live[at]), arguments) for at in chosen.tolist()]
-    width = max(len(row) for row in rows)
-    table = np.array([(*row, *[0] * (width - len(row))) for row in rows], np.int64)
-    numbers[chosen] = equal_rows(table)[1]
+    keys: list[Ints] = []
+    found: list[Ints] = []
+    widest = max((len(one.kept) for one in accesses.templates), default=0)
+    kernels: dict[str, int] = {}
+    for number, template in enumerate(accesses.templates):
+        if not template.kept or template.spec is None:
+            continue
+        members = np.flatnonzero(accesses.template[live] == number)
+        rows = np.zeros((len(members), widest + 1), np.int64)
+        rows[:, 0] = kernels.setdefault(template.spec.key, len(kernels))
+        begins = arguments.begin[live[members]]
+        rows[:, 1 : len(template.kept) + 1] = arguments.pool[begins[:, None] + template.kept]
+        keys.append(rows)
+        found.append(members)
+    if found:
+        numbers[np.concatenate(found)] = equal_rows(np.concatenate(keys))[1]
     return numbers
-
-
-def _weights_key(accesses: Accesses, operation: int, arguments: _Arguments) -> Sequence[int]:
-    """The template, and where the operands are that the kernel makes the kept weights of."""
-    number = int(accesses.template[operation])
-    template, begin = accesses.templates[number], int(arguments.begin[operation])
-    words = [template.slots[index].word for index in template.kept]
-    return [number, *(int(arguments.pool[begin + word]) for word in words)]

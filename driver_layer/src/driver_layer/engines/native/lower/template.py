@@ -81,8 +81,9 @@ class Template:
         scratch: bytes of scratch memory that it needs.
         in_place: whether it may write where it reads, as its operands are.
         cost: what it takes, compared with others; only to share work out.
-        kept: the slots whose content the kernel may keep for its next task; none if it does not.
-        reuse: the argument that says that they are still there.
+        kept: the arguments that say what the kernel may keep in scratch for a task that has equal
+            ones; none if it keeps nothing.
+        reuse: the argument that tells it to, a ``dpu.words.Reuse``.
     """
 
     spec: KernelSpec | None
