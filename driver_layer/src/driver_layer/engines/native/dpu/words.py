@@ -86,8 +86,12 @@ _STRIDES = {
     "act_scale_stride": (Word.ACT_SCALE_M,),
 }
 
-_MOVED_BY_ROW = ((Word.ACT, Word.ACT_M), (Word.OUT, Word.OUT_M), (Word.ACT_SCALE, Word.ACT_SCALE_M))
-_MOVED_BY_COLUMN = (
+MOVED_BY_ROW: tuple[tuple[Word, Word], ...] = (
+    (Word.ACT, Word.ACT_M),
+    (Word.OUT, Word.OUT_M),
+    (Word.ACT_SCALE, Word.ACT_SCALE_M),
+)
+MOVED_BY_COLUMN: tuple[tuple[Word, Word], ...] = (
     (Word.WEIGHT, Word.WEIGHT_N),
     (Word.OUT, Word.OUT_N),
     (Word.SCALE, Word.SCALE_N),
@@ -126,7 +130,7 @@ def part_of(
         columns: the same of n.
     """
     part = words.copy()
-    for (begin, _), moved in ((rows, _MOVED_BY_ROW), (columns, _MOVED_BY_COLUMN)):
+    for (begin, _), moved in ((rows, MOVED_BY_ROW), (columns, MOVED_BY_COLUMN)):
         for pointer, stride in moved:
             part[pointer] += begin * part[stride]
     part[Word.M] = rows[1] - rows[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,28 @@ import numpy as np
 from driver_layer.abi.dtypes import BY_CODE, DType
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
-from driver_layer.engines.native.dpu import Problem, choose
-from driver_layer.engines.native.dpu.words import Word, part_of, words_of
+from driver_layer.engines.native.dpu import Choice, Problem, Reuse, choose
+from driver_layer.engines.native.dpu.problem import MANY_ROWS
+from driver_layer.engines.native.dpu.words import (
+    MOVED_BY_COLUMN,
+    MOVED_BY_ROW,
+    Word,
+    part_of,
+    words_of,
+)
 from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.lower.addresses import Flags
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 from driver_layer.engines.native.lower.operations import Check, Group
-from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, Slot, Template, slot
+from driver_layer.engines.native.lower.template import (
+    NO_WORD,
+    Access,
+    Dim,
+    Growth,
+    Slot,
+    Template,
+    slot,
+)
 from driver_layer.npu.program import DpuWork
 
 _ADDRESSES = {
@@ -28,12 +44,21 @@ _ADDRESSES = {
     Word.ZERO: "zero_address",
     Word.ACT_SCALE: "act_scale_address",
 }
+_GROWTHS = (Growth(Word.M, MOVED_BY_ROW), Growth(Word.N, MOVED_BY_COLUMN))
+"""Rows of activations, and columns of weights."""
+
 _KEPT = tuple(
     word
     for word in Word
-    if word.name.startswith(("WEIGHT", "SCALE", "ZERO")) or word in (Word.N, Word.K, Word.GROUP)
+    if word.name.startswith(("WEIGHT", "SCALE", "ZERO"))
+    or word in (Word.BATCH, Word.N, Word.K, Word.GROUP)
 )
 """What packed weights are made of: addresses, strides and sizes."""
+
+_COLUMNS = 192
+"""The most columns of a call: more would be done one after the other anyway."""
+
+_FEWEST_COLUMNS = 48
 
 _SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
 """Of activations, weights and output, behind the batch."""
@@ -107,15 +132,20 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     choice = choose(problem, host)
     operands = _operands(problem)
     slots = tuple(_slot(one, words, problem) for one in operands)
-    m, n, k, group = (int(words[word]) for word in (Word.M, Word.N, Word.K, Word.GROUP))
-    keeps = int(words[Word.BATCH]) == 1 and choice.keeps_weights(n, k, group)
+    m, n, k = (int(words[word]) for word in (Word.M, Word.N, Word.K))
+    words[Word.REUSE] = Reuse.NONE
+    growths, part = (), None
+    if problem.rows == MANY_ROWS:
+        growths, part = _GROWTHS, partial(_best_columns, choice)
     template = Template(
         choice.spec,
         tuple(words.tolist()),
         slots,
         scratch=choice.scratch(m, n, k),
         cost=_cost(words, slots),
-        kept=_KEPT if keeps else (),
+        growths=growths,
+        part=part,
+        kept=_KEPT if growths else (),
         reuse=Word.REUSE,
     )
     return template, [one.pointer for one in operands]
@@ -125,6 +155,18 @@ def _cost(words: Ints, slots: Sequence[Slot]) -> int:
     """Bytes that are read, or products if they take longer: some sixteen take as long as a byte."""
     batch, m, n, k = (int(words[word]) for word in (Word.BATCH, Word.M, Word.N, Word.K))
     return max(sum(one.region.extent for one in slots), batch * m * n * k // 16)
+
+
+def _best_columns(choice: Choice, words: Ints) -> Ints:
+    """As many columns as leave a call its packed weights for all of its rows."""
+    sizes, which = np.unique(words[:, [Word.K, Word.GROUP]], axis=0, return_inverse=True)
+    best: list[int] = []
+    for k, group in sizes.tolist():
+        columns = _COLUMNS
+        while columns > _FEWEST_COLUMNS and not choice.keeps_weights(columns, k, group):
+            columns -= _FEWEST_COLUMNS
+        best.append(columns)
+    return np.array(best, np.int64)[which.reshape(-1)]
 
 
 def _operands(problem: Problem) -> list[_Operand]:

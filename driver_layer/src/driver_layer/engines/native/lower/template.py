@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import NamedTuple
 
 from driver_layer.engines.native.jit.kernels import KernelSpec
+from driver_layer.engines.native.lower.groups import Ints
 
 
 class Access(IntFlag):
@@ -69,6 +70,15 @@ class Slot:
     offset: int = 0
 
 
+class Growth(NamedTuple):
+    """A dimension along which a kernel can do more, or less, than a task's worth."""
+
+    size: int
+    """The argument that says how much."""
+    moved: tuple[tuple[int, int], ...]
+    """The arguments that hold addresses, and their strides along it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """A kernel with the arguments that are the same for all tasks.
@@ -81,7 +91,9 @@ class Template:
         scratch: bytes of scratch memory that it needs.
         in_place: whether it may write where it reads, as its operands are.
         cost: what it takes, compared with others; only to share work out.
-        kept: the arguments that say what the kernel may keep in scratch for a task that has equal
+        growths: the dimensions along which calls may be merged.
+        part: the best count of the last of them, for the arguments of calls, [calls, words].
+        kept: the arguments that say what the kernel may keep in scratch for a call that has equal
             ones; none if it keeps nothing.
         reuse: the argument that tells it to, a ``dpu.words.Reuse``.
     """
@@ -93,6 +105,8 @@ class Template:
     scratch: int = 0
     in_place: bool = False
     cost: int = 0
+    growths: tuple[Growth, ...] = ()
+    part: Callable[[Ints], Ints] | None = None
     kept: tuple[int, ...] = ()
     reuse: int = NO_WORD
 

@@ -1,0 +1,105 @@
+"""Calls of kernels: what is left of operations when all is decided but who runs them when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from driver_layer.engines.native.lower.accesses import Accesses
+from driver_layer.engines.native.lower.addresses import Flags
+from driver_layer.engines.native.lower.forward import Forwarding
+from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.moves import find_ways
+from driver_layer.engines.native.lower.template import NO_WORD, Template
+from driver_layer.engines.native.lower.walk import NONE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calls:
+    """Calls, in any order.
+
+    Attributes:
+        templates: kernels, by number.
+        template: the number of each call's, [calls].
+        level: what may run side by side.
+        operation: the one that it does, or the first of several.
+        cost: what it takes, compared with others.
+        begin: where its arguments begin in the pool.
+        pool: the arguments of all calls.
+    """
+
+    templates: Sequence[Template]
+    template: Ints
+    level: Ints
+    operation: Ints
+    cost: Ints
+    begin: Ints
+    pool: Ints
+
+    def __len__(self) -> int:
+        return len(self.template)
+
+    def take(self, chosen: Ints | Flags) -> Calls:
+        """Some of them."""
+        return replace(
+            self,
+            template=self.template[chosen],
+            level=self.level[chosen],
+            operation=self.operation[chosen],
+            cost=self.cost[chosen],
+            begin=self.begin[chosen],
+        )
+
+    def words(self, chosen: Ints, count: int) -> Ints:
+        """The arguments of some of them, [chosen, count]."""
+        return self.pool[self.begin[chosen, None] + np.arange(count)]
+
+    def append(self, like: Ints, words: Ints, cost: Ints) -> Calls:
+        """Add calls that are like some of these but for their arguments and cost."""
+        more = self.take(like)
+        begins = len(self.pool) + words.shape[1] * np.arange(len(words))
+        return Calls(
+            self.templates,
+            np.concatenate([self.template, more.template]),
+            np.concatenate([self.level, more.level]),
+            np.concatenate([self.operation, more.operation]),
+            np.concatenate([self.cost, cost]),
+            np.concatenate([self.begin, begins]),
+            np.concatenate([self.pool, words.reshape(-1)]),
+        )
+
+
+def make_calls(accesses: Accesses, forwarding: Forwarding, levels: Ints, in_python: Flags) -> Calls:
+    """Make a call of each operation that is executed.
+
+    Args:
+        accesses: all operations.
+        forwarding: what goes through copies.
+        levels: of the operations; NONE: it is not executed.
+        in_python: what the reference engine runs has no arguments.
+    """
+    templates = accesses.templates
+    counts = np.array([len(one.words) for one in templates], np.int64)[accesses.template]
+    counts[in_python] = 0
+    begin: Ints = np.concatenate([[0], np.cumsum(counts)])
+    pool = np.zeros(int(begin[-1]), np.int64)
+    for number, template in enumerate(templates):
+        members = np.flatnonzero((accesses.template == number) & ~in_python)
+        block = np.tile(np.array(template.words, np.int64), (len(members), 1))
+        for index, slot in enumerate(template.slots):
+            if slot.word != NO_WORD:
+                block[:, slot.word] = accesses.hosts[accesses.first[members] + index]
+        pool[begin[members, None] + np.arange(len(template.words))] = block
+    owners = accesses.owners
+    for way in find_ways(accesses, forwarding.copies):
+        assert way.moved is not None  # or it would not go there
+        places = begin[owners[way.accesses]]
+        pool[places + way.operand.word] = accesses.hosts[way.far] + way.moved.offset
+        for word, stride in way.moved.strides:
+            pool[places + word] = stride
+    cost = np.array([one.cost for one in templates], np.int64)[accesses.template]
+    everything = np.arange(len(accesses))
+    calls = Calls(templates, accesses.template, levels, everything, cost, begin[:-1], pool)
+    return calls.take(levels != NONE)

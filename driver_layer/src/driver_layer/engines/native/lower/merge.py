@@ -1,0 +1,78 @@
+"""Makes large calls of small ones whose operands continue each other.
+
+The compiler cuts a product into workloads that fit into CMX. Here their operands lie in the memory
+that they were to be copied from, side by side again: what runs at one level, and differs from its
+neighbour by where it begins alone, is one product. It is cut anew into parts that suit the kernel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driver_layer.engines.native.lower.addresses import Flags
+from driver_layer.engines.native.lower.calls import Calls
+from driver_layer.engines.native.lower.groups import Ints, equal_rows
+from driver_layer.engines.native.lower.template import Growth, Template
+
+
+def merge(calls: Calls) -> Calls:
+    """Merge what can be, along each dimension that a kernel can grow along; then cut it."""
+    kernels: dict[str, list[int]] = {}
+    for number, template in enumerate(calls.templates):
+        if template.growths and template.spec is not None:
+            kernels.setdefault(template.spec.key, []).append(number)
+    for numbers in kernels.values():
+        template = calls.templates[numbers[0]]
+        chosen = np.isin(calls.template, numbers)
+        if chosen.any():
+            calls = _merge_kernel(calls, chosen, template)
+    return calls
+
+
+def _merge_kernel(calls: Calls, chosen: Flags, template: Template) -> Calls:
+    members = np.flatnonzero(chosen)
+    words, levels = calls.words(members, len(template.words)), calls.level[members]
+    costs = calls.cost[members].astype(np.float64)
+    for growth in template.growths:
+        words, levels, members, costs = _merge_along(growth, words, levels, members, costs)
+    words, owners = _cut(words, template)
+    shares = costs[owners] / np.bincount(owners)[owners]
+    merged = calls.append(members[owners], words, shares.astype(np.int64))
+    return merged.take(np.append(~chosen, np.ones(len(words), np.bool_)))
+
+
+def _merge_along(
+    growth: Growth, words: Ints, levels: Ints, members: Ints, costs: np.ndarray
+) -> tuple[Ints, Ints, Ints, np.ndarray]:
+    """Merge neighbours along one dimension."""
+    pointers = [pointer for pointer, _ in growth.moved]
+    strides = [stride for _, stride in growth.moved]
+    fixed = words.copy()
+    fixed[:, [*pointers, growth.size]] = 0
+    group = equal_rows(np.concatenate([fixed, levels[:, None]], axis=1))[1]
+    order = np.lexsort((words[:, pointers[0]], group))
+    words, group = words[order], group[order]
+    ends = words[:, pointers] + words[:, [growth.size]] * words[:, strides]
+    # A stride of 0 repeats: its pointer stays.
+    joins = (group[1:] == group[:-1]) & (ends[:-1] == words[1:, pointers]).all(axis=1)
+    begins = np.flatnonzero(np.append(True, ~joins))
+    merged = words[begins]
+    merged[:, growth.size] = np.add.reduceat(words[:, growth.size], begins)
+    first = order[begins]
+    return merged, levels[first], members[first], np.add.reduceat(costs[order], begins)
+
+
+def _cut(words: Ints, template: Template) -> tuple[Ints, Ints]:
+    """Cut along the last growth; give the parts, and which call each is of."""
+    growth = template.growths[-1]
+    counts = words[:, growth.size]
+    size = template.part(words) if template.part else counts
+    parts = -(-counts // size)
+    owners = np.repeat(np.arange(len(words)), parts)
+    number = np.arange(len(owners)) - np.repeat(np.cumsum(parts) - parts, parts)
+    cut = words[owners].copy()
+    begin = number * size[owners]
+    cut[:, growth.size] = np.minimum(size[owners], counts[owners] - begin)
+    for pointer, stride in growth.moved:
+        cut[:, pointer] += begin * cut[:, stride]
+    return cut, owners
