@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from driver_layer.abi.dtypes import BY_CODE, DType
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
-from driver_layer.engines.native.dpu import Choice, Problem, Reuse, choose
+from driver_layer.engines.native.dpu import Problem, Reuse, choose
 from driver_layer.engines.native.dpu.problem import MANY_ROWS
 from driver_layer.engines.native.dpu.words import (
     MOVED_BY_COLUMN,
@@ -56,9 +55,7 @@ _KEPT = tuple(
 """What packed weights are made of: addresses, strides and sizes."""
 
 _COLUMNS = 192
-"""The most columns of a call: more would be done one after the other anyway."""
-
-_FEWEST_COLUMNS = 48
+"""Of a call: as many as the kernel of many rows has sums for."""
 
 _SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
 """Of activations, weights and output, behind the batch."""
@@ -134,9 +131,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     slots = tuple(_slot(one, words, problem) for one in operands)
     m, n, k = (int(words[word]) for word in (Word.M, Word.N, Word.K))
     words[Word.REUSE] = Reuse.NONE
-    growths, part = (), None
-    if problem.rows == MANY_ROWS:
-        growths, part = _GROWTHS, partial(_best_columns, choice)
+    growths = _GROWTHS if problem.rows == MANY_ROWS else ()
     template = Template(
         choice.spec,
         tuple(words.tolist()),
@@ -144,7 +139,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         scratch=choice.scratch(m, n, k),
         cost=_cost(words, slots),
         growths=growths,
-        part=part,
+        part=_COLUMNS,
         kept=_KEPT if growths else (),
         reuse=Word.REUSE,
     )
@@ -155,18 +150,6 @@ def _cost(words: Ints, slots: Sequence[Slot]) -> int:
     """Bytes that are read, or products if they take longer: some sixteen take as long as a byte."""
     batch, m, n, k = (int(words[word]) for word in (Word.BATCH, Word.M, Word.N, Word.K))
     return max(sum(one.region.extent for one in slots), batch * m * n * k // 16)
-
-
-def _best_columns(choice: Choice, words: Ints) -> Ints:
-    """As many columns as leave a call its packed weights for all of its rows."""
-    sizes, which = np.unique(words[:, [Word.K, Word.GROUP]], axis=0, return_inverse=True)
-    best: list[int] = []
-    for k, group in sizes.tolist():
-        columns = _COLUMNS
-        while columns > _FEWEST_COLUMNS and not choice.keeps_weights(columns, k, group):
-            columns -= _FEWEST_COLUMNS
-        best.append(columns)
-    return np.array(best, np.int64)[which.reshape(-1)]
 
 
 def _operands(problem: Problem) -> list[_Operand]:

@@ -7,6 +7,8 @@ neighbour by where it begins alone, is one product. It is cut anew into parts th
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from driver_layer.engines.native.lower.addresses import Flags
@@ -36,7 +38,8 @@ def _merge_kernel(calls: Calls, chosen: Flags, template: Template) -> Calls:
     for growth in template.growths:
         words, levels, members, costs = _merge_along(growth, words, levels, members, costs)
     words, owners = _cut(words, template)
-    shares = costs[owners] / np.bincount(owners)[owners]
+    size = words[:, template.growths[-1].size]
+    shares = costs[owners] * size / np.bincount(owners, size)[owners]
     merged = calls.append(members[owners], words, shares.astype(np.int64))
     return merged.take(np.append(~chosen, np.ones(len(words), np.bool_)))
 
@@ -62,17 +65,26 @@ def _merge_along(
     return merged, levels[first], members[first], np.add.reduceat(costs[order], begins)
 
 
+_SMALL_PARTS = 4
+"""The last two parts of a call are cut once more, into so many, so that threads end together."""
+
+
 def _cut(words: Ints, template: Template) -> tuple[Ints, Ints]:
     """Cut along the last growth; give the parts, and which call each is of."""
     growth = template.growths[-1]
-    counts = words[:, growth.size]
-    size = template.part(words) if template.part else counts
-    parts = -(-counts // size)
-    owners = np.repeat(np.arange(len(words)), parts)
-    number = np.arange(len(owners)) - np.repeat(np.cumsum(parts) - parts, parts)
+    borders = {count: _borders(count, template.part) for count in words[:, growth.size].tolist()}
+    pieces = [borders[count] for count in words[:, growth.size].tolist()]
+    owners = np.repeat(np.arange(len(words)), [len(piece) - 1 for piece in pieces])
+    begins = np.concatenate([piece[:-1] for piece in pieces])
     cut = words[owners].copy()
-    begin = number * size[owners]
-    cut[:, growth.size] = np.minimum(size[owners], counts[owners] - begin)
+    cut[:, growth.size] = np.concatenate([np.diff(piece) for piece in pieces])
     for pointer, stride in growth.moved:
-        cut[:, pointer] += begin * cut[:, stride]
+        cut[:, pointer] += begins * cut[:, stride]
     return cut, owners
+
+
+@cache
+def _borders(count: int, part: int) -> Ints:
+    """Where parts begin, and the count."""
+    large = max(count // part - 2, 0) * part
+    return np.array([*range(0, large, part), *range(large, count, part // _SMALL_PARTS), count])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import NamedTuple
 
 from driver_layer.engines.native.jit.kernels import KernelSpec
-from driver_layer.engines.native.lower.groups import Ints
 
 
 class Access(IntFlag):
@@ -92,7 +91,7 @@ class Template:
         in_place: whether it may write where it reads, as its operands are.
         cost: what it takes, compared with others; only to share work out.
         growths: the dimensions along which calls may be merged.
-        part: the best count of the last of them, for the arguments of calls, [calls, words].
+        part: how much of the last of them a call is to do.
         kept: the arguments that say what the kernel may keep in scratch for a call that has equal
             ones; none if it keeps nothing.
         reuse: the argument that tells it to, a ``dpu.words.Reuse``.
@@ -106,7 +105,7 @@ class Template:
     in_place: bool = False
     cost: int = 0
     growths: tuple[Growth, ...] = ()
-    part: Callable[[Ints], Ints] | None = None
+    part: int = 0
     kept: tuple[int, ...] = ()
     reuse: int = NO_WORD
 
