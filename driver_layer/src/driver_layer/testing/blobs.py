@@ -50,6 +50,11 @@ def expected(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.maximum(x @ weights().T, 0).astype(np.float32)
 
 
+def is_expected(y: npt.NDArray[np.float32], x: npt.NDArray[np.float32]) -> bool:
+    """Whether y is what the blob computes of x, in whatever order an engine sums up."""
+    return np.allclose(y, expected(x), rtol=1e-5, atol=1e-6)
+
+
 def dense_builder(platform: str = "4000") -> BlobBuilder:
     """Assemble the layer."""
     b = BlobBuilder(platform)
