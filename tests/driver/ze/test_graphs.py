@@ -6,7 +6,7 @@ from driver_layer import ze
 from driver_layer.abi.elf import Relocation, SectionFlag
 from driver_layer.abi.layout import field_offset
 from driver_layer.abi.tasks import DMA_DESCRIPTOR
-from driver_layer.testing.blobs import COLS, DEPTH, ROWS, dense_blob, dense_builder
+from driver_layer.testing.blobs import COLS, DEPTH, ROWS, dense_blob, dense_builder, is_expected
 from driver_layer.ze import ze_result_t as r
 
 X_BYTES, Y_BYTES = ROWS * DEPTH * 4, ROWS * COLS * 4
