@@ -11,15 +11,25 @@ ALIGNMENT = 64
 
 
 def lifetimes(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
-    """For each scratch buffer the first and the last task that touches it."""
+    """For each scratch buffer the first and the last task of the ops that touch it.
+
+    A transfer alone would be enough for the device, which has copies of operands in CMX by then. But
+    who executes the program in another way (without making these copies, say) does not find an
+    op's operands overwritten by its result.
+    """
     spans: dict[Buffer, tuple[int, int]] = {}
+    begins: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for at, task in enumerate(tasks):
+        begins.setdefault(task.op, at)
+        ends[task.op] = at
+    for task in tasks:
         if not isinstance(task.work, Transfer):
             continue
         for place in (task.work.source, task.work.target):
             if isinstance(place, View) and place.buffer.space is Space.SCRATCH:
-                first, _ = spans.get(place.buffer, (at, at))
-                spans[place.buffer] = (first, at)
+                first, last = spans.get(place.buffer, (len(tasks), 0))
+                spans[place.buffer] = (min(first, begins[task.op]), max(last, ends[task.op]))
     return spans
 
 
