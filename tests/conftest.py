@@ -20,7 +20,7 @@ from compiler_layer.model import Model
 from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.expand import expanded
-from compiler_layer.schedule.place_ddr import lifetimes
+from compiler_layer.schedule.place_ddr import touches
 from compiler_layer.schedule.program import ScheduledProgram
 from driver_layer.abi.platforms import Platform
 
@@ -109,7 +109,7 @@ def every_schedule_is_checked() -> Iterator[None]:
         done = make(model, platform, tiles)
         whole = expanded(done)
         check_schedule(whole, dependencies(whole.tasks), platform.workspace_bytes)
-        spans = lifetimes(whole.tasks)
+        spans = touches(whole.tasks)
         check_ddr(list(spans), spans)
         return done
 

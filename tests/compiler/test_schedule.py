@@ -22,7 +22,7 @@ from compiler_layer.schedule.dependencies import accesses, dependencies
 from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.layout import Layout
 from compiler_layer.schedule.order import order_steps
-from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
+from compiler_layer.schedule.place_ddr import lifetimes, place_ddr, touches
 from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
 from compiler_layer.schedule.tasks import Product, Region, Step, Task, Transfer
 from compiler_layer.schedule.views import Buffer, Space, View
@@ -255,7 +255,7 @@ def test_a_real_model_is_scheduled_soundly(
     done = expanded(schedule(model, platform, tiles))
     after = dependencies(done.tasks)
     check_schedule(done, after, platform.workspace_bytes)
-    spans = lifetimes(done.tasks)
+    spans = touches(done.tasks)
     check_ddr(list(spans), spans)
 
 

@@ -10,27 +10,35 @@ from compiler_layer.schedule.views import Buffer, Space, View
 ALIGNMENT = 64
 
 
+def touches(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
+    """For each scratch buffer the first and the last task that touches it."""
+    spans: dict[Buffer, tuple[int, int]] = {}
+    for at, task in enumerate(tasks):
+        if not isinstance(task.work, Transfer):
+            continue
+        for place in (task.work.source, task.work.target):
+            if isinstance(place, View) and place.buffer.space is Space.SCRATCH:
+                first, _ = spans.get(place.buffer, (at, at))
+                spans[place.buffer] = (first, at)
+    return spans
+
+
 def lifetimes(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
     """For each scratch buffer the first and the last task of the ops that touch it.
 
-    A transfer alone would be enough for the device, which has copies of operands in CMX by then. But
-    who executes the program in another way (without making these copies, say) does not find an
+    What ``touches`` says would be enough for the device, which has copies of operands in CMX by
+    then. But who executes a program in another way, without making these copies, does not find an
     op's operands overwritten by its result.
     """
-    spans: dict[Buffer, tuple[int, int]] = {}
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}
     for at, task in enumerate(tasks):
         begins.setdefault(task.op, at)
         ends[task.op] = at
-    for task in tasks:
-        if not isinstance(task.work, Transfer):
-            continue
-        for place in (task.work.source, task.work.target):
-            if isinstance(place, View) and place.buffer.space is Space.SCRATCH:
-                first, last = spans.get(place.buffer, (len(tasks), 0))
-                spans[place.buffer] = (min(first, begins[task.op]), max(last, ends[task.op]))
-    return spans
+    return {
+        buffer: (begins[tasks[first].op], ends[tasks[last].op])
+        for buffer, (first, last) in touches(tasks).items()
+    }
 
 
 def place_ddr(spans: Mapping[Buffer, tuple[int, int]]) -> int:
