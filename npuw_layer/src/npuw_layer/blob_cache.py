@@ -14,47 +14,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from npuw_layer.errors import ModelError, NpuwFault
+from npuw_layer.errors import NpuwFault
 
 _log = logging.getLogger(__name__)
 
 _MARK = b"NPUWBLOB"
 _TAIL = 32 + len(_MARK)
-
-
-def digest_model(path: Path) -> str:
-    """Hash the files that a model consists of.
-
-    Raises:
-        ModelError: there is none, or one cannot be read.
-    """
-    files = model_files(path)
-    whole = hashlib.sha256()
-    for file in files:
-        try:
-            with file.open("rb") as content:
-                whole.update(file.name.encode() + b"\0")
-                whole.update(hashlib.file_digest(content, "sha256").digest())
-        except OSError as error:
-            raise ModelError(f"{file}: {error.strerror}") from None
-    return whole.hexdigest()
-
-
-def model_files(path: Path) -> list[Path]:
-    """The files of an IR (given by its ``.xml``) or of a Hugging Face folder.
-
-    Raises:
-        ModelError: the path is neither.
-    """
-    if path.suffix == ".xml":
-        weights = path.with_suffix(".bin")
-        return [path, weights] if weights.exists() else [path]
-    if (path / "config.json").is_file():
-        return [path / "config.json", *sorted(path.glob("*.safetensors*"))]
-    raise ModelError(
-        f"{path}: no model; give an openvino_model.xml, or a folder with config.json and "
-        "*.safetensors"
-    )
 
 
 def cache_key(parts: Mapping[str, str]) -> str:

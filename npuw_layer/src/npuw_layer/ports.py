@@ -96,6 +96,14 @@ class Program(Protocol):
         """
         ...
 
+    def prepare(self) -> None:
+        """Do now what else the first run would do; all inputs and outputs are bound.
+
+        Raises:
+            RuntimeError: one is not.
+        """
+        ...
+
     def run(self) -> None:
         """Execute once, to the end.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 from driver_layer.abi.platforms import Platform
 from driver_layer.engines import choose_executor
 from driver_layer.engines.contract import Executor
+from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.management import ManagementCore
@@ -34,12 +36,22 @@ class Device:
         self._worker: ThreadPoolExecutor | None = None
         self._starting = threading.Lock()
 
-    def submit(self, job: Callable[[], None]) -> Future[None]:
+    def submit(self, job: Callable[[], object]) -> Future[object]:
         """Queue work for the device; jobs run one after the other, in the order of submission."""
         with self._starting:  # one worker, whoever submits first
             if self._worker is None:
                 self._worker = ThreadPoolExecutor(1, f"npu-{self.platform.name}")
         return self._worker.submit(job)
+
+    def prepare(self, space: AddressSpace, hpi_address: int) -> None:
+        """Do now what the first run of a loaded program would do before it begins.
+
+        The device does it when it is done with what was submitted before. What is wrong with the
+        program is said when it runs.
+        """
+        job = self.submit(lambda: self._core.prepare(Bus(self.cmx, space), hpi_address))
+        with suppress(DeviceFault):
+            job.result()
 
     def run_inference(self, space: AddressSpace, hpi_address: int) -> None:
         """Execute a loaded program to its end, on the calling thread.

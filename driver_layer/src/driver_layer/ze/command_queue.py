@@ -29,7 +29,7 @@ class ze_command_queue_handle_t(Handle):
         super().__init__()
         self.context = context
         self.desc = desc
-        self.last: Future[None] | None = None
+        self.last: Future[object] | None = None
 
 
 class ze_fence_handle_t(Handle):
@@ -42,7 +42,7 @@ class ze_fence_handle_t(Handle):
         super().__init__()
         self.queue = queue
         self.signaled = signaled
-        self.work: Future[None] | None = None
+        self.work: Future[object] | None = None
 
 
 def zeCommandQueueCreate(
@@ -121,7 +121,7 @@ def zeCommandQueueSynchronize(
         _wait(queue.last, timeout)
 
 
-def _wait(work: Future[None], timeout: int) -> None:
+def _wait(work: Future[object], timeout: int) -> None:
     try:
         work.result(None if timeout >= UINT64_MAX else timeout / 1e9)
     except TimeoutError:

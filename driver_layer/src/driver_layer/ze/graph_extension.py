@@ -140,6 +140,7 @@ class ze_graph_dditable_ext_t:
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         inference = graph.record()
         npu, space, address = graph.context.device.npu, graph.context.space, inference.address
+        npu.prepare(space, address)
         command_list.append(
             lambda: npu.run_inference(space, address), lambda: graph.release(inference)
         )

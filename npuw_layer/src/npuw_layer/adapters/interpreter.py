@@ -140,6 +140,9 @@ class GraphProgram:
             raise DeviceError(f"{name!r} needs {nbytes(info)} bytes, {raw.size} are there")
         self._views[name] = raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
 
+    def prepare(self) -> None:
+        """Nothing to do: the graph is interpreted."""
+
     def run(self) -> None:
         """Evaluate the graph.
 

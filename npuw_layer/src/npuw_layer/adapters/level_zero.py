@@ -207,15 +207,25 @@ class RecordedProgram:
             self._pointers[index] = memory.address + offset
         self._forget()
 
+    def prepare(self) -> None:
+        """Record.
+
+        Raises:
+            DeviceError: a tensor is not bound or its memory too small.
+        """
+        with _reported("recording a blob"):
+            if self._commands is None:
+                self._commands = self._record()
+
     def run(self) -> None:
         """Execute and wait.
 
         Raises:
             DeviceError: a tensor is not bound or its memory too small; or the device failed.
         """
+        self.prepare()
+        assert self._commands is not None  # prepare() sets it or raises
         with _reported("running a blob"):
-            if self._commands is None:
-                self._commands = self._record()
             # A fence, not the queue: others may have submitted work of their own.
             ze.zeCommandQueueExecuteCommandLists(self._loaded.queue, [self._commands], self._done)
             try:

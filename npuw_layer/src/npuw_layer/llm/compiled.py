@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 
 from compiler_layer.model import Model
-from npuw_layer.blob_cache import BlobCache, cache_key, digest_model
+from npuw_layer.blob_cache import BlobCache, cache_key
 from npuw_layer.errors import NotFolded
 from npuw_layer.llm.lengths import Lengths, plan_lengths
 from npuw_layer.llm.split import split
 from npuw_layer.llm.variants import given_ladder, ladder
+from npuw_layer.model_digest import digest_model
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.read_model import read_model
@@ -97,7 +98,8 @@ class _Source:
 
     @cached_property
     def digest(self) -> str:
-        return digest_model(self._path)
+        folder = self._options.cache_dir
+        return digest_model(self._path, Path(folder).expanduser() if folder else None)
 
 
 def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:

@@ -34,6 +34,7 @@ class Submodel:
         bank.bind(self._program, loaded.inputs)
         self._arena = Arena(device, self._program, [*own, *loaded.outputs])
         cache.bind(self._program, loaded.inputs)
+        self._program.prepare()
         self.width = self._arena[IDS].shape[1]
         """Tokens that it takes at a time."""
         self.past = self._arena[MASK].shape[1] - self.width
