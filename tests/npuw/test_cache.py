@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.blob_cache import BlobCache
 from npuw_layer.errors import NpuwFault
+from npuw_layer.model_digest import digest_model
 
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
@@ -48,6 +52,51 @@ def test_the_second_start_compiles_nothing_and_says_the_same(tiny, tmp_path) -> 
     assert np.array_equal(logits, again)
     assert len(list(tmp_path.glob("*.blob"))) == 2
     assert not list(tmp_path.glob(".*")), "no temporary file stays"
+
+
+def test_a_model_is_hashed_once_and_again_when_it_changes(tmp_path, monkeypatch) -> None:
+    hashed: list[str] = []
+    real = hashlib.file_digest
+
+    def counted(file: Any, kind: str) -> Any:
+        hashed.append(Path(file.name).name)
+        return real(file, kind)
+
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    model = tmp_path / "model"
+    model.mkdir()
+    for name in ("config.json", "a.safetensors"):
+        (model / name).write_bytes(b"old")
+        os.utime(model / name, ns=(1, 1))
+    settled = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: settled)
+    first = digest_model(model, tmp_path)
+    assert hashed == ["config.json", "a.safetensors"]
+    assert digest_model(model, tmp_path) == first
+    assert len(hashed) == 2, "hashed once"
+    (model / "a.safetensors").write_bytes(b"new")
+    os.utime(model / "a.safetensors", ns=(1, 1))  # as if nothing had happened
+    assert digest_model(model, tmp_path) != first
+    assert hashed[2:] == ["a.safetensors"]
+
+
+def test_a_file_that_was_just_written_is_hashed_each_time(tmp_path) -> None:
+    """Its next change might bear the same time."""
+    (tmp_path / "openvino_model.xml").write_bytes(b"<net/>")
+    digest_model(tmp_path / "openvino_model.xml", tmp_path)
+    assert not list(tmp_path.glob("*.digest"))
+
+
+def test_a_damaged_hash_is_not_used(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "openvino_model.xml"
+    file.write_bytes(b"<net/>")
+    settled = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: settled)
+    expected = digest_model(file, tmp_path)
+    (kept,) = tmp_path.glob("*.digest")
+    for damage in (b"", b"{}", kept.read_bytes()[:-9], b"[1]", b"\xff"):
+        kept.write_bytes(damage)
+        assert digest_model(file, tmp_path) == expected
 
 
 @pytest.mark.parametrize(

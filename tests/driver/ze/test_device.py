@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
+
+import numpy as np
 import pytest
 
 from driver_layer import ze
@@ -72,6 +75,39 @@ class TestMemory:
         rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, lambda: allocate(rig.context, 64, 3))
         assert allocate(rig.context, 64, 4096).address % 4096 == 0
         rig.fails(r.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, lambda: allocate(rig.context, 1 << 50))
+
+    def test_memory_of_the_host_is_mapped_in_place(self, rig) -> None:
+        host = np.frombuffer(mmap.mmap(-1, 2 * 4096), np.uint8)
+        mapped = self.map_host(rig, host)
+        host[5000] = 7
+        assert mapped.data[5000] == 7
+        assert ze.zeMemGetAddressRange(rig.context, mapped.address) == (mapped.address, 8192)
+
+    def test_what_the_host_may_only_read_is_mapped_read_only(self, rig, tmp_path) -> None:
+        path = tmp_path / "weights"
+        path.write_bytes(bytes(5000))
+        with path.open("rb") as file:
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        host = np.frombuffer(pages, np.uint8)
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: self.map_host(rig, host))
+        flag = ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
+        mapped = self.map_host(rig, host, flag)
+        assert not mapped.allocation.writable
+
+    def test_only_whole_memory_from_a_page_on_is_mapped(self, rig) -> None:
+        host = np.frombuffer(mmap.mmap(-1, 4096), np.uint8)
+        rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, lambda: self.map_host(rig, host[64:]))
+        desc = ze.ze_host_mem_alloc_desc_t(pNext=ze.ze_external_memmap_sysmem_ext_desc_t(host))
+        allocate = ze.zeMemAllocHost
+        rig.fails(
+            r.ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+            lambda: allocate(rig.context, 64, host_desc=desc),
+        )
+
+    @staticmethod
+    def map_host(rig, host, flags=ze.ze_host_mem_alloc_flags_t.NONE):
+        desc = ze.ze_host_mem_alloc_desc_t(flags, ze.ze_external_memmap_sysmem_ext_desc_t(host))
+        return ze.zeMemAllocHost(rig.context, host.nbytes, host_desc=desc)
 
     def test_a_pointer_leads_back_to_its_allocation(self, rig) -> None:
         memory = ze.zeMemAllocHost(rig.context, 100)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform, platform_of
-from driver_layer.errors import PlatformError
+from driver_layer.errors import EngineError, PlatformError
 from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.ze import types as t
@@ -71,7 +71,8 @@ def simulated_driver(platform: str) -> ze_driver_handle_t:
     Not of the specification: a real machine has one NPU, a simulator has them all.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: there is no such platform.
+        ZeError: INVALID_ARGUMENT: there is no such platform, or no such engine as the environment
+            asks for (``NPU_ENGINE``, ``NPU_NATIVE_ISA``, ``NPU_ENGINE_THREADS``).
     """
     name = _PLATFORM_NAMES.get(platform.upper(), platform)
     try:
@@ -81,7 +82,11 @@ def simulated_driver(platform: str) -> ze_driver_handle_t:
         raise failed(code, f"{error}; also {', '.join(_PLATFORM_NAMES)}") from error
     with _lock:
         if found not in _drivers:
-            _drivers[found] = ze_driver_handle_t(found)
+            try:
+                _drivers[found] = ze_driver_handle_t(found)
+            except EngineError as error:
+                code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
+                raise failed(code, str(error)) from error
         return _drivers[found]
 
 

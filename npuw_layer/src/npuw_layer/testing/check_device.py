@@ -6,6 +6,7 @@ AssertionError with what is wrong.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -127,6 +128,22 @@ def check_memory_is_zeroed_and_writable(device: Device) -> None:
     memory.free()
 
 
+def check_the_hosts_bytes_are_read_in_place(device: Device) -> None:
+    """What a device maps is the host's memory itself; it may decline."""
+    pages = mmap.mmap(-1, 4096)
+    host = np.frombuffer(pages, np.uint8)
+    memory = device.map_host(host)
+    if memory is None:
+        return
+    bound = _Bound(device, _load(device))
+    size = _nbytes("x")
+    x, total = _some(3), _some(4)
+    bound.program.bind("x", memory, 64)
+    host[64 : 64 + size] = x.view(np.uint8).reshape(-1)
+    _assert_close(bound.run(_some(5), total), (x + total) @ weights(), "y of mapped bytes")
+    memory.free()
+
+
 def check_variables_become_inputs_and_outputs(device: Device) -> None:
     """A variable comes in and goes out under its prefixed names."""
     loaded = _load(device)
@@ -196,6 +213,7 @@ def check_errors_are_runtime_errors(device: Device) -> None:
 
 DEVICE_CHECKS = (
     check_memory_is_zeroed_and_writable,
+    check_the_hosts_bytes_are_read_in_place,
     check_variables_become_inputs_and_outputs,
     check_results_are_right,
     check_a_binding_may_point_into_memory_and_be_replaced,

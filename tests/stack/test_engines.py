@@ -1,0 +1,79 @@
+"""The native engines say what the reference engines say, at every level of instructions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from driver_layer.engines.native.jit.host import Isa, native_isa
+
+DEMO = Path(__file__).parents[2] / "models" / "demo"
+
+PROGRAM = """
+import json, sys
+from genai_layer import GenerationConfig, LLMPipeline
+lengths = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64}
+pipe = LLMPipeline(sys.argv[1], "NPU", **lengths, **json.loads(sys.argv[2]))
+config = GenerationConfig(max_new_tokens=24)
+print(json.dumps([pipe.generate(text, config) for text in ("What is an NPU?", "Name a bird.")]))
+"""
+
+
+def answers(environment: dict[str, str], **properties: str) -> list[str]:
+    """What the demo model says in a process with an environment of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(DEMO), json.dumps(properties)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[str]:
+    return answers({"NPU_ENGINE": "reference"})
+
+
+@pytest.mark.parametrize("isa", [isa for isa in Isa if isa <= native_isa()])
+def test_every_level_of_instructions_gives_the_same_words(isa: Isa, expected: list[str]) -> None:
+    assert answers({"NPU_ENGINE": "native", "NPU_NATIVE_ISA": isa.name.lower()}) == expected
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_the_number_of_threads_does_not_count(threads: str, expected: list[str]) -> None:
+    assert answers({"NPU_ENGINE": "native", "NPU_ENGINE_THREADS": threads}) == expected
+
+
+@pytest.mark.parametrize("precision", ["f32", "bf16"])
+def test_other_precisions_give_the_same_words(precision: str) -> None:
+    properties = {"INFERENCE_PRECISION_HINT": precision}
+    native, reference = (
+        answers({"NPU_ENGINE": engine}, **properties) for engine in ("native", "reference")
+    )
+    assert native == reference
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("NPU_ENGINE", "quantum", "no such engine; there are native, reference"),
+        ("NPU_NATIVE_ISA", "mmx", "no such level; there are scalar, portable, avx2, avx512"),
+        ("NPU_ENGINE_THREADS", "many", "not a positive number"),
+    ],
+)
+def test_a_wrong_choice_is_one_line_that_lists_the_right_ones(
+    variable: str, value: str, message: str
+) -> None:
+    command = [Path(sys.executable).with_name("npu-chat"), str(DEMO), "--prompt", "Hi"]
+    environment = {**os.environ, variable: value}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
