@@ -1,0 +1,78 @@
+"""Kernels are compiled once, and nothing that others wrote is loaded as code."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from driver_layer.engines.native.jit.cache import ObjectCache
+from driver_layer.engines.native.jit.emitter import I64, Emitter
+from driver_layer.engines.native.jit.host import Host, Isa, detect, native_isa
+from driver_layer.engines.native.jit.kernels import Kernels, KernelSpec
+from driver_layer.errors import EngineError
+
+
+def double(host: Host) -> str:
+    """Doubles the number that its argument leads to."""
+    e = Emitter(host)
+    place = e.pointer(0)
+    e.store(e.b.mul(e.load(place, I64), I64(2)), place)
+    return e.finish()
+
+
+DOUBLE = KernelSpec("test double", double)
+
+
+def run(kernels: Kernels) -> int:
+    value = np.array([21], np.int64)
+    words = np.array([value.ctypes.data], np.int64)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+    assert kind(kernels.address(DOUBLE))(words.ctypes.data, None) == 0
+    return int(value[0])
+
+
+def test_a_warm_start_compiles_nothing(tmp_path: Path) -> None:
+    cold, warm = (Kernels(detect(), ObjectCache(tmp_path / "kernels")) for _ in range(2))
+    assert (run(cold), cold.compiled) == (42, 1)
+    assert (run(warm), warm.compiled) == (42, 0)
+
+
+def test_other_instructions_are_other_kernels(tmp_path: Path) -> None:
+    for isa in (isa for isa in Isa if isa <= native_isa()):
+        kernels = Kernels(detect(isa), ObjectCache(tmp_path / "kernels"))
+        assert (run(kernels), kernels.compiled) == (42, 1)
+
+
+def test_damaged_code_is_compiled_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    run(Kernels(detect(), ObjectCache(folder)))
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    for damage in (b"", whole[:40], whole[:-1], whole[:-1] + b"?"):
+        file.write_bytes(damage)
+        kernels = Kernels(detect(), ObjectCache(folder))
+        assert (run(kernels), kernels.compiled) == (42, 1)
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    folder.chmod(mode)
+    assert run(Kernels(detect(), ObjectCache(folder))) == 42
+    assert not list(folder.iterdir())
+
+
+def test_a_place_where_nothing_can_be_kept_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    assert run(Kernels(detect(), ObjectCache(tmp_path / "file" / "kernels"))) == 42
+
+
+def test_a_level_above_the_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    if native_isa() is Isa.AVX512:
+        pytest.skip("the machine has the highest level")
+    with pytest.raises(EngineError, match="its highest level is"):
+        detect(Isa.AVX512)

@@ -1,0 +1,190 @@
+"""The steps from tasks to a table, each by itself."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driver_layer.engines.native.dma.shapes import Side, joint_dims
+from driver_layer.engines.native.lower.groups import equal_rows
+from driver_layer.engines.native.lower.regions import FIXED, find_overlaps, number_regions
+from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, slot
+from driver_layer.engines.native.lower.through import through
+
+Bytes = set[int]
+
+
+def bytes_of_side(side: Side) -> list[int]:
+    """Addresses, in the order in which a transfer goes through them."""
+    starts = itertools.product(*(range(length) for length, _ in side.dims))
+    strides = [stride for _, stride in side.dims]
+    return [
+        sum(i * s for i, s in zip(start, strides, strict=True)) + byte
+        for start in starts
+        for byte in range(side.width)
+    ]
+
+
+@st.composite
+def two_sides(draw: st.DrawFn) -> tuple[Side, Side]:
+    """Two ways to cut the same number of bytes."""
+    factors = draw(st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=2, max_size=4))
+
+    def side() -> Side:
+        lengths: list[int] = []
+        held = 1
+        for factor in factors:
+            held *= factor
+            if draw(st.booleans()):
+                lengths.append(held)
+                held = 1
+        return Side(held, tuple((length, draw(st.integers(1, 50))) for length in lengths))
+
+    return side(), side()
+
+
+@settings(max_examples=300, deadline=None)
+@given(two_sides())
+def test_joint_dimensions_go_the_way_of_both_sides(sides: tuple[Side, Side]) -> None:
+    joint = joint_dims(*sides)
+    assert joint is not None
+    width, dims = joint
+    for number, side in enumerate(sides):
+        same = Side(width, tuple((dim.length, dim[number + 1]) for dim in dims))
+        assert bytes_of_side(same) == bytes_of_side(side)
+
+
+def test_sides_that_cannot_be_cut_at_the_same_places_have_no_joint_dimensions() -> None:
+    assert joint_dims(Side(3, ((4, 8),)), Side(4, ((3, 8),))) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_equal_rows_are_grouped_in_the_order_of_their_first(rows: list[tuple[int, int]]) -> None:
+    table = np.array(rows, np.int64)
+    first, group = equal_rows(table)
+    assert [rows[i] for i in first] == list(dict.fromkeys(rows))
+    assert [rows[first[g]] for g in group] == rows
+
+
+@st.composite
+def regions(draw: st.DrawFn) -> np.ndarray:
+    """Begin, rows, pitch and width of some places in a small memory."""
+    pitch = draw(st.sampled_from([7, 16]))
+    drawn: list[tuple[int, int, int, int]] = []
+    for _ in range(draw(st.integers(1, 10))):
+        rows = draw(st.sampled_from([1, 1, 2, 4]))
+        width = draw(st.integers(1, pitch if rows > 1 else 3 * pitch))
+        own = draw(st.sampled_from([pitch, pitch, pitch + 3])) if rows > 1 else width
+        drawn.append((draw(st.integers(0, 60)), rows, own, width))
+    return np.unique(np.array(drawn, np.int64), axis=0)
+
+
+def bytes_of_region(region: list[int]) -> Bytes:
+    begin, rows, pitch, width = region
+    return {begin + row * pitch + byte for row in range(rows) for byte in range(width)}
+
+
+@settings(max_examples=200, deadline=None)
+@given(regions())
+def test_overlaps_are_those_of_bytes(table: np.ndarray) -> None:
+    """Rows of different pitches may be taken to overlap though they do not; nothing else may."""
+    overlaps = find_overlaps(table)
+    assert overlaps is not None
+    sets = [bytes_of_region(region) for region in table.tolist()]
+    for one in range(len(table)):
+        span = slice(overlaps.first[one], overlaps.first[one + 1])
+        found = dict(zip(overlaps.others[span], overlaps.inside[span], strict=True))
+        for two in range(len(table)):
+            rows = table[[one, two], 1]
+            vague = (rows > 1).all() and table[one, 2] != table[two, 2]
+            if sets[one] & sets[two]:
+                assert two in found
+            elif two in found:
+                assert vague
+            if found.get(two):
+                assert sets[two] <= sets[one]
+
+
+def test_bytes_that_nobody_writes_have_no_region() -> None:
+    begins = np.array([0, 100, 100, 50], np.int64)
+    shapes = np.array([[1, 10, 10]] * 4, np.int64)
+    writes = np.array([False, True, False, False])
+    numbers = number_regions(begins, shapes, writes).numbers.tolist()
+    assert numbers[0] == numbers[3] == FIXED
+    assert numbers[1] == numbers[2] != FIXED
+
+
+def addresses_of(dims: list[tuple[int, int]], element: int) -> list[int]:
+    return bytes_of_side(Side(element, tuple(dims)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_an_operand_finds_the_same_bytes_on_the_other_side_of_a_copy(data: st.DataObject) -> None:
+    """Copies of rows, side by side on the near side and anywhere on the far one."""
+    draw = data.draw
+    element = draw(st.sampled_from([1, 2, 4]))
+    width = element * draw(st.sampled_from([1, 2, 4, 6]))
+    lengths = draw(st.lists(st.integers(2, 4), max_size=2))
+    far_strides = [width + draw(st.integers(0, 9)) for _ in lengths]
+    near_strides: list[int] = []
+    size = width
+    for length in reversed(lengths):
+        near_strides.insert(0, size)
+        size *= length
+    near, far = (
+        slot(
+            0,
+            Access.WRITE,
+            [Dim(n, s, i) for i, (n, s) in enumerate(zip(lengths, side, strict=True))],
+            width,
+        )
+        for side in (near_strides, far_strides)
+    )
+    where = dict(
+        zip(
+            bytes_of_side(Side(width, tuple(zip(lengths, near_strides, strict=True)))),
+            bytes_of_side(Side(width, tuple(zip(lengths, far_strides, strict=True)))),
+            strict=True,
+        )
+    )
+    steps = [element, width, *near_strides, 2 * width]
+    dims = [
+        (draw(st.integers(1, 3)), draw(st.sampled_from(steps)))
+        for _ in range(draw(st.integers(0, 2)))
+    ]
+    reach = sum((length - 1) * stride for length, stride in dims) + element
+    if reach > size:
+        return
+    offset = draw(st.integers(0, (size - reach) // element)) * element
+    operand = slot(9, Access.READ, [Dim(n, s, 10 + i) for i, (n, s) in enumerate(dims)], element)
+    moved = through(operand, offset, near, far)
+    if moved is None:
+        return
+    strides = dict(moved.strides)
+    there = [(n, strides.get(10 + i, s)) for i, (n, s) in enumerate(dims)]
+    expected = [where[offset + byte] for byte in addresses_of(dims, element)]
+    assert [moved.offset + byte for byte in addresses_of(there, element)] == expected
+
+
+def test_an_operand_whose_strides_are_fixed_stays_where_they_would_change() -> None:
+    near = slot(0, Access.WRITE, [Dim(4, 8, 1)], 8)
+    far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
+    rows = slot(5, Access.READ, [Dim(4, 8, NO_WORD)], 4)
+    assert through(rows, 0, near, far) is None
+    within = slot(5, Access.READ, [Dim(2, 4, NO_WORD)], 4)
+    moved = through(within, 16, near, far)
+    assert moved is not None
+    assert moved.offset == 64
+
+
+@pytest.mark.parametrize("length", [3, 4])
+def test_an_operand_that_leaves_a_row_has_no_strides_there(length: int) -> None:
+    near = slot(0, Access.WRITE, [Dim(4, 8, 1)], 8)
+    far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
+    crossing = slot(5, Access.READ, [Dim(length, 4, 6)], 4)
+    assert through(crossing, 0, near, far) is None
