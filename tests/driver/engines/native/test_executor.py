@@ -419,3 +419,12 @@ def test_the_workloads_of_a_product_are_merged_and_cut_anew(
     found = out.data.view("<f4").reshape(expected.shape)
     assert np.array_equal(found, expected)
     assert len(tables[0].table.rows) == calls
+
+
+def test_a_reader_that_overwrites_the_source_reads_the_copy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bytes that are shifted within DDR by way of CMX."""
+    load = Copy(Side("ddr", 0, 64, ()), Side("cmx0", 0, 64, ()))
+    shifted = Copy(Side("cmx0", 0, 64, ()), Side("ddr", 4, 64, ()))
+    assert dropped([load, shifted], monkeypatch) == [False, False]
