@@ -77,3 +77,30 @@ def test_a_wrong_choice_is_one_line_that_lists_the_right_ones(
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+FORK = """
+import os, sys
+from genai_layer import GenerationConfig, LLMPipeline
+pipe = LLMPipeline(sys.argv[1], "NPU", MAX_PROMPT_LEN=64, MIN_RESPONSE_LEN=64)
+config = GenerationConfig(max_new_tokens=8)
+parent = pipe.generate("What is an NPU?", config)
+child = os.fork()
+if not child:
+    os._exit(0 if pipe.generate("What is an NPU?", config) == parent else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork here")
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_a_forked_process_goes_on_with_threads_of_its_own(engine: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK, str(DEMO)],
+        env={**os.environ, "NPU_ENGINE": engine},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout.strip() == "0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,9 +36,13 @@ class Device:
         self._core = ManagementCore(executor or choose_executor(), barriers)
         self._worker: ThreadPoolExecutor | None = None
         self._starting = threading.Lock()
+        self._process = os.getpid()
 
     def submit(self, job: Callable[[], object]) -> Future[object]:
         """Queue work for the device; jobs run one after the other, in the order of submission."""
+        if self._process != os.getpid():
+            # A forked process has none of its parent's threads.
+            self._process, self._worker, self._starting = os.getpid(), None, threading.Lock()
         with self._starting:  # one worker, whoever submits first
             if self._worker is None:
                 self._worker = ThreadPoolExecutor(1, f"npu-{self.platform.name}")

@@ -38,11 +38,17 @@ class Team:
         self._work: _Worker = kind(kernels.address(WORKER))
         self._threads = threads
         self._scratch = [np.zeros(0, np.uint8)] * threads
+        self._gather()
+
+    def _gather(self) -> None:
+        self._process = os.getpid()
         self._busy = threading.Lock()
-        self._helpers = [_Helper(number, self._run) for number in range(1, threads)]
+        self._helpers = [_Helper(number, self._run) for number in range(1, self._threads)]
 
     def run(self, table: Table) -> None:
         """Execute a table; ``table.failure`` tells how it went."""
+        if self._process != os.getpid():
+            self._gather()  # a forked process has none of its parent's threads
         with self._busy:
             self._grow_scratch(table.scratch)
             table.reset()

@@ -14,8 +14,8 @@ import numpy as np
 from driver_layer.engines.native.lower.addresses import Flags
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 
-MAX_PAIRS = 1 << 26
-"""More pairs of regions than this are not looked at; no program of a compiler has so many."""
+MAX_PAIRS = 1 << 22
+"""More pairs of regions than this are not looked at; programs of the compiler have some thousands."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
