@@ -15,7 +15,7 @@ from driver_layer.engines.native.lower.addresses import Flags
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 
 MAX_PAIRS = 1 << 22
-"""More pairs of regions than this are not looked at; programs of the compiler have some thousands."""
+"""More pairs of regions than this are not looked at; the compiler's programs have thousands."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
