@@ -140,7 +140,8 @@ class _Bench:
         self.kernels, self.threads, self.repeat = kernels, options.threads, options.repeat
         threads = self.threads
         self.total = options.total << 20
-        self.memory = np.full(self.total, 0x11, np.uint8)
+        self.memory = _aligned(self.total)
+        self.memory[:] = 0x11
         self.scratch = [_aligned(_SCRATCH) for _ in range(max(threads))]
         self.trampoline = self.function(KernelSpec("trampoline", lambda _: _TRAMPOLINE))
 

@@ -2,7 +2,8 @@
 
 ``choose(Problem.of(registers, rows), host)`` gives a kernel, ``words_of`` and ``part_of`` its
 arguments; it is run as ``kernel(words, scratch)``, see ``jit.emitter``. Families, in the order in
-which they are asked: ``gemv`` (up to 8 rows, weights along k), ``axpy`` (up to 8 rows, weights
+which they are asked: ``nibbles`` (one row, 4-bit weights along k, bf16 dots), ``quads`` (few rows
+of integers, byte dots), ``gemv`` (up to 8 rows, weights along k), ``axpy`` (up to 8 rows, weights
 along n), ``gemm`` (the rest of what vectors can do), ``generic`` (everything).
 
 Sums are f32, or i32 of integers, in another order than the reference's. What a kernel reads must

@@ -51,13 +51,13 @@ def flavour_of(problem: Problem, host: Host) -> Flavour | None:
             return None
         quadruples = problem.weight in BYTES and problem.layout is Layout.K
         return Flavour.BYTES if quadruples and host.dots_bytes else Flavour.WORDS
-    exact = problem.weight is DType.BFP16 or _fits_bf16(problem)
+    exact = problem.weight is DType.BFP16 or fits_bf16(problem)
     if host.dots_bf16 and problem.act is DType.BFP16 and exact:
         return Flavour.BF16
     return Flavour.F32
 
 
-def _fits_bf16(problem: Problem) -> bool:
+def fits_bf16(problem: Problem) -> bool:
     """Whether weights less zero points are integers up to 256."""
     if problem.weight in FLOATS:
         return False

@@ -1,9 +1,9 @@
 """Products of few rows with weights that lie along k: as fast as memory gives the weights.
 
 Activations become f32 in scratch, once per task. Several columns are summed side by side, each in
-its own vector, while their weights stream through registers; ``sums_of`` adds the vectors' lanes
-up. Whole chunks of k are read as they lie; what is left of a group is copied into a buffer first,
-so that nothing behind the operand is touched.
+its own vector, while their weights stream through registers; then the vectors' lanes are added up.
+Whole chunks of k are read as they lie; what is left of a group is copied into a buffer first, so
+that nothing behind the operand is touched.
 
 4-bit weights: a lane holds 2, 4 or 8 of them, which lie side by side in memory, and activations are
 brought into the order in which shifting lanes right shows them. Where a table look-up takes 16
@@ -21,6 +21,8 @@ from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SIZES, Span, Tile, finish
 from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
+from driver_layer.engines.native.dpu.sums import sums_of_rows
+from driver_layer.engines.native.dpu.tables import take_table
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
@@ -142,21 +144,12 @@ class _Gemv:
 
     def _take_tables(self) -> None:
         """Bring scales and zero points into scratch, one row for each column."""
-        e, b, task, problem = self.e, self.b, self.task, self.problem
-        for kind, pointer, steps, target in (
-            (problem.scale, Word.SCALE, (Word.SCALE_N, Word.SCALE_GROUP), self.scales),
-            (problem.zero, Word.ZERO, (Word.ZERO_N, Word.ZERO_GROUP), self.zeros),
+        for table, kind, target in (
+            (Word.SCALE, self.problem.scale, self.scales),
+            (Word.ZERO, self.problem.zero, self.zeros),
         ):
-            if kind is DType.UNSET:
-                continue
-            along = b.mul(self.groups, task[steps[1]])
-            one_row = b.icmp_signed("==", task[steps[0]], along)
-            rows = b.select(one_row, I64(1), task[Word.N])
-            count = b.select(one_row, b.mul(task[Word.N], self.groups), self.groups)
-            with e.loop(0, rows) as n:
-                address = task.address(pointer, (n, steps[0]))
-                place = e.at(target, b.mul(b.mul(n, self.groups), I64(4)))
-                widen_row(e, Row(kind, address, task[steps[1]], count), place)
+            if kind is not DType.UNSET:
+                take_table(self.task, table, kind, self.groups, target)
 
     def _take_activations(self, batch: Value) -> None:
         """Bring rows into scratch; rows that are not there are zeros."""
@@ -204,21 +197,7 @@ class _Gemv:
                 begin = b.mul(group, task[Word.GROUP])
                 end = task.least(b.add(begin, task[Word.GROUP]), task[Word.K])
                 self._group(weights, places, group, (begin, end), totals)
-        return self._sums([[total.get() for total in row] for row in totals])
-
-    def _sums(self, totals: list[list[Value]]) -> list[Value]:
-        """Lanes added up; as many vectors at once as the sums fill one."""
-        e, columns = self.e, self.columns
-        rows = max(1, min(self.rows_at_once, e.lanes // columns))
-        result: list[Value] = []
-        for begin in range(0, self.rows_at_once, rows):
-            vectors = [total for row in totals[begin : begin + rows] for total in row]
-            joined = sums_of(e, vectors)
-            nothing = ir.Constant(joined.type, ir.Undefined)
-            for i in range(rows):
-                numbers = range(columns * i, columns * (i + 1))
-                result.append(e.lanes_of(joined, nothing, numbers) if rows > 1 else joined)
-        return result
+        return sums_of_rows(e, [[total.get() for total in row] for row in totals])
 
     def _group(
         self,
@@ -365,36 +344,3 @@ class _Gemv:
             whole = b.and_(b.lshr(packed, bits(4 * part)), bits(15))
         value = b.sitofp(whole, ir.VectorType(F32, lanes))
         return value if number is None else b.fsub(value, number)
-
-
-def sums_of(e: Emitter, vectors: list[Value]) -> Value:
-    """Give a vector of the sums of the lanes of each vector; their count is a power of two."""
-    lanes, width = e.lanes, e.lanes
-
-    def halves(width: int, count: int) -> tuple[list[int], list[int]]:
-        low = [begin + i for begin in range(0, count, width) for i in range(width // 2)]
-        return low, [lane + width // 2 for lane in low]
-
-    while len(vectors) > 1 and width > 1:
-        low, high = halves(width, 2 * lanes)
-        pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [e.b.fadd(e.lanes_of(x, y, low), e.lanes_of(x, y, high)) for x, y in pairs]
-        width //= 2
-    if len(vectors) > 1:
-        return _joined(e, vectors)
-    total = vectors[0]
-    while width > 1:
-        nothing = ir.Constant(total.type, ir.Undefined)
-        low, high = halves(width, total.type.count)
-        total = e.b.fadd(e.lanes_of(total, nothing, low), e.lanes_of(total, nothing, high))
-        width //= 2
-    return total
-
-
-def _joined(e: Emitter, vectors: list[Value]) -> Value:
-    """Vectors one behind another."""
-    while len(vectors) > 1:
-        numbers = range(2 * vectors[0].type.count)
-        pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [e.lanes_of(x, y, numbers) for x, y in pairs]
-    return vectors[0]

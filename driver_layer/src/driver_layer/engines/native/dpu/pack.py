@@ -22,7 +22,7 @@ from driver_layer.engines.native.dpu.problem import NIBBLES, Layout, Problem
 from driver_layer.engines.native.dpu.rows import copy_bytes
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.words import Word
-from driver_layer.engines.native.jit.emitter import F32, I16, I32, I64, Value
+from driver_layer.engines.native.jit.emitter import F32, I16, I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.memory_types import load_f32, widen_f16
 
 _HALF_BITS = 16
@@ -229,18 +229,8 @@ class Packer:
             nothing = ir.Constant(ir.VectorType(I32, words), ir.Undefined)
             wide = [i % words for i in range(lanes)]
             vectors = [e.lanes_of(vector, nothing, wide) for vector in vectors]
-        for number, word in enumerate(self._turned(vectors)[:words]):
+        for number, word in enumerate(turned(e, vectors)[:words]):
             store(word, k, number)
-
-    def _turned(self, rows: list[Value]) -> list[Value]:
-        """The columns of a square: each pass interleaves rows that are half the square apart."""
-        lanes = self.lanes
-        low = [lane // 2 + lanes * (lane % 2) for lane in range(lanes)]
-        high = [number + lanes // 2 for number in low]
-        for _ in range(lanes.bit_length() - 1):
-            pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
-            rows = [self.e.lanes_of(x, y, order) for x, y in pairs for order in (low, high)]
-        return rows
 
     def _numbers(self, word: Value, tables: _Tables) -> list[Value]:
         """The units of the weights that words hold."""
@@ -291,6 +281,17 @@ class Packer:
             return b.sitofp(b.ashr(moved, self._splat(32 - width)), f32)
         moved = b.lshr(word, self._splat(width * part)) if part else word
         return b.sitofp(b.and_(moved, self._splat((1 << width) - 1)), f32)
+
+
+def turned(e: Emitter, rows: list[Value]) -> list[Value]:
+    """The columns of a square: each pass interleaves rows that are half the square apart."""
+    lanes = e.lanes
+    low = [lane // 2 + lanes * (lane % 2) for lane in range(lanes)]
+    high = [number + lanes // 2 for number in low]
+    for _ in range(lanes.bit_length() - 1):
+        pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
+        rows = [e.lanes_of(x, y, order) for x, y in pairs for order in (low, high)]
+    return rows
 
 
 def moved_zero(problem: Problem, task: Task) -> Value:

@@ -1,0 +1,195 @@
+"""Products of few rows of integers with bytes along k, by dot products of byte quadruples.
+
+The instruction multiplies u8 with i8. Weights go into it as they lie in memory; activations are
+brought into scratch once per task, moved by 128 where they have to be, as the other kind. Sums are
+exact.
+
+Of activations a, with a zero point p that is moved alike, and weights w with a zero point q, the
+sum of ``(a - p) * (w - q)`` is that of ``a * w``, less p times the sum of w, less q times the sum
+of a, plus p * q for each k.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from llvmlite import ir
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import Span, Tile, finish
+from driver_layer.engines.native.dpu.flavours import Flavour, dot
+from driver_layer.engines.native.dpu.problem import BYTES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.rows import Row, copy_bytes, take_row
+from driver_layer.engines.native.dpu.sums import sums_of, sums_of_rows
+from driver_layer.engines.native.dpu.tables import take_table
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import F32, I8, I32, I64, Emitter, Value, Variable
+from driver_layer.engines.native.jit.host import Host
+from driver_layer.engines.native.jit.kernels import KernelSpec
+
+MOST_ROWS = 4
+
+_VECTOR = 64
+"""Bytes of a vector, and of a cache line."""
+
+_COLUMNS = 4
+"""Columns at a time."""
+
+
+def choose(problem: Problem, host: Host) -> Choice | None:
+    """Give the kernel, if it can compute the problem."""
+    if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
+        return None
+    if problem.act not in BYTES or problem.weight not in BYTES or problem.group:
+        return None
+    if problem.zero not in BYTES | {DType.UNSET}:
+        return None
+    spec = KernelSpec(f"dpu quads {problem.key}", partial(_write, problem))
+    return Choice(spec, partial(_scratch, problem.rows))
+
+
+def _scratch(rows: int, m: int, n: int, k: int) -> int:
+    return rows * (k + _VECTOR) + 4 * (rows + 2) * (n + 16)
+
+
+def _write(problem: Problem, host: Host) -> str:
+    e = Emitter(host)
+    _Quads(problem, e).write()
+    return e.finish()
+
+
+class _Quads:
+    """One kernel as it is written."""
+
+    def __init__(self, problem: Problem, e: Emitter) -> None:
+        self.problem, self.e, self.b = problem, e, e.b
+        self.task = task = Task(e)
+        self.rows = problem.rows
+        self.signed = problem.weight is DType.I8
+        self.moves = (problem.act is DType.I8) is self.signed
+        """Whether activations are moved by 128: up to be u8, or down to be i8."""
+        self.buffer = e.room(_VECTOR)
+        self.padded = task.rounded(task[Word.K], _VECTOR)
+        self.ahead = task.ahead(_COLUMNS)
+        self.pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
+        acts = e.b.mul(self.padded, I64(self.rows))
+        sums = e.b.add(acts, e.b.mul(self.pitch, I64(self.rows)))
+        scales, zeros = e.at(e.scratch, sums), e.at(e.scratch, e.b.add(sums, self.pitch))
+        self.sums, self.scales, self.zeros = e.at(e.scratch, acts), scales, zeros
+
+    def write(self) -> None:
+        """Write all of it."""
+        e, b, task, problem = self.e, self.b, self.task, self.problem
+        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        scaled, moved = (kind is not DType.UNSET for kind in (problem.scale, problem.zero))
+        if scaled:
+            take_table(task, Word.SCALE, problem.scale, I64(1), self.scales)
+        if moved:
+            take_table(task, Word.ZERO, problem.zero, I64(1), self.zeros)
+        tile = Tile(self.sums, self.pitch, whole=True, scales=self.scales if scaled else None)
+        with e.loop(0, task[Word.BATCH]) as batch:
+            self._take_activations(batch)
+            totals = [self._total(row) for row in range(self.rows)]
+            with e.loop(0, task[Word.N], _COLUMNS) as n:
+                for row, sums in enumerate(self._block(batch, n, totals)):
+                    place = b.add(b.mul(self.pitch, I64(row)), b.mul(n, I64(4)))
+                    e.store(sums, e.at(self.sums, place))
+            finish(problem, task, tile, batch, every)
+
+    def _take_activations(self, batch: Value) -> None:
+        """Bring rows into scratch; behind k, and where there is no row, are zeros."""
+        e, b, task = self.e, self.b, self.task
+
+        def take(address: Value, width: int) -> Value:
+            value = e.load(address, I8, width)
+            return b.xor(value, e.splat(I8(-128), width)) if self.moves else value
+
+        for row in range(self.rows):
+            there = b.icmp_signed("<", I64(row), task[Word.M])
+            count = b.select(there, task[Word.K], I64(0))
+            source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
+            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
+            target = e.at(e.scratch, b.mul(self.padded, I64(row)))
+            take_row(e, taken, target, take, (I8(0), self.padded), _VECTOR)
+
+    def _total(self, row: int) -> Value:
+        """The sum of a row, an i32."""
+        e, b = self.e, self.b
+        total = e.variable(self._nothing())
+        with e.loop(0, self.padded, _VECTOR) as k:
+            total.set(self._dot(total.get(), self._act(row, k), self._ones()))
+        return e.reduce(total.get(), b.add)
+
+    # Sums of a block of columns
+
+    def _block(self, batch: Value, n: Value, totals: list[Value]) -> list[Value]:
+        """Sums of each row with the block's columns, one vector of i32 a row."""
+        e, b, task = self.e, self.b, self.task
+        last = b.sub(task[Word.N], I64(1))
+        weights = [
+            task.address(
+                Word.WEIGHT,
+                (batch, Word.WEIGHT_B),
+                (task.least(b.add(n, I64(i)), last), Word.WEIGHT_N),
+            )
+            for i in range(_COLUMNS)
+        ]
+        # The last row is of ones: it gives the sums of weights.
+        sums = [[e.variable(self._nothing()) for _ in weights] for _ in range(self.rows + 1)]
+        whole = b.and_(task[Word.K], I64(-_VECTOR))
+        with e.loop(0, whole, _VECTOR) as k:
+            ahead = b.add(k, self.ahead)
+            for column, weight in enumerate(weights):
+                e.prefetch(e.at(weight, ahead))
+                self._multiply(e.at(weight, k), k, [row[column] for row in sums])
+        left = b.sub(task[Word.K], whole)
+        with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
+            for column, weight in enumerate(weights):
+                copy_bytes(e, e.at(weight, whole), left, self.buffer, (0, _VECTOR))
+                self._multiply(self.buffer, whole, [row[column] for row in sums])
+        *rows, ones = [[one.get() for one in row] for row in sums]
+        return self._centred(n, sums_of_rows(e, rows), totals, sums_of(e, ones))
+
+    def _multiply(self, place: Value, k: Value, sums: list[Variable]) -> None:
+        """Add the products of a vector of a column's weights."""
+        weight = self.e.load(place, I8, _VECTOR)
+        acts = [self._act(row, k) for row in range(self.rows)]
+        for act, total in zip([*acts, self._ones()], sums, strict=True):
+            total.set(self._dot(total.get(), act, weight))
+
+    def _centred(
+        self, n: Value, sums: list[Value], totals: list[Value], weights: Value
+    ) -> list[Value]:
+        """Sums of products of numbers less their zero points; ``weights`` are the columns' sums."""
+        e, b, task = self.e, self.b, self.task
+        words = ir.VectorType(I32, _COLUMNS)
+        move = 0 if not self.moves else 128 if self.signed else -128
+        p = e.splat(b.trunc(b.add(task[Word.ACT_ZERO], I64(move)), I32), _COLUMNS)
+        q: Value = e.splat(I32(0), _COLUMNS)
+        if self.problem.zero is not DType.UNSET:
+            place = e.at(self.zeros, b.mul(n, I64(4)))
+            q = b.fptosi(e.load(place, F32, _COLUMNS), words)
+        k = e.splat(b.trunc(task[Word.K], I32), _COLUMNS)
+        every = b.mul(p, b.sub(b.mul(q, k), weights))
+        return [
+            b.add(one, b.sub(every, b.mul(q, e.splat(total, _COLUMNS))))
+            for one, total in zip(sums, totals, strict=True)
+        ]
+
+    def _act(self, row: int, k: Value) -> Value:
+        offset = self.b.add(self.b.mul(self.padded, I64(row)), k)
+        return self.e.load(self.e.at(self.e.scratch, offset), I8, _VECTOR)
+
+    def _ones(self) -> Value:
+        return self.e.splat(I8(1), _VECTOR)
+
+    def _nothing(self) -> Value:
+        return self.e.splat(I32(0), self.e.lanes)
+
+    def _dot(self, total: Value, act: Value, weight: Value) -> Value:
+        """Add products of quadruples; the u8 come first, whosever they are."""
+        pair = (act, weight) if self.signed else (weight, act)
+        words = ir.VectorType(I32, self.e.lanes)
+        first, second = (self.b.bitcast(one, words) for one in pair)
+        return dot(self.e, Flavour.BYTES, total, first, second)

@@ -1,0 +1,58 @@
+"""Adds up the lanes of vectors."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from driver_layer.engines.native.jit.emitter import Emitter, Value
+
+
+def sums_of_rows(e: Emitter, totals: list[list[Value]]) -> list[Value]:
+    """Give a vector for each row: the sums of the lanes of each of its vectors.
+
+    Rows have equally many vectors, a power of two. As many are added at once as fill a vector.
+    """
+    columns = len(totals[0])
+    rows = max(1, min(len(totals), e.lanes // columns))
+    result: list[Value] = []
+    for begin in range(0, len(totals), rows):
+        joined = sums_of(e, [total for row in totals[begin : begin + rows] for total in row])
+        nothing = ir.Constant(joined.type, ir.Undefined)
+        for i in range(rows):
+            numbers = range(columns * i, columns * (i + 1))
+            result.append(e.lanes_of(joined, nothing, numbers) if rows > 1 else joined)
+    return result
+
+
+def sums_of(e: Emitter, vectors: list[Value]) -> Value:
+    """Give a vector of the sums of the lanes of each vector; their count is a power of two."""
+    lanes, width = e.lanes, e.lanes
+    add = e.b.add if isinstance(vectors[0].type.element, ir.IntType) else e.b.fadd
+
+    def halves(width: int, count: int) -> tuple[list[int], list[int]]:
+        low = [begin + i for begin in range(0, count, width) for i in range(width // 2)]
+        return low, [lane + width // 2 for lane in low]
+
+    while len(vectors) > 1 and width > 1:
+        low, high = halves(width, 2 * lanes)
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [add(e.lanes_of(x, y, low), e.lanes_of(x, y, high)) for x, y in pairs]
+        width //= 2
+    if len(vectors) > 1:
+        return _joined(e, vectors)
+    total = vectors[0]
+    while width > 1:
+        nothing = ir.Constant(total.type, ir.Undefined)
+        low, high = halves(width, total.type.count)
+        total = add(e.lanes_of(total, nothing, low), e.lanes_of(total, nothing, high))
+        width //= 2
+    return total
+
+
+def _joined(e: Emitter, vectors: list[Value]) -> Value:
+    """Vectors one behind another."""
+    while len(vectors) > 1:
+        numbers = range(2 * vectors[0].type.count)
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [e.lanes_of(x, y, numbers) for x, y in pairs]
+    return vectors[0]
