@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.abi.platforms import PLATFORMS, tile_base
+from driver_layer.abi.platforms import CMX_BASE, PLATFORMS, tile_base
 from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
 from driver_layer.abi.shave_text import assemble
 from driver_layer.abi.tasks import (
@@ -336,6 +336,68 @@ def test_a_product_is_written_where_a_copy_would_spread_its_rows(
     product = Product(0, act=0, weight=32, out=64, m=4, n=2, k=16, pitch=8)
     spread = Copy(Side("cmx0", 64, 32, ()), Side("ddr", 0, 8, ((4, 40),)))
     assert dropped([LOAD, product, spread], monkeypatch) == [True, False, True]
+
+
+def test_a_program_without_tasks_does_nothing() -> None:
+    before = Machine().ddr.data.tobytes()
+    assert Machine().run([], NativeExecutor()) == before
+
+
+def test_a_task_without_operands_does_nothing() -> None:
+    machine = Machine()
+    head = np.zeros(1, KERNEL_ARGS)
+    head["grid"] = 1
+    queue = free_queue("q", ShaveWork(0, [assemble("end")], [0], [head.tobytes()]), 1)
+    program = Program((queue,), np.zeros(0, BARRIER_CONFIG), ())
+    NativeExecutor().prepare(program, Order([0], [0]), machine.bus)()
+
+
+def test_a_copy_to_no_tile_is_a_fault_beside_one_to_two_tiles() -> None:
+    """Both are alike but for their addresses."""
+    machine = Machine()
+    records = np.zeros(2, DMA_DESCRIPTOR)
+    records["src"] = machine.ddr.address
+    records["src_width"] = records["dst_width"] = 16
+    records["dst"] = tile_base(0) | tile_base(1), tile_base(0) & ~(tile_base(0) - CMX_BASE)
+    program = Program((free_queue("q", DmaWork(records), 2),), np.zeros(0, BARRIER_CONFIG), ())
+    with pytest.raises(DeviceFault, match="q, task 1: no such tiles"):
+        NativeExecutor().prepare(program, Order([0, 0], [0, 1]), machine.bus)
+
+
+def test_a_gather_to_two_tiles_reaches_both() -> None:
+    machine = Machine()
+    machine.ddr.data[:16].view("<i8")[:] = 3, 1
+    tiles = [tile_base(tile) + CMX for tile in (0, 1)]
+    records = np.zeros(4, DMA_DESCRIPTOR)
+    # The list goes to tile 0, the rows to both, and both of them out again.
+    records["src"] = machine.ddr.address, machine.fixed.address, *(tile + 64 for tile in tiles)
+    records["dst"] = (
+        tiles[0],
+        64 + (tiles[0] | tiles[1]),
+        *(machine.ddr.address + offset for offset in (256, 384)),
+    )
+    records["src_width"] = records["dst_width"] = 16
+    records[1]["cfg"] = int(DmaCfg.SRC_LIST_RELATIVE)
+    records[1]["src_list"], records[1]["src_dim1"], records[1]["src_stride1"] = tiles[0], 1, 16
+    records["dst_width"][1:] = records["src_width"][2:] = 32
+    work = DmaWork(records)
+    program = Program((free_queue("q", work, 4),), np.zeros(0, BARRIER_CONFIG), ())
+    order = Order([0] * 4, list(range(4)))
+    NativeExecutor().prepare(program, order, machine.bus)()
+    rows = machine.fixed.data.reshape(-1, 16)[[3, 1]].reshape(-1)
+    for offset in (256, 384):
+        assert np.array_equal(machine.ddr.data[offset : offset + 32], rows)
+
+
+@pytest.mark.parametrize("pitch", [0, 8, 12])
+def test_an_output_that_overlaps_itself_is_what_the_reference_makes_of_it(pitch: int) -> None:
+    made: list[Step] = [
+        Product(0, act=0, weight=64, out=128, m=4, n=4, k=8, pitch=pitch),
+        Copy(Side("cmx0", 128, 64, ()), Side("ddr", 0, 64, ())),
+        Copy(Side("ddr", 64, 8, ((4, 8),)), Side("ddr", 256, 8, ((4, pitch),))),
+    ]
+    expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+    assert Machine().run(made, NativeExecutor()) == expected
 
 
 def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -65,6 +66,8 @@ class NativeExecutor:
         Raises:
             DeviceFault: a task is malformed, or touches memory that is not there; it says which.
         """
+        if not len(order):
+            return _nothing
         lowering = _Lowering(program, order, bus, self._kernels)
         flattened = lowering.flatten()
         table, operations = flattened.table, flattened.operations
@@ -77,6 +80,10 @@ class NativeExecutor:
                 lowering.explain(int(steps[operations[failed]]))
 
         return run
+
+
+def _nothing() -> None:
+    """A program without tasks."""
 
 
 class _Lowering:
@@ -116,7 +123,7 @@ class _Lowering:
             levels = find_levels(ground, forwarding.regions, forwarding.dropped, self._kernels)
         return flatten(accesses, forwarding, levels, self._kernels, python)
 
-    def explain(self, step: int) -> None:
+    def explain(self, step: int) -> NoReturn:
         """Let the reference engine say what is wrong with a task.
 
         Raises:

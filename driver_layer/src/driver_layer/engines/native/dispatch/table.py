@@ -32,8 +32,7 @@ class StateWord(IntEnum):
     """Address of a counter for each phase: units done."""
     FAILED_ROW = 6
     """The row that gave a status other than 0, plus one."""
-    STATUS = 7
-    WORDS = 8
+    WORDS = 7
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +70,7 @@ class Table:
     def reset(self) -> None:
         """Get ready for a run."""
         self._counters[:] = 0
-        self.state[StateWord.FAILED_ROW] = self.state[StateWord.STATUS] = 0
+        self.state[StateWord.FAILED_ROW] = 0
 
     @property
     def failure(self) -> int | None:

@@ -68,7 +68,6 @@ def _run_unit(e: Emitter, unit: Value) -> None:
         kernel, arguments = e.load_function(place, _KERNEL), e.load(e.at(place, 8), PTR)
         status = b.call(kernel, [arguments, e.scratch])
         with b.if_then(b.icmp_signed("!=", status, I32(0)), likely=False):
-            e.store(b.sext(status, I64), e.at(e.args, 8 * StateWord.STATUS))
             failed = e.at(e.args, 8 * StateWord.FAILED_ROW)
             b.atomic_rmw("xchg", failed, b.add(row, I64(1)), "acq_rel")
 

@@ -1,7 +1,7 @@
 """Keeps compiled kernels on disk, so that a warm start compiles nothing.
 
-The files are machine code of this host, made by this user: a folder or a file that others may
-write is not used. ``NPU_KERNEL_CACHE_DIR`` names the folder; empty turns the cache off.
+The files are machine code of this host, made by this user: a folder that others may write is not
+used. ``NPU_KERNEL_CACHE_DIR`` names the folder; empty turns the cache off.
 """
 
 from __future__ import annotations

@@ -86,6 +86,8 @@ def make_calls(accesses: Accesses, forwarding: Forwarding, levels: Ints, in_pyth
     begin: Ints = np.concatenate([[0], np.cumsum(counts)])
     pool = np.zeros(int(begin[-1]), np.int64)
     for number, template in enumerate(templates):
+        if template.spec is None:
+            continue
         members = np.flatnonzero((accesses.template == number) & ~in_python)
         block = np.tile(np.array(template.words, np.int64), (len(members), 1))
         for index, slot in enumerate(template.slots):

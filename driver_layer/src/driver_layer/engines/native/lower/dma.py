@@ -28,7 +28,15 @@ from driver_layer.engines.native.dma.kernels import (
 from driver_layer.engines.native.dma.shapes import JointDim, Side, joint_dims
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 from driver_layer.engines.native.lower.operations import Check, Group
-from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, Slot, Template, slot
+from driver_layer.engines.native.lower.template import (
+    NO_WORD,
+    Access,
+    Dim,
+    Slot,
+    Template,
+    overlaps_itself,
+    slot,
+)
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.program import DmaWork
 
@@ -97,7 +105,8 @@ def _side(key: Sequence[int], begin: int) -> Side:
 def _copy(key: tuple[int, ...]) -> Template:
     src, dst = _side(key, _SRC), _side(key, _DST)
     joint = joint_dims(src, dst)
-    if joint is None or len(joint[1]) > DIMS:
+    crossing = overlaps_itself([Dim(*dim, NO_WORD) for dim in dst.dims], dst.width)
+    if joint is None or len(joint[1]) > DIMS or crossing:
         return Template(None, (), (_pinned(src, Access.READ), _pinned(dst, Access.WRITE)))
     width, dims = joint
     words = [0] * CopyWord.WORDS
@@ -175,6 +184,8 @@ def _each_destination(tasks: Ints, addresses: Ints) -> tuple[Ints, Ints]:
     """Repeat what writes to several tiles, once for each; ``addresses`` is (src, dst)."""
     dst = addresses[:, 1]
     in_cmx = dst & ~(TILE_SELECT_MASK | TILE_OFFSET_MASK) == CMX_BASE
+    # An address that selects no tile stays as it is: it will be found to lead nowhere.
+    in_cmx &= dst & TILE_SELECT_MASK != 0
     masks = np.where(in_cmx, (dst & TILE_SELECT_MASK) >> TILE_SELECT_SHIFT, 1)
     if not (masks & (masks - 1)).any():
         return tasks, addresses

@@ -31,6 +31,7 @@ from driver_layer.engines.native.lower.template import (
     Growth,
     Slot,
     Template,
+    overlaps_itself,
     slot,
 )
 from driver_layer.npu.program import DpuWork
@@ -43,8 +44,11 @@ _ADDRESSES = {
     Word.ZERO: "zero_address",
     Word.ACT_SCALE: "act_scale_address",
 }
+_OUT = 2
+"""The place of the output among operands."""
+
 _GROWTHS = (Growth(Word.M, MOVED_BY_ROW), Growth(Word.N, MOVED_BY_COLUMN))
-"""Rows of activations, and columns of weights."""
+"""Rows of activations, columns of weights; these kernels have scratch for any number of them."""
 
 _KEPT = tuple(
     word
@@ -132,6 +136,8 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     m, n, k = (int(words[word]) for word in (Word.M, Word.N, Word.K))
     words[Word.REUSE] = Reuse.NONE
     growths = _GROWTHS if problem.rows == MANY_ROWS else ()
+    if overlaps_itself(_dims(operands[_OUT], words), _itemsize(operands[_OUT])):
+        return Template(None, (), slots), [one.pointer for one in operands]
     template = Template(
         choice.spec,
         tuple(words.tolist()),
@@ -174,6 +180,18 @@ def _operands(problem: Problem) -> list[_Operand]:
 
 def _slot(operand: _Operand, words: Ints, problem: Problem) -> Slot:
     """Describe an operand; the word of its pointer holds the part's offset until then."""
+    access = Access.READ
+    if operand.pointer is Word.OUT:
+        access = Access.WRITE | (Access.READ if problem.accumulate else Access(0))
+    offset = int(words[operand.pointer])
+    return slot(operand.pointer, access, _dims(operand, words), _itemsize(operand), offset)
+
+
+def _itemsize(operand: _Operand) -> int:
+    return BY_CODE[operand.kind].storage.itemsize
+
+
+def _dims(operand: _Operand, words: Ints) -> list[Dim]:
     element = BY_CODE[operand.kind]
     dims: list[Dim] = []
     for count_word, stride_word in zip(operand.counts, operand.strides, strict=True):
@@ -186,8 +204,4 @@ def _slot(operand: _Operand, words: Ints, problem: Problem) -> Slot:
         # Kernels are chosen for what lies side by side.
         fixed = stride == element.storage.itemsize
         dims.append(Dim(count, stride, NO_WORD if fixed else stride_word))
-    access = Access.READ
-    if operand.pointer is Word.OUT:
-        access = Access.WRITE | (Access.READ if problem.accumulate else Access(0))
-    offset = int(words[operand.pointer])
-    return slot(operand.pointer, access, dims, element.storage.itemsize, offset)
+    return dims

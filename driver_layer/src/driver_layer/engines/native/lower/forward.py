@@ -93,8 +93,10 @@ def forward(
     _keep_movable(accesses, writes)
     sunk = writes != NONE
     effective[sunk] = numbers[accesses.first[writes[sunk]] + 1]
+    dropped = np.zeros_like(into_cmx)
+    inward = np.flatnonzero(into_cmx)
     # The second access of a copy is its destination.
-    dropped = into_cmx & (uses[np.minimum(accesses.first[:-1] + 1, len(uses) - 1)] == 0)
+    dropped[inward] = uses[accesses.first[inward] + 1] == 0
     dropped[writes[sunk]] = True
     return Forwarding(np.where(sunk, writes, reads), dropped, effective)
 
@@ -102,12 +104,11 @@ def forward(
 def _copies(accesses: Accesses, pinned: Flags) -> tuple[Flags, Flags]:
     """Which operations copy into CMX, and which out of it into other memory."""
     copies = np.array([one.copies for one in accesses.templates], np.bool_)[accesses.template]
-    copies &= ~pinned
-    last = len(accesses.addresses) - 1
-    source, target = (
-        _in_cmx(accesses.addresses[np.minimum(accesses.first[:-1] + side, last)]) for side in (0, 1)
-    )
-    return copies & target, copies & source & ~target
+    numbers = np.flatnonzero(copies & ~pinned)
+    source, target = (_in_cmx(accesses.addresses[accesses.first[numbers] + i]) for i in (0, 1))
+    into, out = np.zeros_like(copies), np.zeros_like(copies)
+    into[numbers], out[numbers] = target, source & ~target
+    return into, out
 
 
 def _in_cmx(addresses: Ints) -> Flags:

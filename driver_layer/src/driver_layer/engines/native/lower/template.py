@@ -123,6 +123,21 @@ def slot(
     return Slot(word, access, real, element, region, dense, offset)
 
 
+def overlaps_itself(dims: Sequence[Dim], element: int) -> bool:
+    """Tell whether two elements of an operand may share bytes.
+
+    Whoever writes such an operand writes some bytes more than once; which value stays depends on
+    the order, and kernels have one of their own.
+    """
+    reach = element
+    for dim in sorted(dims, key=lambda dim: dim.stride):
+        if dim.length > 1:
+            if dim.stride < reach:
+                return True
+            reach += (dim.length - 1) * dim.stride
+    return False
+
+
 def cover(dims: Sequence[Dim], element: int) -> tuple[Region, bool]:
     """Find what dimensions cover, and whether without gaps."""
     width, dense = element, True
