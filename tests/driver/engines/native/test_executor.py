@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,35 +10,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driver_layer.abi.dtypes import DType
-from driver_layer.abi.platforms import CMX_BASE, PLATFORMS, tile_base
-from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
+from driver_layer.abi.platforms import CMX_BASE, tile_base
+from driver_layer.abi.shave import KERNEL_ARGS
 from driver_layer.abi.shave_text import assemble
 from driver_layer.abi.tasks import (
     BARRIER_CONFIG,
     DMA_DESCRIPTOR,
-    DPU_REGISTERS,
-    DPU_VARIANT,
     DmaCfg,
-    DpuWorkload,
 )
-from driver_layer.engines.contract import Executor
 from driver_layer.engines.native import NativeExecutor
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.task_by_task import TaskByTask
 from driver_layer.errors import DeviceFault
-from driver_layer.npu.bus import Bus
-from driver_layer.npu.cmx import Cmx
-from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.npu.order import Order
-from driver_layer.npu.program import DmaWork, DpuWork, Program, ShaveWork
+from driver_layer.npu.program import DmaWork, Program, ShaveWork
 from driver_layer.testing.check_engines import CHECKS, Bench
 from driver_layer.testing.check_engines.one_task import OneTask, free_queue
-
-BYTES = 512
-"""Of each memory that programs work in: small, so that what they reach overlaps."""
-
-CMX = 0x20000
+from driver_layer.testing.small_programs import (
+    BYTES,
+    CMX,
+    Add,
+    Copy,
+    Fill,
+    Machine,
+    Product,
+    Side,
+    Step,
+)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -50,58 +47,6 @@ def test_contract(check: Callable[[Bench], None]) -> None:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_contract_of_an_executor_that_runs_task_by_task(check: Callable[[Bench], None]) -> None:
     check(Bench.make(OneTask(TaskByTask(ReferenceEngines()))))
-
-
-@dataclass(frozen=True)
-class Side:
-    """A place in a memory: "ddr", "fixed" (never written), "cmx0" or "cmx1"."""
-
-    memory: str
-    offset: int
-    width: int
-    dims: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Copy:
-    src: Side
-    dst: Side
-
-
-@dataclass(frozen=True)
-class Fill:
-    dst: Side
-    value: int
-
-
-@dataclass(frozen=True)
-class Add:
-    """SHAVE: u8 rows plus one, from one place of a tile to another."""
-
-    tile: int
-    src: int
-    dst: int
-    rows: int
-    cols: int
-    src_pitch: int
-    dst_pitch: int
-
-
-@dataclass(frozen=True)
-class Product:
-    """DPU: i8 by i8 to f32, exact."""
-
-    tile: int
-    act: int
-    weight: int
-    out: int
-    m: int
-    n: int
-    k: int
-    pitch: int
-
-
-Step = Copy | Fill | Add | Product
 
 
 @st.composite
@@ -169,98 +114,6 @@ steps = st.one_of(
     products(),
     st.builds(Fill, sides("cmx0", 32), st.integers(0, 255)),
 )
-
-
-class Machine:
-    """Memory, and a program over it."""
-
-    def __init__(self) -> None:
-        random = np.random.default_rng(0)
-        self.bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
-        self.ddr = self.bus.space.allocate(BYTES, MemoryKind.DMA)
-        self.fixed = self.bus.space.allocate(BYTES, MemoryKind.DMA, writable=False)
-        for memory in (self.ddr, self.fixed):
-            memory.write(0, random.integers(0, 256, BYTES, np.uint8).tobytes())
-        for tile in (0, 1):
-            self.bus.cmx.tiles[tile][CMX : CMX + BYTES] = random.integers(0, 256, BYTES, np.uint8)
-
-    def run(self, made: list[Step], executor: Executor) -> bytes:
-        """Run steps one after the other, as far as anybody can tell; give DDR."""
-        works = [self._work(step) for step in made]
-        queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
-        program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
-        order = Order(list(range(len(works))), [0] * len(works))
-        executor.prepare(program, order, self.bus)()
-        return self.ddr.data.tobytes()
-
-    def _work(self, step: Step) -> DmaWork | DpuWork | ShaveWork:
-        if isinstance(step, Copy | Fill):
-            return DmaWork(self._descriptor(step))
-        return _sum(step) if isinstance(step, Add) else _product(step)
-
-    def _descriptor(self, step: Copy | Fill) -> np.ndarray:
-        record = np.zeros(1, DMA_DESCRIPTOR)
-        record["cfg"] = 1
-        named = {"dst": step.dst}
-        if isinstance(step, Copy):
-            named["src"] = step.src
-        else:
-            record["cfg"] |= int(DmaCfg.MEMSET_EN)
-            record["memset_data"] = step.value
-        for name, side in named.items():
-            record[name] = self._address(side.memory) + side.offset
-            record[f"{name}_width"] = side.width
-            for number, (length, stride) in enumerate(reversed(side.dims), 1):
-                record[f"{name}_dim{number}"] = length - 1
-                record[f"{name}_stride{number}"] = stride
-        return record
-
-    def _address(self, memory: str) -> int:
-        if memory.startswith("cmx"):
-            return tile_base(int(memory[3:])) + CMX
-        return {"ddr": self.ddr, "fixed": self.fixed}[memory].address
-
-
-ADD_ONE = assemble("ld v0, w0\nimm v1, 1\nadd v0, v0, v1\nst w1, v0\nend")
-
-
-def _sum(step: Add) -> ShaveWork:
-    head = np.zeros(1, KERNEL_ARGS)
-    head["window_count"], head["grid"] = 2, (1, 1, step.rows)
-    windows = np.zeros(2, WINDOW)
-    sides = ((step.src, step.src_pitch), (step.dst, step.dst_pitch))
-    for window, (offset, pitch) in zip(windows, sides, strict=True):
-        window["address"] = tile_base(step.tile) + CMX + offset
-        window["cols"], window["col_stride"], window["type"] = step.cols, 1, DType.U8
-        window["strides"] = (0, 0, pitch)
-        window["access"] = Access.READ | Access.WRITE
-    return ShaveWork(step.tile, [ADD_ONE], [0], [head.tobytes() + windows.tobytes()])
-
-
-def _product(step: Product) -> DpuWork:
-    base = tile_base(step.tile) + CMX
-    fields: dict[str, Any] = {
-        "workload": DpuWorkload.MATMUL,
-        "act_type": DType.I8,
-        "weight_type": DType.I8,
-        "out_type": DType.FP32,
-        "alpha": 1.0,
-        "act_address": base + step.act,
-        "weight_address": base + step.weight,
-        "out_address": base + step.out,
-        "batch": 1,
-        "m": step.m,
-        "n": step.n,
-        "k": step.k,
-        "act_strides": (0, step.k, 1),
-        "weight_strides": (0, step.k, 1),
-        "out_strides": (0, step.pitch, 4),
-    }
-    registers, variant = np.zeros(1, DPU_REGISTERS), np.zeros(1, DPU_VARIANT)
-    for name, value in fields.items():
-        registers[name] = value
-    variant["m_end"], variant["n_end"] = step.m, step.n
-    return DpuWork(step.tile, registers, variant, [0, 1])
 
 
 @settings(max_examples=300, deadline=None)
@@ -398,89 +251,6 @@ def test_an_output_that_overlaps_itself_is_what_the_reference_makes_of_it(pitch:
     ]
     expected = Machine().run(made, TaskByTask(ReferenceEngines()))
     assert Machine().run(made, NativeExecutor()) == expected
-
-
-def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> tuple[Any, ...]:
-    """A product of i8 [m, k] and [n, k] to f32 [m, n], cut into workloads as compilers do."""
-    m, n, k = shape
-    random = np.random.default_rng(1)
-    act = random.integers(-128, 128, (m, k), np.int8)
-    weight = random.integers(-128, 128, (n, k), np.int8)
-    bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
-    memory = {}
-    for name, content in (("act", act), ("weight", weight), ("out", np.zeros((m, n), "<f4"))):
-        memory[name] = bus.space.allocate(content.nbytes, MemoryKind.DMA)
-        memory[name].write(0, content.tobytes())
-    works: list[Any] = []
-    cmx = tile_base(0) + CMX
-    places = {"act": cmx, "weight": cmx + 0x10000, "out": cmx + 0x20000}
-
-    def copy(**fields: int) -> None:
-        record = np.zeros(1, DMA_DESCRIPTOR)
-        for name, value in fields.items():
-            record[name] = value
-        works.append(DmaWork(record))
-
-    for first in range(0, n, columns):
-        width = min(columns, n - first)
-        size = width * k
-        source = memory["weight"].address + first * k
-        copy(src=source, dst=places["weight"], src_width=size, dst_width=size)
-        for row in range(0, m, rows):
-            height = min(rows, m - row)
-            size = height * k
-            source = memory["act"].address + row * k
-            copy(src=source, dst=places["act"], src_width=size, dst_width=size)
-            product = Product(0, 0, 0x10000, 0x20000, height, width, k, 4 * width)
-            works.append(_product(product))
-            target = memory["out"].address + 4 * (row * n + first)
-            copy(
-                cfg=1,
-                src=places["out"],
-                dst=target,
-                src_width=4 * width * height,
-                dst_width=4 * width,
-                dst_dim1=height - 1,
-                dst_stride1=4 * n,
-            )
-    queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
-    program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
-    order = Order(list(range(len(works))), [0] * len(works))
-    expected = act.astype(np.int64) @ weight.astype(np.int64).T
-    return program, order, bus, memory["out"], expected
-
-
-@pytest.mark.parametrize(
-    ("shape", "rows", "columns", "calls"),
-    [
-        ((48, 96, 64), 16, 24, 2),  # two parts of 48 columns
-        ((33, 50, 48), 33, 50, 2),
-        ((128, 400, 32), 32, 100, 9),  # a part of 192, and eight of up to 48
-        ((9, 30, 20), 9, 7, 1),
-    ],
-)
-def test_the_workloads_of_a_product_are_merged_and_cut_anew(
-    shape: tuple[int, int, int],
-    rows: int,
-    columns: int,
-    calls: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from driver_layer.engines.native import executor
-
-    program, order, bus, out, expected = tiles_of_a_product(shape, rows, columns)
-    tables: list[Any] = []
-    real = executor.flatten
-
-    def flatten(*arguments: Any) -> Any:
-        tables.append(real(*arguments))
-        return tables[-1]
-
-    monkeypatch.setattr(executor, "flatten", flatten)
-    NativeExecutor().prepare(program, order, bus)()
-    found = out.data.view("<f4").reshape(expected.shape)
-    assert np.array_equal(found, expected)
-    assert len(tables[0].table.rows) == calls
 
 
 def test_a_reader_that_overwrites_the_source_reads_the_copy(

@@ -1,0 +1,185 @@
+"""Small programs over small memory, to be run by any executor; needs no test framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.platforms import PLATFORMS, tile_base
+from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
+from driver_layer.abi.shave_text import assemble
+from driver_layer.abi.tasks import (
+    BARRIER_CONFIG,
+    DMA_DESCRIPTOR,
+    DPU_REGISTERS,
+    DPU_VARIANT,
+    DmaCfg,
+    DpuWorkload,
+)
+from driver_layer.engines.contract import Executor
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.memory import AddressSpace, MemoryKind
+from driver_layer.npu.order import Order
+from driver_layer.npu.program import DmaWork, DpuWork, Program, ShaveWork
+from driver_layer.testing.check_engines.one_task import free_queue
+
+BYTES = 512
+"""Of each memory that programs work in: small, so that what they reach overlaps."""
+
+CMX = 0x20000
+"""Where in a tile they work."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A place in a memory: "ddr", "fixed" (never written), "cmx0" or "cmx1"."""
+
+    memory: str
+    offset: int
+    width: int
+    dims: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """DMA: bytes from one place to another."""
+
+    src: Side
+    dst: Side
+
+
+@dataclass(frozen=True)
+class Fill:
+    """DMA: a byte everywhere in a place."""
+
+    dst: Side
+    value: int
+
+
+@dataclass(frozen=True)
+class Add:
+    """SHAVE: u8 rows plus one, from one place of a tile to another."""
+
+    tile: int
+    src: int
+    dst: int
+    rows: int
+    cols: int
+    src_pitch: int
+    dst_pitch: int
+
+
+@dataclass(frozen=True)
+class Product:
+    """DPU: i8 by i8 to f32, exact."""
+
+    tile: int
+    act: int
+    weight: int
+    out: int
+    m: int
+    n: int
+    k: int
+    pitch: int
+
+
+Step = Copy | Fill | Add | Product
+"""One task."""
+
+
+class Machine:
+    """Memory, and a program over it."""
+
+    def __init__(self) -> None:
+        random = np.random.default_rng(0)
+        self.bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
+        self.ddr = self.bus.space.allocate(BYTES, MemoryKind.DMA)
+        self.fixed = self.bus.space.allocate(BYTES, MemoryKind.DMA, writable=False)
+        for memory in (self.ddr, self.fixed):
+            memory.write(0, random.integers(0, 256, BYTES, np.uint8).tobytes())
+        for tile in (0, 1):
+            self.bus.cmx.tiles[tile][CMX : CMX + BYTES] = random.integers(0, 256, BYTES, np.uint8)
+
+    def run(self, made: list[Step], executor: Executor) -> bytes:
+        """Run steps one after the other, as far as anybody can tell; give DDR."""
+        works = [self._work(step) for step in made]
+        queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
+        program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
+        order = Order(list(range(len(works))), [0] * len(works))
+        executor.prepare(program, order, self.bus)()
+        return self.ddr.data.tobytes()
+
+    def _work(self, step: Step) -> DmaWork | DpuWork | ShaveWork:
+        if isinstance(step, Copy | Fill):
+            return DmaWork(self._descriptor(step))
+        return _sum(step) if isinstance(step, Add) else product(step)
+
+    def _descriptor(self, step: Copy | Fill) -> RecordArray:
+        record = np.zeros(1, DMA_DESCRIPTOR)
+        record["cfg"] = 1
+        named = {"dst": step.dst}
+        if isinstance(step, Copy):
+            named["src"] = step.src
+        else:
+            record["cfg"] |= int(DmaCfg.MEMSET_EN)
+            record["memset_data"] = step.value
+        for name, side in named.items():
+            record[name] = self._address(side.memory) + side.offset
+            record[f"{name}_width"] = side.width
+            for number, (length, stride) in enumerate(reversed(side.dims), 1):
+                record[f"{name}_dim{number}"] = length - 1
+                record[f"{name}_stride{number}"] = stride
+        return record
+
+    def _address(self, memory: str) -> int:
+        if memory.startswith("cmx"):
+            return tile_base(int(memory[3:])) + CMX
+        return {"ddr": self.ddr, "fixed": self.fixed}[memory].address
+
+
+ADD_ONE = assemble("ld v0, w0\nimm v1, 1\nadd v0, v0, v1\nst w1, v0\nend")
+
+
+def _sum(step: Add) -> ShaveWork:
+    head = np.zeros(1, KERNEL_ARGS)
+    head["window_count"], head["grid"] = 2, (1, 1, step.rows)
+    windows = np.zeros(2, WINDOW)
+    sides = ((step.src, step.src_pitch), (step.dst, step.dst_pitch))
+    for window, (offset, pitch) in zip(windows, sides, strict=True):
+        window["address"] = tile_base(step.tile) + CMX + offset
+        window["cols"], window["col_stride"], window["type"] = step.cols, 1, DType.U8
+        window["strides"] = (0, 0, pitch)
+        window["access"] = Access.READ | Access.WRITE
+    return ShaveWork(step.tile, [ADD_ONE], [0], [head.tobytes() + windows.tobytes()])
+
+
+def product(step: Product) -> DpuWork:
+    """The workload of a product."""
+    base = tile_base(step.tile) + CMX
+    fields: dict[str, Any] = {
+        "workload": DpuWorkload.MATMUL,
+        "act_type": DType.I8,
+        "weight_type": DType.I8,
+        "out_type": DType.FP32,
+        "alpha": 1.0,
+        "act_address": base + step.act,
+        "weight_address": base + step.weight,
+        "out_address": base + step.out,
+        "batch": 1,
+        "m": step.m,
+        "n": step.n,
+        "k": step.k,
+        "act_strides": (0, step.k, 1),
+        "weight_strides": (0, step.k, 1),
+        "out_strides": (0, step.pitch, 4),
+    }
+    registers, variant = np.zeros(1, DPU_REGISTERS), np.zeros(1, DPU_VARIANT)
+    for name, value in fields.items():
+        registers[name] = value
+    variant["m_end"], variant["n_end"] = step.m, step.n
+    return DpuWork(step.tile, registers, variant, [0, 1])

@@ -1,0 +1,100 @@
+"""Workloads that continue each other become one product, cut anew for the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driver_layer.abi.platforms import PLATFORMS, tile_base
+from driver_layer.abi.tasks import BARRIER_CONFIG, DMA_DESCRIPTOR
+from driver_layer.engines.native import NativeExecutor, executor
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.memory import AddressSpace, MemoryKind
+from driver_layer.npu.order import Order
+from driver_layer.npu.program import DmaWork, Program
+from driver_layer.testing.check_engines.one_task import free_queue
+from driver_layer.testing.small_programs import CMX, Product, product
+
+
+def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> tuple[Any, ...]:
+    """A product of i8 [m, k] and [n, k] to f32 [m, n], cut into workloads as compilers do."""
+    m, n, k = shape
+    random = np.random.default_rng(1)
+    act = random.integers(-128, 128, (m, k), np.int8)
+    weight = random.integers(-128, 128, (n, k), np.int8)
+    bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
+    memory = {}
+    for name, content in (("act", act), ("weight", weight), ("out", np.zeros((m, n), "<f4"))):
+        memory[name] = bus.space.allocate(content.nbytes, MemoryKind.DMA)
+        memory[name].write(0, content.tobytes())
+    works: list[Any] = []
+    cmx = tile_base(0) + CMX
+    places = {"act": cmx, "weight": cmx + 0x10000, "out": cmx + 0x20000}
+
+    def copy(**fields: int) -> None:
+        record = np.zeros(1, DMA_DESCRIPTOR)
+        for name, value in fields.items():
+            record[name] = value
+        works.append(DmaWork(record))
+
+    for first in range(0, n, columns):
+        width = min(columns, n - first)
+        size = width * k
+        source = memory["weight"].address + first * k
+        copy(src=source, dst=places["weight"], src_width=size, dst_width=size)
+        for row in range(0, m, rows):
+            height = min(rows, m - row)
+            size = height * k
+            source = memory["act"].address + row * k
+            copy(src=source, dst=places["act"], src_width=size, dst_width=size)
+            step = Product(0, 0, 0x10000, 0x20000, height, width, k, 4 * width)
+            works.append(product(step))
+            target = memory["out"].address + 4 * (row * n + first)
+            copy(
+                cfg=1,
+                src=places["out"],
+                dst=target,
+                src_width=4 * width * height,
+                dst_width=4 * width,
+                dst_dim1=height - 1,
+                dst_stride1=4 * n,
+            )
+    queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
+    program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
+    order = Order(list(range(len(works))), [0] * len(works))
+    expected = act.astype(np.int64) @ weight.astype(np.int64).T
+    return program, order, bus, memory["out"], expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "columns", "calls"),
+    [
+        ((48, 96, 64), 16, 24, 2),  # two parts of 48 columns
+        ((33, 50, 48), 33, 50, 2),
+        ((128, 400, 32), 32, 100, 9),  # a part of 192, and eight of up to 48
+        ((9, 30, 20), 9, 7, 1),
+    ],
+)
+def test_the_workloads_of_a_product_are_merged_and_cut_anew(
+    shape: tuple[int, int, int],
+    rows: int,
+    columns: int,
+    calls: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program, order, bus, out, expected = tiles_of_a_product(shape, rows, columns)
+    tables: list[Any] = []
+    real = executor.flatten
+
+    def flatten(*arguments: Any) -> Any:
+        tables.append(real(*arguments))
+        return tables[-1]
+
+    monkeypatch.setattr(executor, "flatten", flatten)
+    NativeExecutor().prepare(program, order, bus)()
+    found = out.data.view("<f4").reshape(expected.shape)
+    assert np.array_equal(found, expected)
+    assert len(tables[0].table.rows) == calls
