@@ -14,7 +14,7 @@ BENCH ?=
 PROFILE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test check format test-oracle bench profile bench-compile fuzz clean
+.PHONY: help setup demo chat test check format test-oracle bench profile profile-kernels bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -49,6 +49,9 @@ bench: $(VENV)/dev.stamp  ## speed beside peers: MODELS=folder PEERS_PYTHON=pyth
 
 profile: $(VENV)/dev.stamp  ## where the time of a token goes, by layer: MODEL=folder PROFILE=options
 	$(RUN)/python benchmarks/layer_profile.py $(MODEL) $(PROFILE)
+
+profile-kernels: $(VENV)/dev.stamp  ## where the device's time goes, by kernel: MODEL=folder PROFILE=options
+	$(RUN)/python benchmarks/kernel_profile.py $(MODEL) $(PROFILE)
 
 bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py

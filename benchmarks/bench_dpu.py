@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from driver_layer.abi.dtypes import ELEMENT_TYPES, f32_to_bf16
 from driver_layer.abi.layout import Record
 from driver_layer.abi.tasks import DPU_REGISTERS
 from driver_layer.engines.native.dpu import WORDS, Choice, Problem, Reuse, Word, choose, words_of
+from driver_layer.engines.native.dpu.flavours import Flavour
+from driver_layer.engines.native.dpu.tile_registers import add_products, clear_tile, configured
 from driver_layer.engines.native.jit.emitter import F32, I8, I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.host import Host, detect
 from driver_layer.engines.native.jit.kernels import Kernels, KernelSpec
@@ -103,8 +106,11 @@ def _cases() -> list[Case]:
                     group=group,
                     shared=8,
                 )
-                for sizes in ((1, 128, 176, 2048), (1, 64, 48, 5632))
+                for sizes in ((1, 512, 512, 2048), (1, 512, 288, 576))
             ]
+            sizes = 1, 16, 512, 2048
+            label = f"short prefill {act} x {weight} 16x512x2048"
+            cases.append(Case(label, (act, weight, act), sizes, tables=tables, group=group))
         cases += [
             Case(f"prefill {act} attention K", (act, act, "f32"), (1, 128, 1024, 64)),
             Case(f"prefill {act} attention V", (act, act, act), (1, 128, 64, 1024), True),
@@ -162,7 +168,7 @@ class _Bench:
             for place, scratch in zip(words, self.scratch, strict=False):
                 place[2] = scratch.ctypes.data
             work = [lambda w=w: read(w.ctypes.data, 0) and None for w in words]
-            print(f"{'read':32} {threads} threads {self.total / self.best(work) / 1e9:8.1f} GB/s")
+            print(f"{'read':36} {threads} threads {self.total / self.best(work) / 1e9:8.1f} GB/s")
         count = 4_000_000
         for name, (dot, macs) in _dots(self.kernels.host).items():
             loop = self.function(KernelSpec(f"bench {name}", lambda h, d=dot: _write_peak(h, d)))
@@ -170,7 +176,15 @@ class _Bench:
                 words = [np.array([count, s.ctypes.data]) for s in self.scratch[:threads]]
                 work = [lambda w=w, f=loop: f(w.ctypes.data, 0) and None for w in words]
                 rate = count * 16 * macs * threads / self.best(work)
-                print(f"{name:32} {threads} threads {2 * rate / 1e9:8.1f} GFLOP/s")
+                print(f"{name:36} {threads} threads {2 * rate / 1e9:8.1f} GFLOP/s")
+        for name, (flavour, macs) in _tile_dots(self.kernels.host).items():
+            spec = KernelSpec(f"bench {name}", lambda h, f=flavour: _write_tile_peak(h, f))
+            loop = self.function(spec)
+            for threads in self.threads:
+                words = [np.array([count]) for _ in range(threads)]
+                work = [lambda w=w, f=loop: f(w.ctypes.data, 0) and None for w in words]
+                rate = count * 4 * macs * threads / self.best(work)
+                print(f"{name:36} {threads} threads {2 * rate / 1e9:8.1f} GFLOP/s")
 
     def case(self, case: Case) -> None:
         for threads in self.threads:
@@ -178,7 +192,7 @@ class _Bench:
             taken = self.best(work)
             rate, flops = size / taken / 1e9, 2 * macs / taken / 1e9
             print(
-                f"{case.label:32} {threads} threads {rate:8.1f} GB/s {flops:8.1f} GFLOP/s"
+                f"{case.label:36} {threads} threads {rate:8.1f} GB/s {flops:8.1f} GFLOP/s"
                 f"  {choice.spec.key.split()[1]}"
             )
 
@@ -192,9 +206,8 @@ class _Bench:
         pointers = {word: raw.ctypes.data for word, raw in operands.items()}
         shape = words_of(registers, {**pointers, Word.WEIGHT: self.memory.ctypes.data})
         fit = max(1, self.total // weight_bytes // threads)
-        distinct = (
-            fit if m <= 8 else min(fit, max(1, int(1e9 / (batch * m * n * k)) // case.shared))
-        )
+        few = max(1, int(1e9 / (batch * m * n * k)) // case.shared)
+        distinct = fit if m <= 16 else min(fit, few)
         work: list[Callable[[], None]] = []
         kept: list[Any] = [operands]
         for thread in range(threads):
@@ -352,6 +365,24 @@ def _write_peak(host: Host, dot: _Dot) -> str:
             total.set(step(e, total.get(), x))
     for number, total in enumerate(sums):
         e.store(total.get(), e.at(place, 64 * number))
+    return e.finish()
+
+
+def _tile_dots(host: Host) -> dict[str, tuple[Flavour, int]]:
+    """Flavours of products in tile registers, and how many numbers each multiplies."""
+    if not host.has_tiles:
+        return {}
+    return {"bf16 tiles": (Flavour.BF16, 16**3 * 2), "byte tiles": (Flavour.BYTES, 16**3 * 4)}
+
+
+def _write_tile_peak(host: Host, flavour: Flavour) -> str:
+    e = Emitter(host)
+    with configured(e):
+        for tile in range(8):
+            clear_tile(e, tile)
+        with e.loop(0, e.word(0)):
+            for i, j in product((0, 1), repeat=2):
+                add_products(e, flavour, 2 * i + j, 4 + i, 6 + j)
     return e.finish()
 
 

@@ -72,7 +72,8 @@ def test_a_place_where_nothing_can_be_kept_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_level_above_the_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    if native_isa() is Isa.AVX512:
+    highest = max(Isa)
+    if native_isa() is highest:
         pytest.skip("the machine has the highest level")
     with pytest.raises(EngineError, match="its highest level is"):
-        detect(Isa.AVX512)
+        detect(highest)

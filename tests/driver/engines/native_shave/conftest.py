@@ -24,7 +24,7 @@ from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.memory import AddressSpace
 
-ISAS = [isa for isa in Isa if isa <= native_isa()]
+ISAS = [isa for isa in Isa if isa <= min(native_isa(), Isa.AVX512)]
 _WORKSPACE = 0x2000
 _PLACES = 20
 _PLACE_BYTES = 1 << 21

@@ -69,7 +69,7 @@ class NativeExecutor:
         if not len(order):
             return _nothing
         lowering = _Lowering(program, order, bus, self._kernels)
-        flattened = lowering.flatten()
+        flattened = lowering.flatten(self._team.threads)
         table, operations = flattened.table, flattened.operations
         steps = lowering.accesses.step
 
@@ -102,7 +102,7 @@ class _Lowering:
         except BadAccess as bad:
             self.explain(bad.step)
 
-    def flatten(self) -> Flattened:
+    def flatten(self, threads: int) -> Flattened:
         """Forward, find levels, and make the table."""
         accesses = self.accesses
         regions = number_regions(accesses.hosts, accesses.shapes, accesses.writes)
@@ -121,7 +121,7 @@ class _Lowering:
             ground = Ground.of(accesses, overlaps)
             forwarding = forward(accesses, regions, ground, pinned, self._kernels)
             levels = find_levels(ground, forwarding.regions, forwarding.dropped, self._kernels)
-        return flatten(accesses, forwarding, levels, self._kernels, python)
+        return flatten(accesses, forwarding, levels, self._kernels, python, threads)
 
     def explain(self, step: int) -> NoReturn:
         """Let the reference engine say what is wrong with a task.

@@ -21,6 +21,9 @@ from driver_layer.errors import EngineError
 THREADS_VARIABLE = "NPU_ENGINE_THREADS"
 _ALIGNMENT = 64
 
+_LARGE, _HUGE_FROM = 1 << 20, 1 << 22
+"""Of 4 MiB, numpy asks the kernel for huge pages; only those are taken that are touched."""
+
 _Worker = Callable[[int, int], int]
 
 
@@ -36,14 +39,14 @@ class Team:
         # ctypes lets go of the interpreter's lock while the function runs.
         kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
         self._work: _Worker = kind(kernels.address(WORKER))
-        self._threads = threads
+        self.threads = threads
         self._scratch = [np.zeros(0, np.uint8)] * threads
         self._gather()
 
     def _gather(self) -> None:
         self._process = os.getpid()
         self._busy = threading.Lock()
-        self._helpers = [_Helper(number, self._run) for number in range(1, self._threads)]
+        self._helpers = [_Helper(number, self._run) for number in range(1, self.threads)]
 
     def run(self, table: Table) -> None:
         """Execute a table; ``table.failure`` tells how it went."""
@@ -65,7 +68,10 @@ class Team:
 
     def _grow_scratch(self, nbytes: int) -> None:
         if self._scratch[0].size < nbytes + _ALIGNMENT:
-            self._scratch = [np.zeros(nbytes + _ALIGNMENT, np.uint8) for _ in self._scratch]
+            size = nbytes + _ALIGNMENT
+            if size > _LARGE:
+                size = max(size, _HUGE_FROM)
+            self._scratch = [np.zeros(size, np.uint8) for _ in self._scratch]
 
 
 class _Helper:

@@ -4,7 +4,8 @@
 arguments; it is run as ``kernel(words, scratch)``, see ``jit.emitter``. Families, in the order in
 which they are asked: ``nibbles`` (one row, 4-bit weights along k, bf16 dots), ``quads`` (few rows
 of integers, byte dots), ``gemv`` (up to 8 rows, weights along k), ``axpy`` (up to 8 rows, weights
-along n), ``gemm`` (the rest of what vectors can do), ``generic`` (everything).
+along n), ``tiles`` (many rows, products in tile registers), ``gemm`` (the rest of what vectors can
+do), ``generic`` (everything).
 
 Sums are f32, or i32 of integers, in another order than the reference's. What a kernel reads must
 not overlap what it writes, but where it accumulates; elements of the output must not overlap.

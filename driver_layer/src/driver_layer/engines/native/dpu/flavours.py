@@ -12,26 +12,40 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, Layout, Problem
-from driver_layer.engines.native.jit.emitter import F32, I8, I32, Emitter, Value
+from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, Emitter, Value
 from driver_layer.engines.native.jit.host import Host
 
 
 class Flavour(Enum):
-    """The numbers: a name, and how many of them a unit holds."""
+    """The numbers: a name, how many a unit holds, and of how many parts operands are sums."""
 
-    F32 = "f32", 1
+    F32 = "f32", 1, 1, 1
     """Any types. Weights are scaled as they are packed."""
-    BF16 = "bf16", 2
+    BF16 = "bf16", 2, 1, 1
     """bf16 activations, and weights that bf16 holds exactly; sums of groups are scaled."""
-    BYTES = "bytes", 4
+    HALVES = "halves", 2, 2, 1
+    """f16 activations as sums of two bf16, weights that bf16 holds exactly: for tile registers."""
+    PAIRS = "pairs", 2, 2, 2
+    """f16 activations and weights, both as sums of two bf16."""
+    BYTES = "bytes", 4, 1, 1
     """Integers, summed in i32. u8 activations times i8 weights: others are moved by 128."""
-    WORDS = "words", 2
+    WORDS = "words", 2, 1, 1
     """Integers less their zero points, in i16, summed in i32: for hosts that have no dots."""
 
     @property
     def per_unit(self) -> int:
         """Numbers in a unit."""
         return self.value[1]
+
+    @property
+    def act_parts(self) -> int:
+        """Of how many bf16 each activation is the sum."""
+        return self.value[2]
+
+    @property
+    def weight_parts(self) -> int:
+        """Of how many bf16 each weight is the sum."""
+        return self.value[3]
 
     @property
     def whole(self) -> bool:
@@ -55,6 +69,17 @@ def flavour_of(problem: Problem, host: Host) -> Flavour | None:
     if host.dots_bf16 and problem.act is DType.BFP16 and exact:
         return Flavour.BF16
     return Flavour.F32
+
+
+def tile_flavour_of(problem: Problem, host: Host) -> Flavour | None:
+    """Choose numbers that tile registers multiply; None if there are none."""
+    if problem.act is not DType.FP16:
+        found = flavour_of(problem, host)
+        return found if found in (Flavour.BF16, Flavour.BYTES) else None
+    if problem.weight is DType.BFP16 or fits_bf16(problem):
+        return Flavour.HALVES
+    plain = problem.weight is DType.FP16 and problem.zero is DType.UNSET
+    return Flavour.PAIRS if plain else None
 
 
 def fits_bf16(problem: Problem) -> bool:
@@ -103,6 +128,44 @@ def dot(e: Emitter, flavour: Flavour, total: Value, row: Value, columns: Value) 
     kind = ir.VectorType(I8, 64)
     operands = b.bitcast(row, kind), b.bitcast(columns, kind)
     return e.external("llvm.x86.avx512.vpdpbusd.512", total, *operands, result=total.type)
+
+
+def side_by_side(e: Emitter, first: Value, second: Value) -> Value:
+    """The upper halves of two vectors of i32, those of the first before those of the second."""
+    kind, lanes = ir.VectorType(I16, 2 * e.lanes), e.lanes
+    upper = range(1, 4 * lanes, 2)
+    return e.lanes_of(e.b.bitcast(first, kind), e.b.bitcast(second, kind), upper)
+
+
+def halves_of(e: Emitter, number: Value, guarded: bool) -> tuple[Value, Value]:
+    """Two bf16 whose sum is an f16 given as f32: in the upper halves of i32.
+
+    Args:
+        e: the kernel that is written.
+        number: one f32, or a vector of them.
+        guarded: whether they may meet infinities. The lower part of what bf16 holds exactly is
+            then not 0, of which an infinity would make a NaN, but a number that vanishes in sums.
+    """
+    b = e.b
+    lanes = number.type.count if isinstance(number.type, ir.VectorType) else 1
+    f32, i32 = e.vector(F32, lanes), e.vector(I32, lanes)
+
+    def splat(value: int) -> Value:
+        return e.splat(I32(value), lanes)
+
+    # bf16 holds 8 of the 11 bits. Were they rounded, the 3 left could have the other sign, and
+    # both parts times an infinity would be both infinities, whose sum is no number.
+    bits = b.bitcast(number, i32)
+    upper = b.and_(bits, splat(-0x10000))
+    left = b.fsub(number, b.bitcast(upper, f32))
+    infinite = b.icmp_signed("==", b.and_(bits, splat(0x7FFFFFFF)), splat(0x7F800000))
+    lower = b.select(infinite, e.zero(lanes), left)
+    if guarded:
+        least = b.or_(b.and_(bits, splat(-0x80000000)), splat(0x00800000))
+        is_zero = b.fcmp_ordered("==", number, e.zero(lanes))
+        vanishing = b.select(is_zero, e.zero(lanes), b.bitcast(least, f32))
+        lower = b.fadd(lower, vanishing)
+    return upper, b.bitcast(lower, i32)
 
 
 def nothing(e: Emitter, flavour: Flavour) -> Value:

@@ -18,6 +18,7 @@ from functools import partial
 from llvmlite.ir import IRBuilder
 
 from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.activations import PITCH, UNITS, Activations
 from driver_layer.engines.native.dpu.finish import Span, Tile, finish
 from driver_layer.engines.native.dpu.flavours import Flavour, dot, flavour_of, nothing
 from driver_layer.engines.native.dpu.pack import (
@@ -27,14 +28,12 @@ from driver_layer.engines.native.dpu.pack import (
     square_steps,
 )
 from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice, Layout, Problem
-from driver_layer.engines.native.dpu.rows import Row, take_row, widen_row
+from driver_layer.engines.native.dpu.rows import Row, widen_row
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.words import Reuse, Word
 from driver_layer.engines.native.jit.emitter import (
     F32,
     I1,
-    I8,
-    I16,
     I32,
     I64,
     Emitter,
@@ -51,11 +50,6 @@ _ROWS = 128
 """Rows of a tile."""
 _VECTORS = 12
 """Vectors of columns of a tile."""
-_UNITS = 256
-"""Units of k in a block: those of 8 rows fit into the first cache."""
-
-_ACT_PITCH = 4 * _UNITS + 64
-"""Bytes from row to row of activations; no power of two, whose lines would evict each other."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
@@ -81,12 +75,11 @@ class _Sizes:
         self.lanes = lanes
         self.head = head_vectors(problem, flavour)
         _, self.step = square_steps(problem, lanes)
-        self.block = _UNITS * flavour.per_unit
+        self.block = UNITS * flavour.per_unit
         """The most k of a block."""
         self.rows = _ROWS if problem.rows == MANY_ROWS else 8
         self.tile_pitch = self.line * _VECTORS + 64
-        self.act_sums = self.rows * _ACT_PITCH
-        self.scales = self.act_sums + 4 * self.rows
+        self.scales = Activations.size(flavour, self.rows)
         self.tile = self.scales + self.line * _VECTORS
         self.packed = self.tile + self.rows * self.tile_pitch
 
@@ -100,7 +93,7 @@ class _Sizes:
 
     def scratch(self, m: int, n: int, k: int) -> int:
         """Bytes of scratch, whatever the sizes."""
-        block = _VECTORS * self.line * (self.head + _UNITS)
+        block = _VECTORS * self.line * (self.head + UNITS)
         return self.packed + (KEPT_BYTES if self.problem.rows == MANY_ROWS else block)
 
 
@@ -129,16 +122,14 @@ class _Gemm:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
         self.task = Task(e)
         self.sizes = sizes = _Sizes(problem, flavour, e.lanes)
-        wide = e.host.isa is Isa.AVX512
+        wide = e.host.isa >= Isa.AVX512
         self.rows = min(problem.rows, 8 if wide else 4)
         self.vectors = 3 if wide else 2
         self.packer = Packer(problem, flavour, self.task)
-        places = (sizes.act_sums, sizes.scales, sizes.tile, sizes.packed)
-        self.act_sums, self.scales, self.tile, self.packed = (e.at(e.scratch, p) for p in places)
+        self.acts = Activations(problem, flavour, self.task, sizes.rows)
+        places = (sizes.scales, sizes.tile, sizes.packed)
+        self.scales, self.tile, self.packed = (e.at(e.scratch, place) for place in places)
         self.kept = self._kept()
-        self.sums_acts = flavour is Flavour.BYTES and (
-            problem.weight is DType.U8 or problem.zero is not DType.UNSET
-        )
 
     def _kept(self) -> Value:
         """``_Sizes.keeps`` at run time; a batch has weights of its own for each."""
@@ -207,76 +198,11 @@ class _Gemm:
                 only = b.icmp_signed("==", count, task[Word.K])
                 there = b.and_(only, b.icmp_signed(">", columns.begin, I64(0)))
                 with b.if_then(b.not_(there)):
-                    self._take_activations(batch, rows, Span(k, count))
+                    self.acts.take(batch, rows, Span(k, count), (self.rows, sizes.step))
                 first = b.icmp_signed("==", k, I64(0))
                 self._multiply(rows, _Packed(runs, run, vectors, units, first))
                 further = b.select(self.kept, b.mul(vectors, run), I64(0))
                 used.set(b.add(used.get(), further))
-
-    # Activations
-
-    def _take_activations(self, batch: Value, rows: Span, depth: Span) -> None:
-        """Bring rows of a block's k into scratch; rows that are not there are filled up."""
-        e, b, task = self.e, self.b, self.task
-        padded = task.rounded(depth.count, self.sizes.step)
-        with e.loop(0, task.rounded(rows.count, self.rows)) as row:
-            there = b.icmp_signed("<", row, rows.count)
-            count = b.select(there, depth.count, I64(0))
-            source = task.address(
-                Word.ACT,
-                (batch, Word.ACT_B),
-                (b.add(rows.begin, row), Word.ACT_M),
-                (depth.begin, Word.ACT_K),
-            )
-            target = e.at(e.scratch, b.mul(row, I64(_ACT_PITCH)))
-            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
-            self._take_row(taken, target, padded)
-            if self.sums_acts:
-                place = e.at(self.act_sums, b.mul(row, I64(4)))
-                e.store(self._sum_of_bytes(target, padded), place)
-
-    def _take_row(self, row: Row, target: Value, padded: Value) -> None:
-        e, b = self.e, self.b
-        if self.flavour is Flavour.F32:
-            widen_row(e, row, target, padded)
-            return
-        if self.flavour is Flavour.BF16:
-
-            def copied(address: Value, width: int) -> Value:
-                return e.load(address, I16, width)
-
-            take_row(e, row, target, copied, (I16(0), padded), 2 * e.lanes)
-            return
-        if self.flavour is Flavour.WORDS:
-            zero = b.trunc(self.task[Word.ACT_ZERO], I16)
-            widen = b.sext if self.problem.act is DType.I8 else b.zext
-
-            def centred(address: Value, width: int) -> Value:
-                wide = widen(e.load(address, I8, width), e.vector(I16, width))
-                return b.sub(wide, e.splat(zero, width))
-
-            take_row(e, row, target, centred, (I16(0), padded), 2 * e.lanes)
-            return
-        moved = I8(-128 if self.problem.act is DType.I8 else 0)
-
-        def unsigned(address: Value, width: int) -> Value:
-            return b.xor(e.load(address, I8, width), e.splat(moved, width))
-
-        take_row(e, row, target, unsigned, (I8(0), padded), 4 * e.lanes)
-
-    def _sum_of_bytes(self, row: Value, count: Value) -> Value:
-        e, b, lanes = self.e, self.b, self.e.lanes
-        total = e.variable(I32(0))
-        whole = b.and_(count, I64(-4 * lanes))
-        ones = e.splat(I32(0x01010101), lanes)
-        sums = e.variable(e.splat(I32(0), lanes))
-        with e.loop(0, whole, 4 * lanes) as k:
-            units = e.load(e.at(row, k), I32, lanes)
-            sums.set(dot(e, self.flavour, sums.get(), units, ones))
-        total.set(e.reduce(sums.get(), b.add))
-        with e.loop(whole, count) as k:
-            total.set(b.add(total.get(), b.zext(e.load(e.at(row, k), I8), I32)))
-        return total.get()
 
     # Products
 
@@ -302,7 +228,7 @@ class _Gemm:
         sums = [
             [e.variable(nothing(e, self.flavour)) for _ in range(count)] for _ in range(self.rows)
         ]
-        acts = e.at(e.scratch, b.mul(row, I64(_ACT_PITCH)))
+        acts = self.acts.row(row)
         runs = [
             e.at(packed.runs, b.mul(b.add(vector, I64(i)), packed.run_bytes)) for i in range(count)
         ]
@@ -316,7 +242,7 @@ class _Gemm:
                     for column in columns
                 ]
                 for r, row_sums in enumerate(sums):
-                    one = e.splat(e.load(e.at(act, 4 * i + _ACT_PITCH * r), I32), e.lanes)
+                    one = e.splat(e.load(e.at(act, 4 * i + PITCH * r), I32), e.lanes)
                     for total, weight in zip(row_sums, weights, strict=True):
                         total.set(dot(e, self.flavour, total.get(), one, weight))
         for r, row_sums in enumerate(sums):
@@ -336,8 +262,8 @@ class _Gemm:
         present = b.select(first, empty, e.load(place, empty.type.element, lanes))
         if self.flavour is Flavour.BYTES:
             total = b.add(total, e.load(run, I32, lanes))
-            if self.sums_acts:
-                act_sum = e.splat(e.load(e.at(self.act_sums, b.mul(row, I64(4))), I32), lanes)
+            if self.acts.sums_rows:
+                act_sum = e.splat(e.load(e.at(self.acts.sums, b.mul(row, I64(4))), I32), lanes)
                 factor = e.load(e.at(run, self.sizes.line), I32, lanes)
                 total = b.add(total, b.mul(act_sum, factor))
             e.store(b.add(total, present), place)

@@ -80,7 +80,7 @@ def _columns(problem: Problem, host: Host) -> int:
     sums = _SUMS[rows]
     if rows == 1:
         sums = 8 if problem.weight in NIBBLES else sums // min(SIZES[problem.weight], 2)
-    few = host.isa is not Isa.AVX512
+    few = host.isa < Isa.AVX512
     return max(1, sums // rows // (2 if few and sums > 2 else 1))
 
 
@@ -103,7 +103,7 @@ class _Gemv:
         self.size = SIZES[problem.weight]
         self.parts = _nibbles(problem, e.lanes) if self.packed else _LINE // e.lanes // self.size
         self.chunk = self.parts * e.lanes
-        self.looks_up = self.packed and e.host.isa is Isa.AVX512
+        self.looks_up = self.packed and e.host.isa >= Isa.AVX512
         self.buffer = e.room(_LINE)
         # The last group's last vector may begin anywhere below k.
         self.padded = task.rounded(e.b.add(task[Word.K], I64(e.lanes)), _STEP)

@@ -1,7 +1,8 @@
 """Packs weights into units of 32 bits along k, a vector of columns side by side.
 
 A block is some of k of one group. Packed, each vector of columns is a run: what its sums need
-(``HEAD_VECTORS``: scales, or corrections of integers), then a vector of units for each step of k.
+(``head_vectors``: scales, or corrections of integers), then a vector of units for each step of k.
+Weights that are sums of two parts (``Flavour.PAIRS``) have the units of their lower parts behind.
 
 Weights that lie along k are read in squares of 32-bit words, as many words as columns, and the
 squares turned: a vector then holds the same few k of all its columns. What a block ends with, if it
@@ -17,7 +18,7 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SIZES, column_numbers
-from driver_layer.engines.native.dpu.flavours import Flavour, dot
+from driver_layer.engines.native.dpu.flavours import Flavour, dot, halves_of
 from driver_layer.engines.native.dpu.problem import NIBBLES, Layout, Problem
 from driver_layer.engines.native.dpu.rows import copy_bytes
 from driver_layer.engines.native.dpu.task import Task
@@ -32,7 +33,7 @@ def head_vectors(problem: Problem, flavour: Flavour) -> int:
     """Vectors in front of a run's units."""
     if flavour is Flavour.BYTES:
         return 2
-    return int(flavour is Flavour.BF16 and problem.scale is not DType.UNSET)
+    return int(flavour.scales_sums and not flavour.whole and problem.scale is not DType.UNSET)
 
 
 def square_steps(problem: Problem, lanes: int) -> tuple[int, int]:
@@ -68,14 +69,16 @@ class Packer:
         problem: says how weights are stored.
         flavour: what to pack them as.
         task: the kernel's arguments.
+        lower: bytes from units to those of the weights' lower parts, if they have any.
     """
 
-    def __init__(self, problem: Problem, flavour: Flavour, task: Task) -> None:
+    def __init__(self, problem: Problem, flavour: Flavour, task: Task, lower: int = 0) -> None:
         self.problem, self.flavour, self.task = problem, flavour, task
         self.e, self.b = task.e, task.e.b
         self.lanes = task.e.lanes
         self.packed = problem.weight in NIBBLES
         self.size = SIZES[problem.weight]
+        self.lower = lower
         self.ahead = task.ahead(self.lanes)
         self.words, self.step = square_steps(problem, self.lanes)
         self.buffer = self.e.room(4 * self.lanes * self.lanes)
@@ -129,7 +132,8 @@ class Packer:
             return self._dequantised(value, tables)
 
         def store(k: Value, numbers: list[Value]) -> None:
-            e.store(self._units(numbers)[0], e.at(units, self._unit_offset(k)))
+            for part, found in enumerate(self._units(numbers)):
+                e.store(found[0], e.at(units, b.add(self._unit_offset(k), I64(part * self.lower))))
 
         whole = b.and_(block.count, I64(-per_unit))
         with e.loop(0, whole, per_unit) as k:
@@ -139,7 +143,9 @@ class Packer:
                 store(k, [number(k), e.zero(self.lanes)])
         begin = task.rounded(block.count, per_unit)
         with e.loop(begin, task.rounded(block.count, self.step), per_unit) as k:
-            e.store(self._splat(0), e.at(units, self._unit_offset(k)))
+            for part in range(self.flavour.weight_parts):
+                place = b.add(self._unit_offset(k), I64(part * self.lower))
+                e.store(self._splat(0), e.at(units, place))
 
     def _unit_offset(self, k: Value) -> Value:
         """Bytes from a run's first unit to that of a k of the block."""
@@ -149,10 +155,11 @@ class Packer:
 
     def _pack_squares(self, block: Block, units: Value, tables: _Tables) -> None:
         def store(word: Value, k: Value, number: int) -> None:
-            numbers = self._numbers(word, tables)
             target = self.e.at(units, self._unit_offset(k))
-            for place, unit in enumerate(numbers, number * len(numbers)):
-                self.e.store(unit, self.e.at(target, 4 * self.lanes * place))
+            for part, found in enumerate(self._numbers(word, tables)):
+                for place, unit in enumerate(found, number * len(found)):
+                    offset = part * self.lower + 4 * self.lanes * place
+                    self.e.store(unit, self.e.at(target, offset))
 
         self._squares(block, store)
 
@@ -232,23 +239,29 @@ class Packer:
         for number, word in enumerate(turned(e, vectors)[:words]):
             store(word, k, number)
 
-    def _numbers(self, word: Value, tables: _Tables) -> list[Value]:
-        """The units of the weights that words hold."""
-        if self.flavour is Flavour.BF16 and self.problem.weight is DType.BFP16:
-            return [word]
+    def _numbers(self, word: Value, tables: _Tables) -> list[list[Value]]:
+        """The units of the weights that words hold, for each part."""
+        if self.flavour is not Flavour.F32 and self.problem.weight is DType.BFP16:
+            return [[word]]
         parts = 8 if self.packed else 4 // self.size
         return self._units([self._dequantised(self._part(word, i), tables) for i in range(parts)])
 
-    def _units(self, numbers: list[Value]) -> list[Value]:
-        """Units of f32 vectors, of numbers that the flavour holds exactly."""
+    def _units(self, numbers: list[Value]) -> list[list[Value]]:
+        """Units of f32 vectors, of numbers that the flavour holds exactly, for each part."""
         b, i32 = self.b, ir.VectorType(I32, self.lanes)
         if self.flavour is Flavour.F32:
-            return [b.bitcast(number, i32) for number in numbers]
-        half, upper = self._splat(_HALF_BITS), self._splat(-65536)
+            return [[b.bitcast(number, i32) for number in numbers]]
         if self.flavour is Flavour.WORDS:
-            words = [b.shl(b.fptosi(number, i32), half) for number in numbers]
-        else:
-            words = [b.bitcast(number, i32) for number in numbers]
+            half = self._splat(_HALF_BITS)
+            return [self._pairs([b.shl(b.fptosi(number, i32), half) for number in numbers])]
+        if self.flavour is Flavour.PAIRS:
+            halves = [halves_of(self.e, number, guarded=True) for number in numbers]
+            return [self._pairs(list(part)) for part in zip(*halves, strict=True)]
+        return [self._pairs([b.bitcast(number, i32) for number in numbers])]
+
+    def _pairs(self, words: list[Value]) -> list[Value]:
+        """The upper halves of two words side by side."""
+        b, half, upper = self.b, self._splat(_HALF_BITS), self._splat(-65536)
         return [
             b.or_(b.lshr(low, half), b.and_(high, upper))
             for low, high in zip(words[::2], words[1::2], strict=True)

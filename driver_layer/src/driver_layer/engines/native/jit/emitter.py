@@ -108,7 +108,7 @@ class Emitter:
 
     @contextmanager
     def loop(
-        self, begin: Value | int, end: Value | int, step: int = 1
+        self, begin: Value | int, end: Value | int, step: Value | int = 1
     ) -> Generator[Value, None, None]:
         """Repeat what is written inside for an i64 from ``begin`` below ``end``."""
         b = self.b
@@ -123,7 +123,7 @@ class Emitter:
         b.cbranch(b.icmp_signed("<", index, last), body, done)
         b.position_at_end(body)
         yield index
-        following = b.add(index, I64(step), flags=("nsw",))
+        following = b.add(index, I64(step) if isinstance(step, int) else step, flags=("nsw",))
         index.add_incoming(following, b.block)
         b.branch(head)
         b.position_at_end(done)

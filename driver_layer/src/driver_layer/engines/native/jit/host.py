@@ -1,13 +1,15 @@
 """What the processor can do, and how LLVM is told to make use of it.
 
 ``NPU_NATIVE_ISA`` holds a host to less than it can do: ``scalar``, ``portable`` (128-bit vectors
-that LLVM lowers for any target: SSE, NEON), ``avx2``, ``avx512``.
+that LLVM lowers for any target: SSE, NEON), ``avx2``, ``avx512``, ``amx``.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
+import sys
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -25,13 +27,16 @@ class Isa(IntEnum):
     PORTABLE = 1
     AVX2 = 2
     AVX512 = 3
+    AMX = 4
+    """AVX-512, and products of matrices in tile registers."""
 
 
-_LANES = {Isa.SCALAR: 1, Isa.PORTABLE: 4, Isa.AVX2: 8, Isa.AVX512: 16}
+_LANES = {Isa.SCALAR: 1, Isa.PORTABLE: 4, Isa.AVX2: 8, Isa.AVX512: 16, Isa.AMX: 16}
 
 _NEEDS: dict[Isa, frozenset[str]] = {
     Isa.AVX2: frozenset({"avx2", "fma", "f16c"}),
     Isa.AVX512: frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"}),
+    Isa.AMX: frozenset({"amx-tile", "amx-bf16", "amx-int8", "avx512bf16", "avx512vnni"}),
 }
 
 _VECTOR_PREFIXES = ("avx", "fma", "f16c", "amx", "xop", "vaes", "vpclmul", "gfni")
@@ -65,12 +70,17 @@ class Host:
     @property
     def dots_bf16(self) -> bool:
         """Whether there are dot products of bf16 pairs, summed in f32."""
-        return self.isa is Isa.AVX512 and "avx512bf16" in self.features
+        return self.isa >= Isa.AVX512 and "avx512bf16" in self.features
 
     @property
     def dots_bytes(self) -> bool:
         """Whether there are dot products of byte quadruples, summed in i32."""
-        return self.isa is Isa.AVX512 and "avx512vnni" in self.features
+        return self.isa >= Isa.AVX512 and "avx512vnni" in self.features
+
+    @property
+    def has_tiles(self) -> bool:
+        """Whether there are products of matrices in tile registers, of bf16 and of bytes."""
+        return self.isa is Isa.AMX
 
     @property
     def key(self) -> str:
@@ -81,7 +91,7 @@ class Host:
         """LLVM's code generator for this host."""
         known = llvm.get_host_cpu_features()
         flags = ",".join(f"{'+' if name in self.features else '-'}{name}" for name in sorted(known))
-        cpu = self.cpu if self.isa is Isa.AVX512 or self.isa is native_isa() else ""
+        cpu = self.cpu if self.isa >= Isa.AVX512 or self.isa is native_isa() else ""
         target = llvm.Target.from_triple(self.triple)
         return target.create_target_machine(cpu, flags, 3, reloc="pic", jit=True)
 
@@ -90,8 +100,10 @@ def native_isa() -> Isa:
     """The highest level of this machine."""
     present = _present()
     level = Isa.PORTABLE
-    for candidate in (Isa.AVX2, Isa.AVX512):
+    for candidate in (Isa.AVX2, Isa.AVX512, Isa.AMX):
         if not _NEEDS[candidate] <= present:
+            break
+        if candidate is Isa.AMX and not _may_use_tiles():
             break
         level = candidate
     return level
@@ -129,6 +141,8 @@ def _limit_from_environment() -> Isa | None:
 
 
 def _allowed(feature: str, level: Isa) -> bool:
+    if level is Isa.AVX512:
+        return not feature.startswith("amx")
     if not feature.startswith(_VECTOR_PREFIXES):
         return True
     return level is Isa.AVX2 and feature in _NEEDS[Isa.AVX2] | {"avx"}
@@ -138,3 +152,21 @@ def _allowed(feature: str, level: Isa) -> bool:
 def _present() -> frozenset[str]:
     found = llvm.get_host_cpu_features()
     return frozenset(name for name, present in found.items() if present)
+
+
+_ARCH_PRCTL = 158
+_REQUEST_PERMISSION = 0x1023
+_TILE_DATA = 18
+
+
+@functools.cache
+def _may_use_tiles() -> bool:
+    """Ask Linux for tile registers, which threads have on request alone.
+
+    Tile data is state that makes every thread's saved registers 8 KiB larger; so the kernel hands
+    it out with arch_prctl(ARCH_REQ_XCOMP_PERM), see Documentation/arch/x86/xstate.rst.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0

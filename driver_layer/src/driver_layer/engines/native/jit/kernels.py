@@ -49,6 +49,11 @@ class Kernels:
                 found = self._addresses[spec.key] = self._load(spec)
             return found
 
+    def keys(self) -> dict[int, str]:
+        """The keys of all that were asked for, by their addresses: for profiles."""
+        with self._lock:
+            return {address: key for key, address in self._addresses.items()}
+
     def _load(self, spec: KernelSpec) -> int:
         key = f"{self.host.key} {cache.source_digest()} {spec.key}"
         image = self._objects.read(key)

@@ -58,9 +58,6 @@ _KEPT = tuple(
 )
 """What packed weights are made of: addresses, strides and sizes."""
 
-_COLUMNS = 192
-"""Of a call: as many as the kernel of many rows has sums for."""
-
 _SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
 """Of activations, weights and output, behind the batch."""
 
@@ -145,7 +142,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         scratch=choice.scratch(m, n, k),
         cost=_cost(words, slots),
         growths=growths,
-        part=_COLUMNS,
+        part=choice.columns,
         kept=_KEPT if growths else (),
         reuse=Word.REUSE,
     )

@@ -17,8 +17,13 @@ from driver_layer.engines.native.lower.groups import Ints, equal_rows
 from driver_layer.engines.native.lower.template import Growth, Template
 
 
-def merge(calls: Calls) -> Calls:
-    """Merge what can be, along each dimension that a kernel can grow along; then cut it."""
+def merge(calls: Calls, threads: int) -> Calls:
+    """Merge what can be, along each dimension that a kernel can grow along; then cut it.
+
+    Args:
+        calls: all of them.
+        threads: how many will share them.
+    """
     kernels: dict[str, list[int]] = {}
     for number, template in enumerate(calls.templates):
         if template.growths and template.spec is not None:
@@ -27,17 +32,19 @@ def merge(calls: Calls) -> Calls:
         template = calls.templates[numbers[0]]
         chosen = np.isin(calls.template, numbers)
         if chosen.any():
-            calls = _merge_kernel(calls, chosen, template)
+            calls = _merge_kernel(calls, chosen, template, threads)
     return calls
 
 
-def _merge_kernel(calls: Calls, chosen: Flags, template: Template) -> Calls:
+def _merge_kernel(calls: Calls, chosen: Flags, template: Template, threads: int) -> Calls:
     members = np.flatnonzero(chosen)
     words, levels = calls.words(members, len(template.words)), calls.level[members]
     costs = calls.cost[members].astype(np.float64)
     for growth in template.growths:
         words, levels, members, costs = _merge_along(growth, words, levels, members, costs)
-    words, owners = _cut(words, template)
+    # Where a level has many calls anyway, they need not be cut for all threads to have work.
+    alone = np.bincount(levels)[levels] < _MANY * threads
+    words, owners = _cut(words, template, np.where(alone, threads, 1))
     size = words[:, template.growths[-1].size]
     shares = costs[owners] * size / np.bincount(owners, size)[owners]
     merged = calls.append(members[owners], words, shares.astype(np.int64))
@@ -65,15 +72,15 @@ def _merge_along(
     return merged, levels[first], members[first], np.add.reduceat(costs[order], begins)
 
 
-_SMALL_PARTS = 4
-"""The last two parts of a call are cut once more, into so many, so that threads end together."""
+_MANY = 4
+"""Calls for each thread."""
 
 
-def _cut(words: Ints, template: Template) -> tuple[Ints, Ints]:
+def _cut(words: Ints, template: Template, sharers: Ints) -> tuple[Ints, Ints]:
     """Cut along the last growth; give the parts, and which call each is of."""
     growth = template.growths[-1]
-    borders = {count: _borders(count, template.part) for count in words[:, growth.size].tolist()}
-    pieces = [borders[count] for count in words[:, growth.size].tolist()]
+    sizes = zip(words[:, growth.size].tolist(), sharers.tolist(), strict=True)
+    pieces = [_borders(count, template.part, threads) for count, threads in sizes]
     owners = np.repeat(np.arange(len(words)), [len(piece) - 1 for piece in pieces])
     begins = np.concatenate([piece[:-1] for piece in pieces])
     cut = words[owners].copy()
@@ -83,8 +90,16 @@ def _cut(words: Ints, template: Template) -> tuple[Ints, Ints]:
     return cut, owners
 
 
+_LEAST = 32
+"""Parts are multiples of it: as many columns as kernels have registers for."""
+
+
 @cache
-def _borders(count: int, part: int) -> Ints:
-    """Where parts begin, and the count."""
-    large = max(count // part - 2, 0) * part
-    return np.array([*range(0, large, part), *range(large, count, part // _SMALL_PARTS), count])
+def _borders(count: int, part: int, threads: int) -> Ints:
+    """Where parts begin, and the count.
+
+    They are about equal, and as many for each thread, so that threads end together.
+    """
+    parts = -(-count // (part * threads)) * threads
+    length = -(-count // (parts * _LEAST)) * _LEAST
+    return np.array([*range(0, count, length), count])

@@ -34,6 +34,7 @@ def flatten(
     levels: Ints,
     kernels: Kernels,
     python: Mapping[int, Run],
+    threads: int,
 ) -> Flattened:
     """Make the native table.
 
@@ -43,10 +44,11 @@ def flatten(
         levels: what may run side by side.
         kernels: of the host.
         python: operations that the reference engine runs.
+        threads: how many will share them.
     """
     in_python = np.zeros(len(accesses), np.bool_)
     in_python[list(python)] = True
-    calls = merge(make_calls(accesses, forwarding, levels, in_python))
+    calls = merge(make_calls(accesses, forwarding, levels, in_python), threads)
     calls, units = make_units(calls)
     rows = np.zeros((len(calls), 2), np.int64)
     used: list[int] = np.unique(calls.template).tolist()

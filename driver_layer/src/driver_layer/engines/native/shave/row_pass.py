@@ -55,7 +55,7 @@ class PassWriter:
             windows[self._nodes[n].window] for n in one.needed if self._nodes[n].op is Op.LD
         ]
         strided = any(window.columns is Columns.STRIDED for window in touched)
-        self._masks = row.e.host.isa is Isa.AVX512 and not strided
+        self._masks = row.e.host.isa >= Isa.AVX512 and not strided
 
     def write(self) -> None:
         """Write loops over ever fewer columns at once; what is left is a masked vector at best."""

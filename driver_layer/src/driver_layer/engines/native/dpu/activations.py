@@ -1,0 +1,153 @@
+"""Brings rows of activations side by side, as units of 32 bits (see ``flavours``)."""
+
+from __future__ import annotations
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import SIZES, Span
+from driver_layer.engines.native.dpu.flavours import Flavour, dot, halves_of, side_by_side
+from driver_layer.engines.native.dpu.problem import FLOATS, Problem
+from driver_layer.engines.native.dpu.rows import Row, take_row, widen_row
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import I8, I16, I32, I64, Value
+from driver_layer.engines.native.jit.memory_types import load_f32
+
+UNITS = 256
+"""The most units of a row: those of 8 rows fit into the first cache."""
+
+PITCH = 4 * UNITS + 64
+"""Bytes from row to row; no power of two, whose lines would evict each other."""
+
+
+class Activations:
+    """Writes the code that takes them.
+
+    Args:
+        problem: says how they are stored.
+        flavour: what to take them as.
+        task: the kernel's arguments.
+        rows: how many there is room for.
+    """
+
+    def __init__(self, problem: Problem, flavour: Flavour, task: Task, rows: int) -> None:
+        self.problem, self.flavour, self.task = problem, flavour, task
+        self.e, self.b = task.e, task.e.b
+        self.base: Value = self.e.scratch
+        self._part = rows * PITCH
+        self._guarded = problem.weight in FLOATS
+        self.sums = self.e.at(self.base, flavour.act_parts * self._part)
+        """Where the i32 sums of rows lie, if they are needed."""
+        self.sums_rows = flavour is Flavour.BYTES and (
+            problem.weight is DType.U8 or problem.zero is not DType.UNSET
+        )
+
+    @staticmethod
+    def size(flavour: Flavour, rows: int) -> int:
+        """Bytes that they take at the begin of scratch."""
+        return rows * (PITCH * flavour.act_parts + 4)
+
+    def row(self, number: Value, part: int = 0) -> Value:
+        """The address of a row's units; of their lower halves, if ``part`` is 1."""
+        return self.e.at(
+            self.base, self.b.add(self.b.mul(number, I64(PITCH)), I64(part * self._part))
+        )
+
+    def take(self, batch: Value, rows: Span, depth: Span, multiples: tuple[int, int]) -> None:
+        """Bring rows of some k into scratch.
+
+        Args:
+            batch: which of the batch.
+            rows: which rows.
+            depth: which k.
+            multiples: up to which multiples of rows and k zeros are filled in.
+        """
+        e, b, task = self.e, self.b, self.task
+        padded = task.rounded(depth.count, multiples[1])
+        with e.loop(0, task.rounded(rows.count, multiples[0])) as row:
+            there = b.icmp_signed("<", row, rows.count)
+            count = b.select(there, depth.count, I64(0))
+            source = task.address(
+                Word.ACT,
+                (batch, Word.ACT_B),
+                (b.add(rows.begin, row), Word.ACT_M),
+                (depth.begin, Word.ACT_K),
+            )
+            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
+            self._take_row(taken, row, padded)
+            if self.sums_rows:
+                place = e.at(self.sums, b.mul(row, I64(4)))
+                e.store(self._sum_of_bytes(self.row(row), padded), place)
+
+    def _take_row(self, row: Row, number: Value, padded: Value) -> None:
+        e, b = self.e, self.b
+        target = self.row(number)
+        if self.flavour is Flavour.F32:
+            widen_row(e, row, target, padded)
+            return
+        if self.flavour.act_parts == 2:
+            self._split_row(row, (target, self.row(number, 1)), padded)
+            return
+        if self.flavour is Flavour.BF16:
+
+            def copied(address: Value, width: int) -> Value:
+                return e.load(address, I16, width)
+
+            take_row(e, row, target, copied, (I16(0), padded), 2 * e.lanes)
+            return
+        if self.flavour is Flavour.WORDS:
+            zero = b.trunc(self.task[Word.ACT_ZERO], I16)
+            widen = b.sext if self.problem.act is DType.I8 else b.zext
+
+            def centred(address: Value, width: int) -> Value:
+                wide = widen(e.load(address, I8, width), e.vector(I16, width))
+                return b.sub(wide, e.splat(zero, width))
+
+            take_row(e, row, target, centred, (I16(0), padded), 2 * e.lanes)
+            return
+        moved = I8(-128 if self.problem.act is DType.I8 else 0)
+
+        def unsigned(address: Value, width: int) -> Value:
+            return b.xor(e.load(address, I8, width), e.splat(moved, width))
+
+        take_row(e, row, target, unsigned, (I8(0), padded), 4 * e.lanes)
+
+    def _split_row(self, row: Row, targets: tuple[Value, Value], padded: Value) -> None:
+        """Write both halves of a row, then zeros."""
+        e, b, lanes = self.e, self.b, self.e.lanes
+        dense = b.icmp_signed("==", row.stride, I64(SIZES[row.kind]))
+        whole = b.select(dense, b.and_(row.count, I64(-2 * lanes)), I64(0))
+
+        def numbers(index: Value, width: int) -> Value:
+            return load_f32(e, e.at(row.address, b.mul(index, row.stride)), row.kind, width)
+
+        def place(target: Value, index: Value) -> Value:
+            return e.at(target, b.mul(index, I64(2)))
+
+        with e.loop(0, whole, 2 * lanes) as index:
+            first, second = (
+                halves_of(e, numbers(b.add(index, I64(i)), lanes), self._guarded)
+                for i in (0, lanes)
+            )
+            for target, low, high in zip(targets, first, second, strict=True):
+                e.store(side_by_side(e, low, high), place(target, index))
+        with e.loop(whole, row.count) as index:
+            halves = halves_of(e, numbers(index, 1), self._guarded)
+            for target, half in zip(targets, halves, strict=True):
+                e.store(b.trunc(b.lshr(half, I32(16)), I16), place(target, index))
+        with e.loop(row.count, padded) as index:
+            for target in targets:
+                e.store(I16(0), place(target, index))
+
+    def _sum_of_bytes(self, row: Value, count: Value) -> Value:
+        e, b, lanes = self.e, self.b, self.e.lanes
+        total = e.variable(I32(0))
+        whole = b.and_(count, I64(-4 * lanes))
+        ones = e.splat(I32(0x01010101), lanes)
+        sums = e.variable(e.splat(I32(0), lanes))
+        with e.loop(0, whole, 4 * lanes) as k:
+            units = e.load(e.at(row, k), I32, lanes)
+            sums.set(dot(e, self.flavour, sums.get(), units, ones))
+        total.set(e.reduce(sums.get(), b.add))
+        with e.loop(whole, count) as k:
+            total.set(b.add(total.get(), b.zext(e.load(e.at(row, k), I8), I32)))
+        return total.get()
