@@ -18,7 +18,7 @@ from driver_layer.engines.native.lower.dma import dma_operations
 from driver_layer.engines.native.lower.dpu import dpu_operations
 from driver_layer.engines.native.lower.forward import Forwarding, forward
 from driver_layer.engines.native.lower.groups import Ints
-from driver_layer.engines.native.lower.levels import find_levels
+from driver_layer.engines.native.lower.levels import Freedom
 from driver_layer.engines.native.lower.operations import Group
 from driver_layer.engines.native.lower.order import find_order
 from driver_layer.engines.native.lower.regions import find_overlaps, number_regions
@@ -116,12 +116,13 @@ class _Lowering:
             # Nothing is known of what may run side by side: one after the other.
             nothing = np.full(len(regions.numbers), NONE, np.int64)
             forwarding = Forwarding(nothing, np.zeros(len(accesses), np.bool_), regions.numbers)
-            levels = np.arange(len(accesses))
+            freedom = None
         else:
             ground = Ground.of(accesses, overlaps)
             forwarding = forward(accesses, regions, ground, pinned, self._kernels)
-            levels = find_levels(ground, forwarding.regions, forwarding.dropped, self._kernels)
-        return flatten(accesses, forwarding, levels, self._kernels, python, threads)
+            regions_left, dropped = forwarding.regions, forwarding.dropped
+            freedom = Freedom(ground, regions_left, dropped, self._kernels)
+        return flatten(accesses, forwarding, freedom, self._kernels, python, threads)
 
     def explain(self, step: int) -> NoReturn:
         """Let the reference engine say what is wrong with a task.

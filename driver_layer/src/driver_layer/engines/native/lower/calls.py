@@ -52,6 +52,10 @@ class Calls:
             begin=self.begin[chosen],
         )
 
+    def at(self, levels: Ints) -> Calls:
+        """The same on other levels, given by operation."""
+        return replace(self, level=levels[self.operation])
+
     def words(self, chosen: Ints, count: int) -> Ints:
         """The arguments of some of them, [chosen, count]."""
         return self.pool[self.begin[chosen, None] + np.arange(count)]

@@ -12,9 +12,11 @@ from driver_layer.engines.native.dispatch.fallback import PythonRow
 from driver_layer.engines.native.dispatch.table import Table
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
+from driver_layer.engines.native.lower.align import align
 from driver_layer.engines.native.lower.calls import make_calls
 from driver_layer.engines.native.lower.forward import Forwarding
 from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.levels import Freedom
 from driver_layer.engines.native.lower.merge import merge
 from driver_layer.engines.native.lower.units import make_units
 from driver_layer.engines.native.lower.walk import NONE
@@ -31,7 +33,7 @@ class Flattened:
 def flatten(
     accesses: Accesses,
     forwarding: Forwarding,
-    levels: Ints,
+    freedom: Freedom | None,
     kernels: Kernels,
     python: Mapping[int, Run],
     threads: int,
@@ -41,14 +43,19 @@ def flatten(
     Args:
         accesses: all operations.
         forwarding: which of them are left out, and what goes through copies.
-        levels: what may run side by side.
+        freedom: what may run side by side; None: nothing.
         kernels: of the host.
         python: operations that the reference engine runs.
         threads: how many will share them.
     """
     in_python = np.zeros(len(accesses), np.bool_)
     in_python[list(python)] = True
-    calls = merge(make_calls(accesses, forwarding, levels, in_python), threads)
+    levels = np.arange(len(accesses)) if freedom is None else freedom.earliest()
+    calls = make_calls(accesses, forwarding, levels, in_python)
+    if freedom is not None:
+        levels = align(calls, freedom, levels)
+        calls = calls.at(levels)
+    calls = merge(calls, threads)
     calls, units = make_units(calls)
     rows = np.zeros((len(calls), 2), np.int64)
     used: list[int] = np.unique(calls.template).tolist()

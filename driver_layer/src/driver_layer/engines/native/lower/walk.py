@@ -111,10 +111,12 @@ class Walk:
         self.own = arrays[self._OWN :]
 
     @contextmanager
-    def operations(self) -> Generator[Value, None, None]:
-        """For each operation in order."""
-        with self.e.loop(0, self._count[I64(0)]) as operation:
-            yield operation
+    def operations(self, backwards: bool = False) -> Generator[Value, None, None]:
+        """For each operation in order, or from the last to the first."""
+        count = self._count[I64(0)]
+        with self.e.loop(0, count) as index:
+            last = self.b.sub(self.b.sub(count, I64(1)), index)
+            yield last if backwards else index
 
     @contextmanager
     def accesses(self, operation: Value, kind: Access) -> Generator[Value, None, None]:
