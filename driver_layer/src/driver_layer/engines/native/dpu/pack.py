@@ -84,13 +84,19 @@ class Packer:
         self.buffer = self.e.room(4 * self.lanes * self.lanes)
         self._moves = flavour is Flavour.BYTES and problem.weight is DType.U8
 
-    def pack(self, block: Block, run: Value) -> None:
-        """Write the run of the vector of columns at ``block.n``."""
+    def pack(self, block: Block, run: Value, units: Value | None = None) -> None:
+        """Write the run of the vector of columns at ``block.n``.
+
+        Args:
+            block: what to pack.
+            run: where its head goes.
+            units: where its units go; behind the head, if not given.
+        """
         e, problem = self.e, self.problem
         zeros = self._table(Word.ZERO, problem.zero, block)
         scales = self._table(Word.SCALE, problem.scale, block)
         head = head_vectors(problem, self.flavour)
-        units = e.at(run, 4 * self.lanes * head)
+        units = e.at(run, 4 * self.lanes * head) if units is None else units
         if self.flavour is Flavour.BYTES:
             self._pack_bytes(block, run, units, zeros)
             return

@@ -1,0 +1,203 @@
+"""Sums in tile registers: a strip of activations times packed weights.
+
+Products of 32 rows and 32 columns are added in registers. Where nothing has to be done to a block's
+sums before they are added to those of the blocks before, registers begin with those; else vectors
+scale or correct what registers leave, group by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+from driver_layer.engines.native.dpu.activations import PITCH, Activations
+from driver_layer.engines.native.dpu.finish import Span
+from driver_layer.engines.native.dpu.flavours import Flavour
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.tile_registers import (
+    ROW_BYTES,
+    ROWS,
+    add_products,
+    clear_tile,
+    load_tile,
+    store_tile,
+    stream_tile,
+)
+from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
+
+SUMS_PITCH = 2048 + 64
+"""Bytes from row to row of sums; no power of two, whose lines would evict each other."""
+
+_ACTS, _WEIGHTS = (4, 5), (6, 7)
+"""Tile registers of operands; the four before them hold sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Packed weights of a block.
+
+    Attributes:
+        address: gives the begin of the run of a vector of columns, by its number: the heads of the
+            block's groups (see ``pack.head_vectors``).
+        units: bytes from there to the units.
+        lower: bytes from units to those of the weights' lower parts.
+        head: bytes of a group's head.
+        group: units of a group, filled up.
+        groups: how many groups the block has.
+        count: units of the block, filled up.
+    """
+
+    address: Callable[[Value], Value]
+    units: int
+    lower: int
+    head: int
+    group: Value
+    groups: Value
+    count: Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where some tiles of sums belong."""
+
+    row: Value
+    """The first, in the strip of activations."""
+    vector: Value
+    """The first of packed columns."""
+    sums: Value
+    """The address of their corner."""
+    size: tuple[int, int]
+    """How many tiles of rows, and of columns."""
+
+    def tiles(self) -> list[tuple[int, int]]:
+        """Their numbers."""
+        return list(product(range(self.size[0]), range(self.size[1])))
+
+
+class TileSums:
+    """Writes the code that adds a strip's products.
+
+    Args:
+        flavour: how operands are packed.
+        task: the kernel's arguments.
+        acts: the strip.
+        corrected: whether sums of a group are scaled or corrected before they are added.
+    """
+
+    def __init__(self, flavour: Flavour, task: Task, acts: Activations, corrected: bool) -> None:
+        self.flavour, self.acts, self.corrected = flavour, acts, corrected
+        self.e, self.b = task.e, task.e.b
+        self.fresh = self.e.room(4 * ROWS * ROW_BYTES)
+        """Sums of a group, as registers leave them."""
+        self.number = I32 if flavour.whole else F32
+
+    def add(self, sums: Value, rows: Value, columns: Span, runs: Runs, first: Value) -> None:
+        """Add products to sums, or make them the first.
+
+        Args:
+            sums: where those of the strip's first row lie.
+            rows: how many the strip has.
+            columns: how many the block has.
+            runs: their weights.
+            first: whether there are no sums yet.
+        """
+        e, b = self.e, self.b
+        with (
+            e.loop(0, columns.count, 2 * ROWS) as column,
+            e.loop(0, rows, 2 * ROWS) as row,
+        ):
+            corner = e.at(sums, b.add(b.mul(row, I64(SUMS_PITCH)), b.mul(column, I64(4))))
+            vector = b.sdiv(column, I64(ROWS))
+            tall = b.icmp_signed(">", b.sub(rows, row), I64(ROWS))
+            wide = b.icmp_signed(">", b.sub(columns.count, column), I64(ROWS))
+            for is_tall, is_wide in product((True, False), repeat=2):
+                fits = b.and_(tall if is_tall else b.not_(tall), wide if is_wide else b.not_(wide))
+                with b.if_then(fits):
+                    place = _Place(row, vector, corner, (1 + is_tall, 1 + is_wide))
+                    if self.corrected:
+                        self._add_groups(place, runs, first)
+                    else:
+                        self._go_on(place, runs, first)
+
+    def _go_on(self, place: _Place, runs: Runs, first: Value) -> None:
+        """Add to the sums that are there, in registers."""
+        e = self.e
+        sums = {(i, j): e.at(place.sums, ROWS * (SUMS_PITCH * i + 4 * j)) for i, j in place.tiles()}
+        with self.b.if_else(first) as (then, otherwise):
+            with then:
+                for i, j in sums:
+                    clear_tile(e, _tile(i, j))
+            with otherwise:
+                for (i, j), address in sums.items():
+                    load_tile(e, _tile(i, j), address, SUMS_PITCH)
+        self._add_units(place, runs, (I64(0), runs.count))
+        for (i, j), address in sums.items():
+            store_tile(e, _tile(i, j), address, SUMS_PITCH)
+
+    def _add_groups(self, place: _Place, runs: Runs, first: Value) -> None:
+        """Scale or correct the sums of each group, and add them."""
+        e, b = self.e, self.b
+        with e.loop(0, runs.groups) as group:
+            for i, j in place.tiles():
+                clear_tile(e, _tile(i, j))
+            begin = b.mul(group, runs.group)
+            end = b.add(begin, runs.group)
+            end = b.select(b.icmp_signed("<", end, runs.count), end, runs.count)
+            self._add_units(place, runs, (begin, end))
+            for i, j in place.tiles():
+                corner = e.at(self.fresh, ROW_BYTES * (2 * ROWS * i + j))
+                store_tile(e, _tile(i, j), corner, 2 * ROW_BYTES)
+            new = b.and_(first, b.icmp_signed("==", group, I64(0)))
+            head = b.mul(group, I64(runs.head))
+            heads = [
+                e.at(runs.address(b.add(place.vector, I64(j))), head) for j in range(place.size[1])
+            ]
+            self._correct(place, heads, new)
+
+    def _correct(self, place: _Place, heads: list[Value], first: Value) -> None:
+        """Add what registers left, with what the columns' heads say."""
+        e, b = self.e, self.b
+        zero = e.splat(self.number(0), e.lanes)
+        with e.loop(0, ROWS * place.size[0]) as i:
+            line = e.at(place.sums, b.mul(i, I64(SUMS_PITCH)))
+            fresh = e.at(self.fresh, b.mul(i, I64(2 * ROW_BYTES)))
+            for j, head in enumerate(heads):
+                target = e.at(line, ROW_BYTES * j)
+                present = b.select(first, zero, e.load(target, self.number, e.lanes))
+                total = e.load(e.at(fresh, ROW_BYTES * j), self.number, e.lanes)
+                e.store(self._sum(total, present, head, b.add(place.row, i)), target)
+
+    def _sum(self, total: Value, present: Value, head: Value, row: Value) -> Value:
+        e, b, lanes = self.e, self.b, self.e.lanes
+        if self.flavour is not Flavour.BYTES:
+            return e.fma(total, e.load(head, F32, lanes), present)
+        total = b.add(total, e.load(head, I32, lanes))
+        if self.acts.sums_rows:
+            act_sum = e.splat(e.load(e.at(self.acts.sums, b.mul(row, I64(4))), I32), lanes)
+            factor = e.load(e.at(head, ROW_BYTES), I32, lanes)
+            total = b.add(total, b.mul(act_sum, factor))
+        return b.add(total, present)
+
+    def _add_units(self, place: _Place, runs: Runs, units: tuple[Value, Value]) -> None:
+        """Add products of some units to tile registers."""
+        e, b, flavour = self.e, self.b, self.flavour
+        begins = [
+            e.at(runs.address(b.add(place.vector, I64(j))), runs.units)
+            for j in range(place.size[1])
+        ]
+        with e.loop(*units, ROWS) as unit:
+            for weight_part in range(flavour.weight_parts):
+                offset = b.add(b.mul(unit, I64(ROW_BYTES)), I64(weight_part * runs.lower))
+                for j, begin in enumerate(begins):
+                    load_tile(e, _WEIGHTS[j], e.at(begin, offset), ROW_BYTES)
+                for act_part in range(flavour.act_parts):
+                    for i in range(place.size[0]):
+                        line = self.acts.row(b.add(place.row, I64(ROWS * i)), act_part)
+                        stream_tile(e, _ACTS[i], e.at(line, b.mul(unit, I64(4))), PITCH)
+                    for i, j in place.tiles():
+                        add_products(e, flavour, _tile(i, j), _ACTS[i], _WEIGHTS[j])
+
+
+def _tile(i: int, j: int) -> int:
+    return 2 * i + j
