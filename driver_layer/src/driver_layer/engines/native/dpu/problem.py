@@ -90,6 +90,8 @@ class Choice:
     """Bytes of scratch for sizes (m, n, k); more with each of them."""
     keeps_weights: Callable[[int, int, int], bool] = lambda n, k, group: False
     """Whether a ``Reuse`` saves work for sizes (n, k, group) of a batch of one."""
+    takes_parts: bool = False
+    """Whether weights may lie in several parts along k, see ``Word.PARTS``."""
 
 
 def _layout(strides: Any, size: int, packed: bool) -> Layout:
