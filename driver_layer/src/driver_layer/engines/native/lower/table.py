@@ -16,6 +16,7 @@ from driver_layer.engines.native.lower.calls import make_calls
 from driver_layer.engines.native.lower.forward import Forwarding
 from driver_layer.engines.native.lower.groups import Ints
 from driver_layer.engines.native.lower.merge import merge
+from driver_layer.engines.native.lower.parts import separate
 from driver_layer.engines.native.lower.units import make_units
 from driver_layer.engines.native.lower.walk import NONE
 
@@ -46,7 +47,7 @@ def flatten(
     """
     in_python = np.zeros(len(accesses), np.bool_)
     in_python[list(python)] = True
-    calls = merge(make_calls(accesses, forwarding, levels, in_python))
+    calls = merge(separate(make_calls(accesses, forwarding, levels, in_python)))
     calls, units = make_units(calls)
     rows = np.zeros((len(calls), 2), np.int64)
     used: list[int] = np.unique(calls.template).tolist()
