@@ -87,22 +87,22 @@ def _survey(
     whole: Accesses, pinned: Flags, kernels: Kernels
 ) -> tuple[Accesses, Regions, Ground | None]:
     """Cut operands, and find what overlaps; no ground if that is too much to look at."""
-    regions, ground = _ground(whole)
+    whole_regions = number_regions(whole.hosts, whole.shapes, whole.writes)
+    ground = _ground(whole, whole_regions)
     if ground is None:
-        return whole, regions, None
-    accesses = cut_operands(whole, regions, ground, pinned, kernels)
+        return whole, whole_regions, None
+    accesses, regions = cut_operands(whole, whole_regions, ground, pinned, kernels)
     if accesses is whole:
-        return whole, regions, ground
-    cut_regions, cut_ground = _ground(accesses)
-    if cut_ground is None:
-        return whole, regions, ground
-    return accesses, cut_regions, cut_ground
+        return whole, whole_regions, ground
+    ground_of_parts = _ground(accesses, regions)
+    if ground_of_parts is None:
+        return whole, whole_regions, ground
+    return accesses, regions, ground_of_parts
 
 
-def _ground(accesses: Accesses) -> tuple[Regions, Ground | None]:
-    regions = number_regions(accesses.hosts, accesses.shapes, accesses.writes)
+def _ground(accesses: Accesses, regions: Regions) -> Ground | None:
     overlaps = find_overlaps(regions.table)
-    return regions, None if overlaps is None else Ground.of(accesses, overlaps)
+    return None if overlaps is None else Ground.of(accesses, overlaps)
 
 
 def _nothing() -> None:

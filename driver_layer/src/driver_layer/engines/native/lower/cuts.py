@@ -16,7 +16,7 @@ from driver_layer.engines.native.lower.borders import Write, find_cut
 from driver_layer.engines.native.lower.forward import copies_of_cmx
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 from driver_layer.engines.native.lower.parts import in_parts, with_parts
-from driver_layer.engines.native.lower.regions import FIXED, Regions
+from driver_layer.engines.native.lower.regions import FIXED, Regions, renumber_regions
 from driver_layer.engines.native.lower.template import Access
 from driver_layer.engines.native.lower.walk import NONE, Array, Ground, Walk, walk_kernel
 
@@ -26,7 +26,7 @@ _WRITERS = 4
 
 def cut_operands(
     accesses: Accesses, regions: Regions, ground: Ground, pinned: Flags, kernels: Kernels
-) -> Accesses:
+) -> tuple[Accesses, Regions]:
     """Cut operands that several copies wrote.
 
     Args:
@@ -37,7 +37,8 @@ def cut_operands(
         kernels: of the host.
 
     Returns:
-        The same operations; those that are cut have an access for each part.
+        The same operations, where those that are cut have an access for each part; the regions of
+        these accesses.
     """
     into_cmx, _ = copies_of_cmx(accesses, pinned)
     movable = ~pinned[accesses.owners] & (regions.numbers != FIXED)
@@ -46,7 +47,7 @@ def cut_operands(
     owners = accesses.owners[wanted]
     operations = np.unique(owners[_written_in_parts(writes)])
     if not len(operations):
-        return accesses
+        return accesses, regions
     keys, first, group = _alike(accesses, operations, wanted, writes)
     templates, numbers = list(accesses.templates), accesses.template[operations[first]]
     wholes: list[int] = numbers.tolist()
@@ -57,7 +58,9 @@ def cut_operands(
             templates.append(in_parts(templates, whole, *found))
     template = accesses.template.copy()
     template[operations] = numbers[group]
-    return with_parts(accesses, templates, template)
+    found, origin = with_parts(accesses, templates, template)
+    cut = np.flatnonzero((template != accesses.template)[found.owners])
+    return found, renumber_regions(regions, origin, cut, found.hosts[cut], found.shapes[cut])
 
 
 def _cuttable(accesses: Accesses) -> Flags:

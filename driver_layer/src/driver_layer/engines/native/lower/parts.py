@@ -81,13 +81,18 @@ def _piece(whole: Slot, axis: Axis, span: tuple[int, int], words: int) -> tuple[
     return piece, offset
 
 
-def with_parts(accesses: Accesses, templates: Sequence[Template], template: Ints) -> Accesses:
+def with_parts(
+    accesses: Accesses, templates: Sequence[Template], template: Ints
+) -> tuple[Accesses, Ints]:
     """Give operations other templates, which are those that they have, in parts.
 
     Args:
         accesses: all operations.
         templates: those there are, and then the new ones.
         template: the number of each operation's.
+
+    Returns:
+        The same operations, and for each of their accesses the one that it is, or is a part of.
     """
     counts = np.array([len(one.slots) for one in templates], np.int64)[template]
     first: Ints = np.concatenate([[0], np.cumsum(counts)])
@@ -109,7 +114,7 @@ def with_parts(accesses: Accesses, templates: Sequence[Template], template: Ints
         offset[places] = moved
         shapes[places] = [one.region for one in slots]
         dense[places] = [one.dense for one in slots]
-    return Accesses(
+    found = Accesses(
         templates,
         template,
         accesses.step,
@@ -120,19 +125,33 @@ def with_parts(accesses: Accesses, templates: Sequence[Template], template: Ints
         accesses.kinds[origin],
         dense,
     )
+    return found, origin
 
 
 def separate(calls: Calls) -> Calls:
     """Make a call for each part, where a kernel does not take them all."""
-    for number, template in enumerate(calls.templates):
-        parts = template.parts
+    template, several = calls.template.copy(), np.zeros(len(calls), np.bool_)
+    found: dict[int, list[_Separated]] = {}
+    for number, one in enumerate(calls.templates):
+        parts = one.parts
         if parts is not None and parts.cut.count == NO_WORD:
             members = np.flatnonzero(calls.template == number)
-            calls = _separate(calls, members, calls.templates[parts.whole], parts)
-    return calls
+            template[members], several[members] = parts.whole, True
+            whole = calls.templates[parts.whole]
+            made = found.setdefault(len(whole.words), [])
+            made.append(_separated(calls, members, whole, parts))
+    calls = replace(calls, template=template)
+    for made in found.values():
+        members, words, costs = (np.concatenate(columns) for columns in zip(*made, strict=True))
+        calls = calls.append(members, words, costs)
+    return calls.take(np.append(~several, np.ones(len(calls) - len(several), np.bool_)))
 
 
-def _separate(calls: Calls, members: Ints, whole: Template, parts: Parts) -> Calls:
+_Separated = tuple[Ints, Ints, Ints]
+"""For each call that is made: the one that it is a part of, its arguments, and its cost."""
+
+
+def _separated(calls: Calls, members: Ints, whole: Template, parts: Parts) -> _Separated:
     """Make calls of the whole template of some that are in parts."""
     borders = np.array(parts.borders, np.int64)
     sizes, count, width = np.diff(borders), len(borders) - 1, len(whole.words)
@@ -144,13 +163,7 @@ def _separate(calls: Calls, members: Ints, whole: Template, parts: Parts) -> Cal
     for pointer, stride in parts.cut.moved:
         words[:, :, pointer] += borders[:-1] * words[:, :, stride]
     costs = calls.cost[members, None] * sizes // borders[-1]
-    template = calls.template.copy()
-    template[members] = parts.whole
-    calls = replace(calls, template=template)
-    rest = np.ones(len(calls), np.bool_)
-    rest[members] = False
-    cut = calls.append(np.repeat(members, count), words.reshape(-1, width), costs.reshape(-1))
-    return cut.take(np.append(rest, np.ones(len(members) * count, np.bool_)))
+    return np.repeat(members, count), words.reshape(-1, width), costs.reshape(-1)
 
 
 def _own_words(whole: Template, cut: Cut) -> list[int]:
