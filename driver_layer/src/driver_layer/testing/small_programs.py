@@ -93,9 +93,10 @@ class Product:
 
 @dataclass(frozen=True)
 class Mix:
-    """DPU: small whole numbers in f16 by i8 that lie along n, less zero points of each k, exact.
+    """DPU: small whole numbers in f16 by i8 that lie along n, less zero points, exact.
 
-    The numbers are the machine's, at ``NUMBERS``; the output is f16 or f32.
+    The numbers are the machine's, at ``NUMBERS``; ``group`` elements of k share a zero point; the
+    output is f16 or f32.
     """
 
     tile: int
@@ -107,6 +108,7 @@ class Mix:
     k: int
     pitch: int
     half: bool
+    group: int
 
 
 Step = Copy | Fill | Add | Product | Mix
@@ -208,7 +210,7 @@ def _mix(step: Mix) -> DpuWork:
         "weight_strides": (0, 1, step.n),
         "out_strides": (0, step.pitch, 2 if step.half else 4),
         "zero_strides": (0, 1),
-        "group": 1,
+        "group": step.group,
     }
     return _dpu(step, fields)
 

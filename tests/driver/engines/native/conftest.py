@@ -87,7 +87,8 @@ def mixes(draw: st.DrawFn) -> Mix:
     pitch = draw(st.sampled_from([size * n, size * n + 16]))
     out = draw(places((m - 1) * pitch + size * n))
     weight, zero = draw(places(n * k)), draw(places(k))
-    return Mix(draw(st.integers(0, 1)), weight, zero, out, m, n, k, pitch, half)
+    group = draw(st.integers(1, 2))
+    return Mix(draw(st.integers(0, 1)), weight, zero, out, m, n, k, pitch, half, group)
 
 
 steps = st.one_of(
@@ -112,7 +113,7 @@ def assembled(draw: st.DrawFn) -> list[Step]:
     count, width = (made.n, made.k) if isinstance(made, Product) else (made.k, made.n)
     loads = draw(parts(made.tile, made.weight, (count, width)))
     if isinstance(made, Mix):
-        loads += draw(parts(made.tile, made.zero, (made.k, 1)))
+        loads += draw(parts(made.tile, made.zero, (made.k // made.group, 1)))
     loads = draw(st.permutations(loads))
     between = draw(st.lists(steps, max_size=2))
     size = 2 if isinstance(made, Mix) and made.half else 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from driver_layer.engines.task_by_task import TaskByTask
 from driver_layer.testing.small_programs import Copy, Machine, Mix, Product, Side, Step
 
 KEYS = Product(0, act=0, weight=128, out=256, m=1, n=8, k=16, pitch=32)
-VALUES = Mix(0, weight=128, zero=64, out=256, m=2, n=20, k=6, pitch=40, half=True)
+VALUES = Mix(0, weight=128, zero=64, out=256, m=2, n=20, k=6, pitch=40, half=True, group=1)
 
 
 def loads(rows: tuple[int, int], width: int, place: int = 128) -> list[Step]:
@@ -112,6 +113,45 @@ def test_rows_that_a_task_wrote_stay_where_they_are(monkeypatch: pytest.MonkeyPa
 def test_rows_that_nobody_wrote_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [*loads((6, 1), 16), KEYS, STORE_KEYS]
     assert lowered(made, monkeypatch) == ([True, True, False, True], 3)
+
+
+def test_zero_points_of_two_rows_are_cut_where_their_groups_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    zeros: list[Step] = [
+        Copy(Side("fixed", 8, 2, ()), Side("cmx0", 64, 2, ())),
+        Copy(Side("fixed", 100, 1, ()), Side("cmx0", 66, 1, ())),
+    ]
+    values = replace(VALUES, group=2)
+    made = [*loads((4, 2), 20), *zeros, values, STORE_VALUES]
+    assert lowered(made, monkeypatch) == ([True] * 4 + [False, True], 1)
+    # A border within a group: all of it is copied.
+    made = [*loads((5, 1), 20), *zeros, values, STORE_VALUES]
+    assert lowered(made, monkeypatch) == ([False] * 4 + [False, True], 5)
+
+
+def test_a_product_that_overwrites_its_weights_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = replace(KEYS, out=128)
+    store = Copy(Side("cmx0", 128, 32, ()), Side("ddr", 320, 32, ()))
+    made = [*loads((7, 1), 16), over, store]
+    assert lowered(made, monkeypatch) == ([False] * 4, 4)
+
+
+def test_where_parts_overlap_too_much_to_look_at_operands_stay_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[Any] = []
+    real = executor.find_overlaps
+
+    def find_overlaps(regions: Any) -> Any:
+        found.append(None if found else real(regions))
+        return found[-1]
+
+    made = [*loads((7, 1), 16), KEYS, STORE_KEYS]
+    with monkeypatch.context() as patched:
+        patched.setattr(executor, "find_overlaps", find_overlaps)
+        assert lowered(made, patched) == ([False, False, False, True], 3)
+    assert len(found) == 2
 
 
 ROWS = slot(1, Access.READ, [Dim(8, 16, 2), Dim(16, 1, NO_WORD)], 1)
