@@ -190,3 +190,21 @@ def test_an_operand_that_leaves_a_row_has_no_strides_there(length: int) -> None:
     far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
     crossing = slot(5, Access.READ, [Dim(length, 4, 6)], 4)
     assert through(crossing, 0, near, far) is None
+
+
+@pytest.mark.parametrize("outer", [8, 24, 48])
+def test_a_side_whose_rows_go_back_and_forth_is_not_gone_through(outer: int) -> None:
+    """Four rows 16 bytes apart, then four others between or behind the first of them."""
+    near = slot(0, Access.WRITE, [Dim(2, outer, 1), Dim(4, 16, 2)], 8)
+    far = slot(0, Access.READ, [Dim(2, 64, 1), Dim(4, 8, 2)], 8)
+    steps = slot(5, Access.READ, [Dim(3, outer, 6)], 8)
+    assert through(steps, 0, near, far) is None
+
+
+def test_rows_with_gaps_between_them_are_gone_through() -> None:
+    near = slot(0, Access.WRITE, [Dim(4, 12, 1)], 8)
+    far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
+    rows = slot(5, Access.READ, [Dim(4, 12, 6), Dim(4, 2, NO_WORD)], 2)
+    moved = through(rows, 0, near, far)
+    assert moved is not None
+    assert moved.strides == ((6, 32),)

@@ -20,7 +20,7 @@ from driver_layer.engines.native.lower.template import (
 )
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.task_by_task import TaskByTask
-from driver_layer.testing.small_programs import Copy, Machine, Mix, Product, Side, Step
+from driver_layer.testing.small_programs import Add, Copy, Machine, Mix, Product, Side, Step
 
 KEYS = Product(0, act=0, weight=128, out=256, m=1, n=8, k=16, pitch=32)
 VALUES = Mix(0, weight=128, zero=64, out=256, m=2, n=20, k=6, pitch=40, half=True, group=1)
@@ -130,6 +130,25 @@ def test_zero_points_of_two_rows_are_cut_where_their_groups_begin(
     assert lowered(made, monkeypatch) == ([False] * 4 + [False, True], 5)
 
 
+def test_rows_that_only_tasks_wrote_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Step] = [
+        Add(0, src=0, dst=128, rows=1, cols=112, src_pitch=112, dst_pitch=112),
+        Add(0, src=0, dst=240, rows=1, cols=16, src_pitch=16, dst_pitch=16),
+        KEYS,
+        STORE_KEYS,
+    ]
+    assert lowered(made, monkeypatch) == ([False, False, False, True], 3)
+
+
+def test_products_of_different_sizes_with_the_same_weights_are_cut_each_for_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = replace(KEYS, m=2, out=400)
+    store = Copy(Side("cmx0", 400, 64, ()), Side("ddr", 360, 64, ()))
+    made = [*loads((7, 1), 16), KEYS, other, STORE_KEYS, store]
+    assert lowered(made, monkeypatch) == ([True, True, False, False, True, True], 4)
+
+
 def test_a_product_that_overwrites_its_weights_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     over = replace(KEYS, out=128)
     store = Copy(Side("cmx0", 128, 32, ()), Side("ddr", 320, 32, ()))
@@ -182,3 +201,25 @@ def test_borders_are_where_the_newest_writer_changes(
     writes: list[Write], expected: tuple[Cut, tuple[int, ...]] | None
 ) -> None:
     assert find_cut(TEMPLATE, {0: writes}) == expected
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        # Rows of a larger buffer, which begin above the operand.
+        ([Write(-24, 10, 16, 8, True), Write(0, 8, 16, 8, True)], (BY_BYTE, (0, 8, 16))),
+        # From one row into the next: other bytes of each.
+        ([write(12, 8), write(0, 128)], None),
+    ],
+)
+def test_borders_within_rows_are_those_of_all_rows(
+    writes: list[Write], expected: tuple[Cut, tuple[int, ...]] | None
+) -> None:
+    assert find_cut(replace(TEMPLATE, cuts=(BY_BYTE,)), {0: writes}) == expected
+
+
+def test_what_is_written_between_rows_touches_none() -> None:
+    apart = slot(1, Access.READ, [Dim(8, 20, 2), Dim(16, 1, NO_WORD)], 1)
+    template = replace(TEMPLATE, slots=(apart,))
+    found = find_cut(template, {0: [write(56, 44), write(0, 160)]})
+    assert found == (BY_ROW, (0, 3, 5, 8))

@@ -16,7 +16,7 @@ from driver_layer.engines.native.lower.borders import Write, find_cut
 from driver_layer.engines.native.lower.forward import copies_of_cmx
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 from driver_layer.engines.native.lower.parts import in_parts, with_parts
-from driver_layer.engines.native.lower.regions import FIXED, Regions, renumber_regions
+from driver_layer.engines.native.lower.regions import Regions, renumber_regions
 from driver_layer.engines.native.lower.template import Access
 from driver_layer.engines.native.lower.walk import NONE, Array, Ground, Walk, walk_kernel
 
@@ -41,8 +41,7 @@ def cut_operands(
         these accesses.
     """
     into_cmx, _ = copies_of_cmx(accesses, pinned)
-    movable = ~pinned[accesses.owners] & (regions.numbers != FIXED)
-    wanted = np.flatnonzero(_cuttable(accesses) & movable)
+    wanted = np.flatnonzero(_cuttable(accesses) & ~pinned[accesses.owners])
     writes = _writes(accesses, wanted, _newest_writers(regions, ground, wanted, kernels), into_cmx)
     owners = accesses.owners[wanted]
     operations = np.unique(owners[_written_in_parts(writes)])
@@ -52,10 +51,10 @@ def cut_operands(
     templates, numbers = list(accesses.templates), accesses.template[operations[first]]
     wholes: list[int] = numbers.tolist()
     for index, whole in enumerate(wholes):
-        found = find_cut(templates[whole], _by_slot(keys[first[index]]))
-        if found is not None:
+        chosen = find_cut(templates[whole], _by_slot(keys[first[index]]))
+        if chosen is not None:
             numbers[index] = len(templates)
-            templates.append(in_parts(templates, whole, *found))
+            templates.append(in_parts(templates, whole, *chosen))
     template = accesses.template.copy()
     template[operations] = numbers[group]
     found, origin = with_parts(accesses, templates, template)
