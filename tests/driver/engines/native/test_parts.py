@@ -206,8 +206,8 @@ def test_borders_are_where_the_newest_writer_changes(
 @pytest.mark.parametrize(
     ("writes", "expected"),
     [
-        # Rows of a larger buffer, which begin above the operand.
-        ([Write(-24, 10, 16, 8, True), Write(0, 8, 16, 8, True)], (BY_BYTE, (0, 8, 16))),
+        # The second half of all rows but the first.
+        ([Write(24, 7, 16, 8, True), Write(0, 8, 16, 8, True)], (BY_BYTE, (0, 8, 16))),
         # From one row into the next: other bytes of each.
         ([write(12, 8), write(0, 128)], None),
     ],
