@@ -34,6 +34,9 @@ BYTES = 512
 CMX = 0x20000
 """Where in a tile they work."""
 
+NUMBERS = BYTES
+"""Where behind that f16 numbers lie, which stay."""
+
 
 @dataclass(frozen=True)
 class Side:
@@ -88,7 +91,27 @@ class Product:
     pitch: int
 
 
-Step = Copy | Fill | Add | Product
+@dataclass(frozen=True)
+class Mix:
+    """DPU: small whole numbers in f16 by i8 that lie along n, less zero points, exact.
+
+    The numbers are the machine's, at ``NUMBERS``; ``group`` elements of k share a zero point; the
+    output is f16 or f32.
+    """
+
+    tile: int
+    weight: int
+    zero: int
+    out: int
+    m: int
+    n: int
+    k: int
+    pitch: int
+    half: bool
+    group: int
+
+
+Step = Copy | Fill | Add | Product | Mix
 """One task."""
 
 
@@ -103,7 +126,9 @@ class Machine:
         for memory in (self.ddr, self.fixed):
             memory.write(0, random.integers(0, 256, BYTES, np.uint8).tobytes())
         for tile in (0, 1):
-            self.bus.cmx.tiles[tile][CMX : CMX + BYTES] = random.integers(0, 256, BYTES, np.uint8)
+            memory = self.bus.cmx.tiles[tile][CMX : CMX + 2 * BYTES]
+            memory[:BYTES] = random.integers(0, 256, BYTES, np.uint8)
+            memory[NUMBERS:].view("<f2")[:] = random.integers(-8, 9, BYTES // 2)
 
     def run(self, made: list[Step], executor: Executor) -> bytes:
         """Run steps one after the other, as far as anybody can tell; give DDR."""
@@ -117,6 +142,8 @@ class Machine:
     def _work(self, step: Step) -> DmaWork | DpuWork | ShaveWork:
         if isinstance(step, Copy | Fill):
             return DmaWork(self._descriptor(step))
+        if isinstance(step, Mix):
+            return _mix(step)
         return _sum(step) if isinstance(step, Add) else product(step)
 
     def _descriptor(self, step: Copy | Fill) -> RecordArray:
@@ -160,23 +187,46 @@ def _sum(step: Add) -> ShaveWork:
 
 def product(step: Product) -> DpuWork:
     """The workload of a product."""
+    fields: dict[str, Any] = {
+        "act_type": DType.I8,
+        "out_type": DType.FP32,
+        "act_address": tile_base(step.tile) + CMX + step.act,
+        "act_strides": (0, step.k, 1),
+        "weight_strides": (0, step.k, 1),
+        "out_strides": (0, step.pitch, 4),
+    }
+    return _dpu(step, fields)
+
+
+def _mix(step: Mix) -> DpuWork:
     base = tile_base(step.tile) + CMX
     fields: dict[str, Any] = {
+        "act_type": DType.FP16,
+        "out_type": DType.FP16 if step.half else DType.FP32,
+        "zero_type": DType.I8,
+        "act_address": base + NUMBERS,
+        "zero_address": base + step.zero,
+        "act_strides": (0, 2 * step.k, 2),
+        "weight_strides": (0, 1, step.n),
+        "out_strides": (0, step.pitch, 2 if step.half else 4),
+        "zero_strides": (0, 1),
+        "group": step.group,
+    }
+    return _dpu(step, fields)
+
+
+def _dpu(step: Product | Mix, different: dict[str, Any]) -> DpuWork:
+    base = tile_base(step.tile) + CMX
+    fields: dict[str, Any] = different | {
         "workload": DpuWorkload.MATMUL,
-        "act_type": DType.I8,
         "weight_type": DType.I8,
-        "out_type": DType.FP32,
         "alpha": 1.0,
-        "act_address": base + step.act,
         "weight_address": base + step.weight,
         "out_address": base + step.out,
         "batch": 1,
         "m": step.m,
         "n": step.n,
         "k": step.k,
-        "act_strides": (0, step.k, 1),
-        "weight_strides": (0, step.k, 1),
-        "out_strides": (0, step.pitch, 4),
     }
     registers, variant = np.zeros(1, DPU_REGISTERS), np.zeros(1, DPU_VARIANT)
     for name, value in fields.items():

@@ -27,11 +27,9 @@ from driver_layer.npu.program import DmaWork, Program, ShaveWork
 from driver_layer.testing.check_engines import CHECKS, Bench
 from driver_layer.testing.check_engines.one_task import OneTask, free_queue
 from driver_layer.testing.small_programs import (
-    BYTES,
     CMX,
     Add,
     Copy,
-    Fill,
     Machine,
     Product,
     Side,
@@ -49,77 +47,13 @@ def test_contract_of_an_executor_that_runs_task_by_task(check: Callable[[Bench],
     check(Bench.make(OneTask(TaskByTask(ReferenceEngines()))))
 
 
-@st.composite
-def sides(draw: st.DrawFn, memory: str, size: int) -> Side:
-    """Runs of bytes that come to a size, in one of the shapes that compilers use, or any."""
-    width = draw(st.sampled_from([w for w in (4, 8, 16, 32, size) if size % w == 0]))
-    dims: list[tuple[int, int]] = []
-    reach = width
-    count = size // width
-    if count > 1:
-        stride = draw(st.sampled_from([width, width, width + 4, 2 * width]))
-        reach = (count - 1) * stride + width
-        dims.append((count, stride))
-    offset = draw(st.integers(0, (BYTES - reach) // 4)) * 4
-    return Side(memory, offset, width, tuple(dims))
-
-
-@st.composite
-def copies(draw: st.DrawFn) -> Copy:
-    size = draw(st.sampled_from([16, 32, 64, 128]))
-    src, dst = draw(
-        st.sampled_from(
-            [
-                ("ddr", "cmx0"),
-                ("fixed", "cmx0"),
-                ("ddr", "cmx1"),
-                ("cmx0", "ddr"),
-                ("cmx1", "ddr"),
-                ("cmx0", "cmx1"),
-                ("ddr", "ddr"),
-            ]
-        )
-    )
-    return Copy(draw(sides(src, size)), draw(sides(dst, size)))
-
-
-def places(size: int) -> st.SearchStrategy[int]:
-    """Offsets in a tile; few, so that tasks meet."""
-    return st.integers(0, (BYTES - size) // 16).map(lambda n: 16 * n)
-
-
-@st.composite
-def sums(draw: st.DrawFn) -> Add:
-    rows, cols = draw(st.sampled_from([(1, 16), (1, 64), (4, 16), (8, 4)]))
-    pitches = [draw(st.sampled_from([cols, cols, cols + 4, 0])) for _ in range(2)]
-    pitches[1] = pitches[1] or cols
-    src, dst = (draw(places((rows - 1) * pitch + cols)) for pitch in pitches)
-    return Add(draw(st.integers(0, 1)), src, dst, rows, cols, *pitches)
-
-
-@st.composite
-def products(draw: st.DrawFn) -> Product:
-    m, n, k = draw(st.sampled_from([(1, 4, 16), (2, 4, 8), (4, 2, 16)]))
-    pitch = draw(st.sampled_from([4 * n, 4 * n + 16]))
-    out = draw(places((m - 1) * pitch + 4 * n))
-    act, weight = draw(places(m * k)), draw(places(n * k))
-    return Product(draw(st.integers(0, 1)), act, weight, out, m, n, k, pitch)
-
-
-steps = st.one_of(
-    copies(),
-    copies(),
-    copies(),
-    sums(),
-    products(),
-    st.builds(Fill, sides("cmx0", 32), st.integers(0, 255)),
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(steps, min_size=1, max_size=12))
-def test_any_program_leaves_what_the_reference_leaves(made: list[Step]) -> None:
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_any_program_leaves_what_the_reference_leaves(
+    programs: st.SearchStrategy[list[Step]], data: st.DataObject
+) -> None:
     """Copies are left out, and tasks run side by side, only where nobody can tell."""
+    made = data.draw(programs)
     expected = Machine().run(made, TaskByTask(ReferenceEngines()))
     assert Machine().run(made, NativeExecutor()) == expected
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -324,6 +325,34 @@ def runs_again_without_weights(workload: Workload, isa: Isa) -> bool:
     return np.array_equal(_MEMORY["out"].take(size)[0], expected)
 
 
+def in_parts(workload: Workload, isa: Isa, borders: list[int], paddings: list[int]) -> np.ndarray:
+    """Bytes of the output where weights along n lie in several parts.
+
+    Args:
+        workload: a plain one, with weights along n.
+        isa: what runs it.
+        borders: where parts begin along k, and k.
+        paddings: bytes between the rows of each part; each is memory of its own.
+    """
+    kernels, whole = KERNELS[isa], words_of(workload.registers, _pointers(workload))
+    m, n, k = (int(whole[word]) for word in (Word.M, Word.N, Word.K))
+    choice = choose(Problem.of(workload.registers, m), kernels.host)
+    assert choice.takes_parts
+    rows = workload.operands["weight"].reshape(k, -1)
+    words = np.tile(whole, (len(paddings), 1))
+    words[:, Word.PARTS] = len(paddings)
+    memories = [Guarded(1 << 17) for _ in paddings]
+    spans = pairwise(borders)
+    for part, (begin, end), padding, memory in zip(words, spans, paddings, memories, strict=True):
+        spread = np.pad(rows[begin:end], ((0, 0), (0, padding)))
+        part[Word.WEIGHT] = memory.place(spread.reshape(-1)[: spread.size - padding])
+        part[Word.WEIGHT_K], part[Word.PART_K] = spread.shape[1], end - begin
+        for table, stride in ((Word.SCALE, Word.SCALE_GROUP), (Word.ZERO, Word.ZERO_GROUP)):
+            part[table] += begin // int(part[Word.GROUP]) * part[stride]
+    run(kernels, choice, words.reshape(-1), scratch(choice.scratch(m, n, k)))
+    return _MEMORY["out"].take(workload.operands["out"].size)[0]
+
+
 def sprinkle(workload: Workload, random: np.random.Generator) -> None:
     """Put numbers that are not finite, huge or tiny among the operands' floats."""
     for name in ("act", "weight"):
@@ -358,7 +387,7 @@ class Dpu:
     workloads = staticmethod(workloads)
     assert_agrees = staticmethod(assert_agrees)
     runs_again_without_weights = staticmethod(runs_again_without_weights)
-
+    in_parts = staticmethod(in_parts)
     sprinkle = staticmethod(sprinkle)
 
     @staticmethod

@@ -14,6 +14,7 @@ from driver_layer.engines.native.jit.host import Host, detect
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses, BadAccess, collect
 from driver_layer.engines.native.lower.addresses import Addresses, Flags
+from driver_layer.engines.native.lower.cuts import cut_operands
 from driver_layer.engines.native.lower.dma import dma_operations
 from driver_layer.engines.native.lower.dpu import dpu_operations
 from driver_layer.engines.native.lower.forward import Forwarding, forward
@@ -21,7 +22,7 @@ from driver_layer.engines.native.lower.groups import Ints
 from driver_layer.engines.native.lower.levels import Freedom
 from driver_layer.engines.native.lower.operations import Group
 from driver_layer.engines.native.lower.order import find_order
-from driver_layer.engines.native.lower.regions import find_overlaps, number_regions
+from driver_layer.engines.native.lower.regions import Regions, find_overlaps, number_regions
 from driver_layer.engines.native.lower.shave import shave_operations
 from driver_layer.engines.native.lower.table import Flattened, flatten
 from driver_layer.engines.native.lower.walk import NONE, Ground
@@ -82,6 +83,28 @@ class NativeExecutor:
         return run
 
 
+def _survey(
+    whole: Accesses, pinned: Flags, kernels: Kernels
+) -> tuple[Accesses, Regions, Ground | None]:
+    """Cut operands, and find what overlaps; no ground if that is too much to look at."""
+    whole_regions = number_regions(whole.hosts, whole.shapes, whole.writes)
+    ground = _ground(whole, whole_regions)
+    if ground is None:
+        return whole, whole_regions, None
+    accesses, regions = cut_operands(whole, whole_regions, ground, pinned, kernels)
+    if accesses is whole:
+        return whole, whole_regions, ground
+    ground_of_parts = _ground(accesses, regions)
+    if ground_of_parts is None:
+        return whole, whole_regions, ground
+    return accesses, regions, ground_of_parts
+
+
+def _ground(accesses: Accesses, regions: Regions) -> Ground | None:
+    overlaps = find_overlaps(regions.table)
+    return None if overlaps is None else Ground.of(accesses, overlaps)
+
+
 def _nothing() -> None:
     """A program without tasks."""
 
@@ -104,21 +127,18 @@ class _Lowering:
 
     def flatten(self, threads: int) -> Flattened:
         """Forward, find levels, and make the table."""
-        accesses = self.accesses
-        regions = number_regions(accesses.hosts, accesses.shapes, accesses.writes)
-        overlaps = find_overlaps(regions.table)
-        pinned = _reference_runs(accesses)
+        pinned = _reference_runs(self.accesses)
+        accesses, regions, ground = _survey(self.accesses, pinned, self._kernels)
         python = {
             operation: self._prepared(int(accesses.step[operation]))
             for operation in np.flatnonzero(pinned).tolist()
         }
-        if overlaps is None:
+        if ground is None:
             # Nothing is known of what may run side by side: one after the other.
             nothing = np.full(len(regions.numbers), NONE, np.int64)
             forwarding = Forwarding(nothing, np.zeros(len(accesses), np.bool_), regions.numbers)
             freedom = None
         else:
-            ground = Ground.of(accesses, overlaps)
             forwarding = forward(accesses, regions, ground, pinned, self._kernels)
             regions_left, dropped = forwarding.regions, forwarding.dropped
             freedom = Freedom(ground, regions_left, dropped, self._kernels)

@@ -3,6 +3,9 @@
 Nothing is packed, as nothing is used twice: weights go from memory into registers, where the sums
 of all rows with a few vectors of columns stay for a whole group of k. Columns that fill no vector
 are copied to a buffer first, so that nothing behind the operand is touched.
+
+Weights may lie in several parts along k, as values of a KV cache and of a new token do: each part
+goes on with the sums of the one before.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ def choose(problem: Problem, host: Host) -> Choice | None:
     if problem.layout is not Layout.N or problem.act not in FLOATS:
         return None
     spec = KernelSpec(f"dpu axpy {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(_scratch, problem.rows))
+    return Choice(spec, partial(_scratch, problem.rows), takes_parts=True)
 
 
 def _scratch(rows: int, m: int, n: int, k: int) -> int:
@@ -63,7 +66,6 @@ class _Axpy:
         self.act_pitch = e.b.mul(task.rounded(task[Word.K], 16), I64(4))
         self.sum_pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
         self.sums = e.at(e.scratch, e.b.mul(self.act_pitch, I64(self.rows)))
-        self.ahead = e.b.mul(task[Word.WEIGHT_K], I64(_AHEAD))
 
     def write(self) -> None:
         """Write all of it."""
@@ -116,32 +118,45 @@ class _Axpy:
         vectors: int,
         count: Value | None,
     ) -> list[list[Variable]]:
-        e, b, task, lanes = self.e, self.b, self.task, self.e.lanes
-        batch, n = place
+        e, b = self.e, self.b
+        sums = [[e.variable(e.zero(e.lanes)) for _ in range(vectors)] for _ in range(rows[1])]
+        before = e.variable(I64(0))
+        with e.loop(0, self.task[Word.PARTS]) as number:
+            part = Task(e, number)
+            self._part((part, before.get()), place, rows[0], sums, count)
+            before.set(b.add(before.get(), part[Word.PART_K]))
+        return sums
+
+    def _part(
+        self,
+        part: tuple[Task, Value],
+        place: tuple[Value, Value],
+        row: Value,
+        sums: list[list[Variable]],
+        count: Value | None,
+    ) -> None:
+        """Go on with the weights of a part; ``part`` is its words, and the k before it."""
+        e, b, lanes, (task, before), (batch, n) = self.e, self.b, self.e.lanes, part, place
+        vectors = len(sums[0])
         first = task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (n, Word.WEIGHT_N))
-        sums = [[e.variable(e.zero(lanes)) for _ in range(vectors)] for _ in range(rows[1])]
-        size = task[Word.GROUP] if self.problem.group else task[Word.K]
-        groups = b.udiv(b.add(task[Word.K], b.sub(size, I64(1))), size)
+        ahead = b.mul(task[Word.WEIGHT_K], I64(_AHEAD))
+        size = task[Word.GROUP] if self.problem.group else task[Word.PART_K]
+        groups = b.udiv(b.add(task[Word.PART_K], b.sub(size, I64(1))), size)
         with e.loop(0, groups) as group:
             columns = [b.add(n, I64(lanes * i)) for i in range(vectors)]
-            zeros = [self._table(Word.ZERO, self.problem.zero, (c, group)) for c in columns]
-            scales = [self._table(Word.SCALE, self.problem.scale, (c, group)) for c in columns]
+            zeros = [_table(task, Word.ZERO, self.problem.zero, (c, group)) for c in columns]
+            scales = [_table(task, Word.SCALE, self.problem.scale, (c, group)) for c in columns]
             begin = b.mul(group, size)
-            end = task.least(b.add(begin, size), task[Word.K])
+            end = task.least(b.add(begin, size), task[Word.PART_K])
             with e.loop(begin, end) as k:
-                weights = self._weights(e.at(first, b.mul(k, task[Word.WEIGHT_K])), vectors, count)
+                stored = e.at(first, b.mul(k, task[Word.WEIGHT_K]))
+                weights = self._weights(stored, ahead, vectors, count)
                 numbers = [
                     self._dequantised(*parts) for parts in zip(weights, zeros, scales, strict=True)
                 ]
-                self._add((rows[0], k), numbers, sums)
-        return sums
+                self._add((row, b.add(before, k)), numbers, sums)
 
-    def _table(self, table: Word, kind: DType, place: tuple[Value, Value]) -> Value | None:
-        if kind is DType.UNSET:
-            return None
-        return column_numbers(self.task, table, kind, place, self.e.lanes)
-
-    def _weights(self, row: Value, vectors: int, count: Value | None) -> list[Value]:
+    def _weights(self, row: Value, ahead: Value, vectors: int, count: Value | None) -> list[Value]:
         """Stored weights of a k, in f32."""
         e, lanes = self.e, self.e.lanes
         if count is not None:
@@ -150,7 +165,7 @@ class _Axpy:
             row = self.buffer
         else:
             for offset in range(0, vectors * lanes * self.size, _LINE):
-                e.prefetch(e.at(row, self.b.add(self.ahead, I64(offset))))
+                e.prefetch(e.at(row, self.b.add(ahead, I64(offset))))
         step = lanes * self.size
         return [
             load_f32(e, e.at(row, step * i), self.problem.weight, lanes) for i in range(vectors)
@@ -168,3 +183,10 @@ class _Axpy:
             act = e.splat(e.load(self._act(self.b.add(row, I64(i)), k), F32), e.lanes)
             for weight, total in zip(weights, totals, strict=True):
                 total.set(e.fma(act, weight, total.get()))
+
+
+def _table(task: Task, table: Word, kind: DType, place: tuple[Value, Value]) -> Value | None:
+    """Scales or zero points of a vector of columns, if the problem has them."""
+    if kind is DType.UNSET:
+        return None
+    return column_numbers(task, table, kind, place, task.e.lanes)

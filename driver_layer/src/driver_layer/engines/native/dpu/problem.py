@@ -92,6 +92,8 @@ class Choice:
     """Whether a ``Reuse`` saves work for sizes (n, k, group) of a batch of one."""
     columns: int = 192
     """How many a call should have, where there are many rows."""
+    takes_parts: bool = False
+    """Whether weights may lie in several parts along k, see ``Word.PARTS``."""
 
 
 def _layout(strides: Any, size: int, packed: bool) -> Layout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.words import WORDS, Word
-from driver_layer.engines.native.jit.emitter import I64, Emitter, Value
+from driver_layer.engines.native.jit.emitter import F32, I64, PTR, Emitter, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 _POINTERS = frozenset({Word.ACT, Word.WEIGHT, Word.OUT, Word.SCALE, Word.ZERO, Word.ACT_SCALE})
@@ -13,16 +13,19 @@ _AHEAD = 4096
 
 
 class Task:
-    """The words of a task, read once at the kernel's begin.
+    """The words of a task, or of a part of its weights, read once.
 
     Args:
         e: the kernel that is written.
+        part: its number among the parts; the first if not given.
     """
 
-    def __init__(self, e: Emitter) -> None:
+    def __init__(self, e: Emitter, part: Value | None = None) -> None:
         self.e = e
-        self._words = [e.pointer(i) if i in _POINTERS else e.word(i) for i in range(WORDS)]
-        self.alpha = e.number(Word.ALPHA)
+        words = e.args if part is None else e.at(e.args, e.b.mul(part, I64(8 * WORDS)))
+        kinds = [PTR if i in _POINTERS else I64 for i in range(WORDS)]
+        self._words = [e.load(e.at(words, 8 * i), kind) for i, kind in enumerate(kinds)]
+        self.alpha = e.load(e.at(words, 8 * Word.ALPHA), F32)
 
     def __getitem__(self, word: Word) -> Value:
         return self._words[word]

@@ -55,6 +55,12 @@ class Word(IntEnum):
     ACT_ZERO = 26
     REUSE = 27
     """A ``Reuse``; kernels that keep no weights ignore it."""
+    PARTS = 28
+    """In how many parts the weights lie, along k. The words of each part follow those of the one
+    before; kernels that do not take parts (``Choice.takes_parts``) are given one."""
+    PART_K = 29
+    """Elements of k in this part, whole groups of them but in the last; K is that of all parts.
+    Only ``WEIGHT`` and the tables, with their strides, are read of the parts behind the first."""
 
 
 class Reuse(IntEnum):
@@ -113,6 +119,7 @@ def words_of(registers: Any, pointers: Mapping[Word, int]) -> npt.NDArray[np.int
         words[list(places)] = np.atleast_1d(registers[name])
     for word in (Word.BATCH, Word.M, Word.N, Word.K):
         words[word] = registers[word.name.lower()]
+    words[Word.PARTS], words[Word.PART_K] = 1, words[Word.K]
     words[Word.GROUP] = int(registers["group"]) or int(registers["k"])
     words[Word.ALPHA] = int(np.float32(registers["alpha"]).view(np.uint32))
     words[Word.ACT_ZERO] = registers["act_zero"]

@@ -87,10 +87,6 @@ class Emitter:
         """Argument ``index`` as an address."""
         return self.b.load(self.at(self.args, 8 * index), typ=PTR)
 
-    def number(self, index: int) -> Value:
-        """Argument ``index`` as an f32: its lower 32 bits."""
-        return self.b.load(self.at(self.args, 8 * index), typ=F32)
-
     def at(self, base: Value, offset: Value | int) -> Value:
         """The address ``offset`` bytes behind another."""
         step = I64(offset) if isinstance(offset, int) else offset

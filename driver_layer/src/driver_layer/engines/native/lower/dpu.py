@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from driver_layer.abi.dtypes import BY_CODE, DType
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
 from driver_layer.engines.native.dpu import Problem, Reuse, choose
@@ -22,18 +20,16 @@ from driver_layer.engines.native.dpu.words import (
 )
 from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.lower.addresses import Flags
+from driver_layer.engines.native.lower.dpu_operands import (
+    cuts_of,
+    dims_of,
+    itemsize_of,
+    operands_of,
+    slot_of,
+)
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 from driver_layer.engines.native.lower.operations import Check, Group
-from driver_layer.engines.native.lower.template import (
-    NO_WORD,
-    Access,
-    Dim,
-    Growth,
-    Slot,
-    Template,
-    overlaps_itself,
-    slot,
-)
+from driver_layer.engines.native.lower.template import Growth, Slot, Template, overlaps_itself
 from driver_layer.npu.program import DpuWork
 
 _ADDRESSES = {
@@ -58,20 +54,8 @@ _KEPT = tuple(
 )
 """What packed weights are made of: addresses, strides and sizes."""
 
-_SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
-"""Of activations, weights and output, behind the batch."""
 
 _VARIANT = ("m_begin", "m_end", "n_begin", "n_end")
-
-
-@dataclass(frozen=True, slots=True)
-class _Operand:
-    """Which words say how an operand lies, and how many bytes an element has."""
-
-    pointer: Word
-    counts: tuple[Word, ...]
-    strides: tuple[Word, ...]
-    kind: DType
 
 
 def dpu_operations(work: DpuWork, host: Host, check: Check) -> list[Group]:
@@ -128,12 +112,12 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     words = part_of(words_of(registers, {}), (m_begin, m_end), (n_begin, n_end))
     problem = Problem.of(registers, m_end - m_begin)
     choice = choose(problem, host)
-    operands = _operands(problem)
-    slots = tuple(_slot(one, words, problem) for one in operands)
+    operands = operands_of(problem)
+    slots = tuple(slot_of(one, words, problem) for one in operands)
     m, n, k = (int(words[word]) for word in (Word.M, Word.N, Word.K))
     words[Word.REUSE] = Reuse.NONE
     growths = _GROWTHS if problem.rows == MANY_ROWS else ()
-    if overlaps_itself(_dims(operands[_OUT], words), _itemsize(operands[_OUT])):
+    if overlaps_itself(dims_of(operands[_OUT], words), itemsize_of(operands[_OUT])):
         return Template(None, (), slots), [one.pointer for one in operands]
     template = Template(
         choice.spec,
@@ -145,6 +129,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         part=choice.columns,
         kept=_KEPT if growths else (),
         reuse=Word.REUSE,
+        cuts=cuts_of(problem, choice, words),
     )
     return template, [one.pointer for one in operands]
 
@@ -153,52 +138,3 @@ def _cost(words: Ints, slots: Sequence[Slot]) -> int:
     """Bytes that are read, or products if they take longer: some sixteen take as long as a byte."""
     batch, m, n, k = (int(words[word]) for word in (Word.BATCH, Word.M, Word.N, Word.K))
     return max(sum(one.region.extent for one in slots), batch * m * n * k // 16)
-
-
-def _operands(problem: Problem) -> list[_Operand]:
-    rows, columns, out = ((Word.BATCH, *dims) for dims in _SIZES)
-    groups = (Word.N, Word.GROUP)
-    found = [
-        _Operand(Word.ACT, rows, (Word.ACT_B, Word.ACT_M, Word.ACT_K), problem.act),
-        _Operand(
-            Word.WEIGHT, columns, (Word.WEIGHT_B, Word.WEIGHT_N, Word.WEIGHT_K), problem.weight
-        ),
-        _Operand(Word.OUT, out, (Word.OUT_B, Word.OUT_M, Word.OUT_N), problem.out),
-    ]
-    if problem.scale is not DType.UNSET:
-        strides = (Word.SCALE_N, Word.SCALE_GROUP)
-        found.append(_Operand(Word.SCALE, groups, strides, problem.scale))
-    if problem.zero is not DType.UNSET:
-        found.append(_Operand(Word.ZERO, groups, (Word.ZERO_N, Word.ZERO_GROUP), problem.zero))
-    if problem.row_scales:
-        found.append(_Operand(Word.ACT_SCALE, (Word.M,), (Word.ACT_SCALE_M,), DType.FP32))
-    return found
-
-
-def _slot(operand: _Operand, words: Ints, problem: Problem) -> Slot:
-    """Describe an operand; the word of its pointer holds the part's offset until then."""
-    access = Access.READ
-    if operand.pointer is Word.OUT:
-        access = Access.WRITE | (Access.READ if problem.accumulate else Access(0))
-    offset = int(words[operand.pointer])
-    return slot(operand.pointer, access, _dims(operand, words), _itemsize(operand), offset)
-
-
-def _itemsize(operand: _Operand) -> int:
-    return BY_CODE[operand.kind].storage.itemsize
-
-
-def _dims(operand: _Operand, words: Ints) -> list[Dim]:
-    element = BY_CODE[operand.kind]
-    dims: list[Dim] = []
-    for count_word, stride_word in zip(operand.counts, operand.strides, strict=True):
-        count = int(words[count_word])
-        if count_word is Word.GROUP:
-            count = -(-int(words[Word.K]) // count)
-        if count_word is Word.K and element.bits < 8:
-            count = -(-count // 2)  # two elements to a byte
-        stride = int(words[stride_word])
-        # Kernels are chosen for what lies side by side.
-        fixed = stride == element.storage.itemsize
-        dims.append(Dim(count, stride, NO_WORD if fixed else stride_word))
-    return dims

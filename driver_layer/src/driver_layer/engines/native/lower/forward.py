@@ -67,7 +67,7 @@ def forward(
         pinned: the operations whose operands cannot be moved.
         kernels: of the host.
     """
-    into_cmx, out_of_cmx = _copies(accesses, pinned)
+    into_cmx, out_of_cmx = copies_of_cmx(accesses, pinned)
     numbers = regions.numbers
     reads = np.full(len(numbers), NONE, np.int64)
     ground.walk(
@@ -101,7 +101,7 @@ def forward(
     return Forwarding(np.where(sunk, writes, reads), dropped, effective)
 
 
-def _copies(accesses: Accesses, pinned: Flags) -> tuple[Flags, Flags]:
+def copies_of_cmx(accesses: Accesses, pinned: Flags) -> tuple[Flags, Flags]:
     """Which operations copy into CMX, and which out of it into other memory."""
     copies = np.array([one.copies for one in accesses.templates], np.bool_)[accesses.template]
     numbers = np.flatnonzero(copies & ~pinned)

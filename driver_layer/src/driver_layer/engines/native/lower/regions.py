@@ -69,6 +69,27 @@ def number_regions(begins: Ints, shapes: Ints, writes: Flags) -> Regions:
     return Regions(table[first], numbers)
 
 
+def renumber_regions(
+    regions: Regions, origin: Ints, cut: Ints, begins: Ints, shapes: Ints
+) -> Regions:
+    """Number the regions of accesses of which some are parts of what they were.
+
+    Args:
+        regions: of the accesses as they were.
+        origin: for each access, which of these it is, or is a part of, [n].
+        cut: the accesses that may be parts.
+        begins: host addresses of these, [cut].
+        shapes: rows, pitch and width of each, [cut, 3].
+    """
+    numbers = regions.numbers[origin]
+    rows = np.concatenate([begins[:, None], shapes], axis=1)
+    whole = numbers[cut]
+    parts = (whole != FIXED) & (rows != regions.table[whole]).any(axis=1)
+    first, group = equal_rows(rows[parts])
+    numbers[cut[parts]] = len(regions.table) + group
+    return Regions(np.concatenate([regions.table, rows[parts][first]]), numbers)
+
+
 def find_overlaps(regions: Ints) -> Overlaps | None:
     """Find all pairs of regions that overlap; None if there are too many to look at."""
     begins = regions[:, 0]

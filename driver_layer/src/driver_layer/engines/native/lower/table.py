@@ -18,6 +18,7 @@ from driver_layer.engines.native.lower.forward import Forwarding
 from driver_layer.engines.native.lower.groups import Ints
 from driver_layer.engines.native.lower.levels import Freedom
 from driver_layer.engines.native.lower.merge import merge
+from driver_layer.engines.native.lower.parts import separate
 from driver_layer.engines.native.lower.units import make_units
 from driver_layer.engines.native.lower.walk import NONE
 
@@ -55,7 +56,7 @@ def flatten(
     if freedom is not None:
         levels = align(calls, freedom, levels)
         calls = calls.at(levels)
-    calls = merge(calls, threads)
+    calls = merge(separate(calls), threads)
     calls, units = make_units(calls)
     rows = np.zeros((len(calls), 2), np.int64)
     used: list[int] = np.unique(calls.template).tolist()

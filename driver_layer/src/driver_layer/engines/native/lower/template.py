@@ -78,6 +78,54 @@ class Growth(NamedTuple):
     """The arguments that hold addresses, and their strides along it."""
 
 
+class Axis(NamedTuple):
+    """Where an operand has the dimension of a cut."""
+
+    slot: int
+    """The number of the operand."""
+    dim: int
+    """The number of the dimension among its own."""
+    step: int
+    """How much of the cut's size a step along it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A dimension along which operands may lie in parts.
+
+    Attributes:
+        size: the argument that says how much of it a part is.
+        axes: the operands that have it.
+        multiple: parts begin at multiples of this.
+        moved: other arguments that hold addresses, and their strides along it.
+        count: the argument that says how many parts a call is given, whose words follow each
+            other; NO_WORD if there must be a call for each part.
+    """
+
+    size: int
+    axes: tuple[Axis, ...]
+    multiple: int
+    moved: tuple[tuple[int, int], ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """How a template has come of another by a cut.
+
+    Attributes:
+        whole: the number of the other.
+        cut: the dimension.
+        borders: where parts begin, and the whole size.
+        origins: for each slot, which one of the other it lies in, and bytes from its begin.
+    """
+
+    whole: int
+    cut: Cut
+    borders: tuple[int, ...]
+    origins: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """A kernel with the arguments that are the same for all tasks.
@@ -95,6 +143,8 @@ class Template:
         kept: the arguments that say what the kernel may keep in scratch for a call that has equal
             ones; none if it keeps nothing.
         reuse: the argument that tells it to, a ``dpu.words.Reuse``.
+        cuts: the dimensions along which operands may lie in parts.
+        parts: which parts they lie in; then there are words for each of these.
     """
 
     spec: KernelSpec | None
@@ -108,6 +158,8 @@ class Template:
     part: int = 0
     kept: tuple[int, ...] = ()
     reuse: int = NO_WORD
+    cuts: tuple[Cut, ...] = ()
+    parts: Parts | None = None
 
 
 def slot(
@@ -118,9 +170,14 @@ def slot(
     offset: int = 0,
 ) -> Slot:
     """Describe an operand from its dimensions, whatever their order."""
-    real = tuple(dim for dim in dims if dim.length > 1 and dim.stride > 0)
+    real = tuple(filter(is_real, dims))
     region, dense = cover(real, element)
     return Slot(word, access, real, element, region, dense, offset)
+
+
+def is_real(dim: Dim) -> bool:
+    """Tell whether a dimension leads anywhere."""
+    return dim.length > 1 and dim.stride > 0
 
 
 def overlaps_itself(dims: Sequence[Dim], element: int) -> bool:

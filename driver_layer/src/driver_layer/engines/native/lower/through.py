@@ -28,7 +28,8 @@ def through(operand: Slot, offset: int, near: Slot, far: Slot) -> Moved | None:
     Args:
         operand: what lies there.
         offset: bytes from the near side's begin to the operand's.
-        near: the side in which it lies; without gaps, and in order.
+        near: the side in which it lies: it stays within the region that this side covers. A side
+            with gaps has strides where an operand has none that stays out of them.
         far: the other side; the same dimensions with other strides.
 
     Returns:
@@ -61,12 +62,12 @@ def through(operand: Slot, offset: int, near: Slot, far: Slot) -> Moved | None:
 
 
 def _in_order(dims: Sequence[Dim], element: int) -> bool:
-    """Tell whether a side is without gaps, and goes on from byte to byte."""
+    """Tell whether a side goes on from byte to byte, never back."""
     size = element
     for dim in reversed(dims):
-        if dim.stride != size:
+        if dim.stride < size:
             return False
-        size *= dim.length
+        size = dim.stride * dim.length
     return True
 
 

@@ -1,0 +1,119 @@
+"""The operands of workloads: how they lie, and how they may be cut, in the words of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from driver_layer.abi.dtypes import BY_CODE, DType
+from driver_layer.engines.native.dpu import Choice, Problem
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.template import (
+    NO_WORD,
+    Access,
+    Axis,
+    Cut,
+    Dim,
+    Slot,
+    is_real,
+    slot,
+)
+
+_SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
+"""Of activations, weights and output, behind the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Which words say how an operand lies, and how many bytes an element has."""
+
+    pointer: Word
+    counts: tuple[Word, ...]
+    strides: tuple[Word, ...]
+    kind: DType
+
+
+def operands_of(problem: Problem) -> list[Operand]:
+    """Name the operands of a problem: activations, weights, output, and the tables it has."""
+    rows, columns, out = ((Word.BATCH, *dims) for dims in _SIZES)
+    groups = (Word.N, Word.GROUP)
+    found = [
+        Operand(Word.ACT, rows, (Word.ACT_B, Word.ACT_M, Word.ACT_K), problem.act),
+        Operand(
+            Word.WEIGHT, columns, (Word.WEIGHT_B, Word.WEIGHT_N, Word.WEIGHT_K), problem.weight
+        ),
+        Operand(Word.OUT, out, (Word.OUT_B, Word.OUT_M, Word.OUT_N), problem.out),
+    ]
+    if problem.scale is not DType.UNSET:
+        strides = (Word.SCALE_N, Word.SCALE_GROUP)
+        found.append(Operand(Word.SCALE, groups, strides, problem.scale))
+    if problem.zero is not DType.UNSET:
+        found.append(Operand(Word.ZERO, groups, (Word.ZERO_N, Word.ZERO_GROUP), problem.zero))
+    if problem.row_scales:
+        found.append(Operand(Word.ACT_SCALE, (Word.M,), (Word.ACT_SCALE_M,), DType.FP32))
+    return found
+
+
+def slot_of(operand: Operand, words: Ints, problem: Problem) -> Slot:
+    """Describe an operand; the word of its pointer holds the part's offset until then."""
+    access = Access.READ
+    if operand.pointer is Word.OUT:
+        access = Access.WRITE | (Access.READ if problem.accumulate else Access(0))
+    offset = int(words[operand.pointer])
+    return slot(operand.pointer, access, dims_of(operand, words), itemsize_of(operand), offset)
+
+
+def itemsize_of(operand: Operand) -> int:
+    """Bytes of an element as it is stored."""
+    return BY_CODE[operand.kind].storage.itemsize
+
+
+def dims_of(operand: Operand, words: Ints) -> list[Dim]:
+    """Give all dimensions of an operand."""
+    element = BY_CODE[operand.kind]
+    dims: list[Dim] = []
+    for count_word, stride_word in zip(operand.counts, operand.strides, strict=True):
+        count = int(words[count_word])
+        if count_word is Word.GROUP:
+            count = -(-int(words[Word.K]) // count)
+        if count_word is Word.K and element.bits < 8:
+            count = -(-count // 2)  # two elements to a byte
+        stride = int(words[stride_word])
+        # Kernels are chosen for what lies side by side.
+        fixed = stride == element.storage.itemsize
+        dims.append(Dim(count, stride, NO_WORD if fixed else stride_word))
+    return dims
+
+
+def cuts_of(problem: Problem, choice: Choice, words: Ints) -> tuple[Cut, ...]:
+    """Give the dimensions along which weights, and their tables, may lie in parts.
+
+    Activations may not: every part along their rows would read all weights again.
+    """
+    operands = operands_of(problem)
+    columns = Cut(Word.N, _axes(operands, words, Word.N), 1, ((Word.OUT, Word.OUT_N),), NO_WORD)
+    depth = Cut(
+        Word.PART_K,
+        _axes(operands, words, Word.K) + _axes(operands, words, Word.GROUP),
+        int(words[Word.GROUP]) if problem.group else 1,
+        (),
+        Word.PARTS,
+    )
+    return (columns, depth) if choice.takes_parts else (columns,)
+
+
+def _axes(operands: Sequence[Operand], words: Ints, count: Word) -> tuple[Axis, ...]:
+    """Where weights and their tables have a dimension."""
+    found: list[Axis] = []
+    for number, operand in enumerate(operands):
+        if operand.pointer in _CUT and count in operand.counts:
+            place = operand.counts.index(count)
+            dims = dims_of(operand, words)
+            if is_real(dims[place]):
+                step = int(words[Word.GROUP]) if count is Word.GROUP else 1
+                found.append(Axis(number, sum(map(is_real, dims[:place])), step))
+    return tuple(found)
+
+
+_CUT = (Word.WEIGHT, Word.SCALE, Word.ZERO)

@@ -1,0 +1,167 @@
+"""Small programs to draw: tasks of all kinds, and operands that several copies bring together."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import strategies as st
+
+from driver_layer.testing.small_programs import (
+    BYTES,
+    Add,
+    Copy,
+    Fill,
+    Mix,
+    Product,
+    Side,
+    Step,
+)
+
+_WAYS = [
+    ("ddr", "cmx0"),
+    ("fixed", "cmx0"),
+    ("ddr", "cmx1"),
+    ("cmx0", "ddr"),
+    ("cmx1", "ddr"),
+    ("cmx0", "cmx1"),
+    ("ddr", "ddr"),
+]
+
+
+@st.composite
+def sides(draw: st.DrawFn, memory: str, size: int) -> Side:
+    """Runs of bytes that come to a size, in one of the shapes that compilers use, or any."""
+    width = draw(st.sampled_from([w for w in (4, 8, 16, 32, size) if size % w == 0]))
+    return draw(rows(memory, size // width, width))
+
+
+@st.composite
+def rows(draw: st.DrawFn, memory: str, count: int, width: int) -> Side:
+    """Some rows anywhere in a memory, side by side or with gaps."""
+    dims: list[tuple[int, int]] = []
+    reach = width
+    if count > 1:
+        stride = draw(st.sampled_from([width, width, width + 4, 2 * width]))
+        reach = (count - 1) * stride + width
+        dims.append((count, stride))
+    offset = draw(st.integers(0, (BYTES - reach) // 4)) * 4
+    return Side(memory, offset, width, tuple(dims))
+
+
+@st.composite
+def copies(draw: st.DrawFn) -> Copy:
+    size = draw(st.sampled_from([16, 32, 64, 128]))
+    src, dst = draw(st.sampled_from(_WAYS))
+    return Copy(draw(sides(src, size)), draw(sides(dst, size)))
+
+
+def places(size: int) -> st.SearchStrategy[int]:
+    """Offsets in a tile; few, so that tasks meet."""
+    return st.integers(0, (BYTES - size) // 16).map(lambda n: 16 * n)
+
+
+@st.composite
+def sums(draw: st.DrawFn) -> Add:
+    rows, cols = draw(st.sampled_from([(1, 16), (1, 64), (4, 16), (8, 4)]))
+    pitches = [draw(st.sampled_from([cols, cols, cols + 4, 0])) for _ in range(2)]
+    pitches[1] = pitches[1] or cols
+    src, dst = (draw(places((rows - 1) * pitch + cols)) for pitch in pitches)
+    return Add(draw(st.integers(0, 1)), src, dst, rows, cols, *pitches)
+
+
+@st.composite
+def products(draw: st.DrawFn) -> Product:
+    m, n, k = draw(st.sampled_from([(1, 4, 16), (2, 4, 8), (4, 2, 16), (2, 8, 8)]))
+    pitch = draw(st.sampled_from([4 * n, 4 * n + 16]))
+    out = draw(places((m - 1) * pitch + 4 * n))
+    act, weight = draw(places(m * k)), draw(places(n * k))
+    return Product(draw(st.integers(0, 1)), act, weight, out, m, n, k, pitch)
+
+
+@st.composite
+def mixes(draw: st.DrawFn) -> Mix:
+    m, n, k = draw(st.sampled_from([(1, 16, 4), (2, 8, 8), (4, 4, 16), (2, 20, 6)]))
+    half = draw(st.booleans())
+    size = 2 if half else 4
+    pitch = draw(st.sampled_from([size * n, size * n + 16]))
+    out = draw(places((m - 1) * pitch + size * n))
+    weight, zero = draw(places(n * k)), draw(places(k))
+    group = draw(st.integers(1, 2))
+    return Mix(draw(st.integers(0, 1)), weight, zero, out, m, n, k, pitch, half, group)
+
+
+steps = st.one_of(
+    copies(),
+    copies(),
+    copies(),
+    sums(),
+    products(),
+    mixes(),
+    st.builds(Fill, sides("cmx0", 32), st.integers(0, 255)),
+)
+
+
+@st.composite
+def assembled(draw: st.DrawFn) -> list[Step]:
+    """A product whose weights several copies bring, in any order, with gaps and overlaps.
+
+    Like keys, the parts are ranges of n, or like values, of k; sometimes both lie in half rows.
+    Other tasks may come between, and change what was copied, or whence. What it gives is stored.
+    """
+    made = draw(st.one_of(products(), mixes()))
+    count, width = (made.n, made.k) if isinstance(made, Product) else (made.k, made.n)
+    loads = draw(parts(made.tile, made.weight, (count, width)))
+    if isinstance(made, Mix):
+        loads += draw(parts(made.tile, made.zero, (made.k // made.group, 1)))
+    loads = draw(st.permutations(loads))
+    between = draw(st.lists(steps, max_size=2))
+    size = 2 if isinstance(made, Mix) and made.half else 4
+    dims = ((made.m, made.pitch),)
+    source = Side(f"cmx{made.tile}", made.out, size * made.n, dims)
+    store = Copy(source, draw(rows("ddr", made.m, size * made.n)))
+    place = draw(st.integers(0, len(loads)))
+    return [
+        *loads[:place],
+        *between,
+        *loads[place:],
+        made,
+        *draw(st.lists(steps, max_size=1)),
+        store,
+    ]
+
+
+@st.composite
+def parts(draw: st.DrawFn, tile: int, place: int, shape: tuple[int, int]) -> list[Step]:
+    """Copies of ranges of an operand's rows, or of half of all rows, to where it lies."""
+    count, width = shape
+    sources = st.sampled_from(["ddr", "ddr", "fixed", f"cmx{1 - tile}"])
+    if width % 2 == 0 and draw(st.integers(0, 5)) == 0:
+        return [
+            Copy(
+                draw(rows(draw(sources), count, width // 2)),
+                Side(f"cmx{tile}", place + half, width // 2, ((count, width),)),
+            )
+            for half in (0, width // 2)
+        ]
+    inner = draw(st.lists(st.integers(1, count - 1), max_size=3))
+    found: list[Step] = []
+    for begin, end in pairwise(sorted({0, *inner, count})):
+        if draw(st.integers(0, 9)) == 0:
+            continue  # a gap
+        last = min(end + (draw(st.integers(0, 7)) == 0), count)  # an overlap
+        dims = ((last - begin, width),) if draw(st.booleans()) else ()
+        near = width if dims else (last - begin) * width
+        far = draw(rows(draw(sources), last - begin, width))
+        found.append(Copy(far, Side(f"cmx{tile}", place + begin * width, near, dims)))
+    return found
+
+
+@pytest.fixture(scope="session")
+def programs() -> st.SearchStrategy[list[Step]]:
+    """Tasks of any kind in any order, or what brings operands together and uses them."""
+    together = st.lists(assembled(), min_size=1, max_size=2)
+    return st.one_of(
+        st.lists(steps, min_size=1, max_size=12),
+        together.map(lambda lists: [step for one in lists for step in one]),
+    )
