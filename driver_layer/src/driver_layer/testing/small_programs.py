@@ -18,6 +18,7 @@ from driver_layer.abi.tasks import (
     DPU_REGISTERS,
     DPU_VARIANT,
     DmaCfg,
+    DpuFlag,
     DpuWorkload,
 )
 from driver_layer.engines.contract import Executor
@@ -79,7 +80,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Product:
-    """DPU: i8 by i8 to f32, exact."""
+    """DPU: i8 by i8 to f32, exact; rows lie side by side, or their begins ``depth`` apart."""
 
     tile: int
     act: int
@@ -89,6 +90,8 @@ class Product:
     n: int
     k: int
     pitch: int
+    depth: int = 0
+    accumulate: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,12 +190,14 @@ def _sum(step: Add) -> ShaveWork:
 
 def product(step: Product) -> DpuWork:
     """The workload of a product."""
+    depth = step.depth or step.k
     fields: dict[str, Any] = {
         "act_type": DType.I8,
         "out_type": DType.FP32,
+        "flags": DpuFlag.ACCUMULATE * step.accumulate,
         "act_address": tile_base(step.tile) + CMX + step.act,
-        "act_strides": (0, step.k, 1),
-        "weight_strides": (0, step.k, 1),
+        "act_strides": (0, depth, 1),
+        "weight_strides": (0, depth, 1),
         "out_strides": (0, step.pitch, 4),
     }
     return _dpu(step, fields)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
+from driver_layer.engines.native import NativeExecutor, executor
+from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.engines.task_by_task import TaskByTask
 from driver_layer.testing.small_programs import (
     BYTES,
     Add,
     Copy,
     Fill,
+    Machine,
     Mix,
     Product,
     Side,
@@ -157,10 +163,70 @@ def parts(draw: st.DrawFn, tile: int, place: int, shape: tuple[int, int]) -> lis
     return found
 
 
+@st.composite
+def chained(draw: st.DrawFn) -> list[Step]:
+    """A product in pieces of k that go on with each other's sums.
+
+    Tasks may come between: they take the sums or change them, or change what was multiplied.
+    """
+    m, n, depth = draw(st.sampled_from([(1, 4, 16), (2, 4, 12), (4, 2, 16), (9, 2, 8)]))
+    pitch = 4 * n + draw(st.sampled_from([0, 16]))
+    out = draw(places((m - 1) * pitch + 4 * n))
+    act, weight = draw(places(m * depth)), draw(places(n * depth))
+    tile = draw(st.integers(0, 1))
+    sums_of_rows = Side(f"cmx{tile}", out, 4 * n, ((m, pitch),))
+    inputs = st.sampled_from([act, weight, act + depth, weight + depth // 2])
+    between = st.one_of(
+        st.builds(Copy, st.just(sums_of_rows), rows("ddr", m, 4 * n)),
+        st.builds(Fill, st.just(Side(f"cmx{tile}", out, 4, ())), st.sampled_from([0, 0x41])),
+        inputs.map(lambda at: Fill(Side(f"cmx{tile}", min(at, BYTES - 4), 4, ()), 1)),
+        steps,
+    )
+    # What is multiplied first may be made late.
+    made: list[Step] = [Add(tile, act, act, 1, 4, 4, 4)] * draw(st.integers(0, 2))
+    ready = len(made)
+    inner = draw(st.lists(st.integers(1, depth - 1), min_size=1, max_size=3))
+
+    def rarely() -> bool:
+        return draw(st.integers(0, 9)) == 0
+
+    for begin, end in pairwise(sorted({0, *inner, depth})):
+        later = len(made) > ready
+        if later:
+            made += draw(st.lists(between, max_size=1))
+        at = begin - (later and rarely())  # not where the one before stopped
+        width = n - (later and rarely())
+        goes_on = later and not rarely()
+        pieces = act + at, weight + at
+        made.append(Product(tile, *pieces, out, m, width, end - begin, pitch, depth, goes_on))
+    return [*made, Copy(sums_of_rows, draw(rows("ddr", m, 4 * n)))]
+
+
+@pytest.fixture
+def shape_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Step]], tuple[int, int]]:
+    """How many rows and phases the table of a program has; it must leave the reference's bytes."""
+    tables: list[Any] = []
+    real = executor.flatten
+
+    def flatten(*arguments: Any) -> Any:
+        found = real(*arguments)
+        tables.append(found.table)
+        return found
+
+    monkeypatch.setattr(executor, "flatten", flatten)
+
+    def shape(made: list[Step]) -> tuple[int, int]:
+        expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+        assert Machine().run(made, NativeExecutor()) == expected
+        return len(tables[-1].rows), len(tables[-1].phases) - 1
+
+    return shape
+
+
 @pytest.fixture(scope="session")
 def programs() -> st.SearchStrategy[list[Step]]:
-    """Tasks of any kind in any order, or what brings operands together and uses them."""
-    together = st.lists(assembled(), min_size=1, max_size=2)
+    """Tasks of any kind in any order, or what brings operands or sums together and uses them."""
+    together = st.lists(st.one_of(assembled(), chained()), min_size=1, max_size=2)
     return st.one_of(
         st.lists(steps, min_size=1, max_size=12),
         together.map(lambda lists: [step for one in lists for step in one]),

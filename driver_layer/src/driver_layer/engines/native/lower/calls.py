@@ -13,7 +13,6 @@ from driver_layer.engines.native.lower.forward import Forwarding
 from driver_layer.engines.native.lower.groups import Ints
 from driver_layer.engines.native.lower.moves import find_ways
 from driver_layer.engines.native.lower.template import NO_WORD, Template
-from driver_layer.engines.native.lower.walk import NONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,13 +74,12 @@ class Calls:
         )
 
 
-def make_calls(accesses: Accesses, forwarding: Forwarding, levels: Ints, in_python: Flags) -> Calls:
-    """Make a call of each operation that is executed.
+def make_calls(accesses: Accesses, forwarding: Forwarding, in_python: Flags) -> Calls:
+    """Make a call of each operation that is executed, all on level 0.
 
     Args:
         accesses: all operations.
         forwarding: what goes through copies.
-        levels: of the operations; NONE: it is not executed.
         in_python: what the reference engine runs has no arguments.
     """
     templates = accesses.templates
@@ -107,5 +105,9 @@ def make_calls(accesses: Accesses, forwarding: Forwarding, levels: Ints, in_pyth
             pool[places + word] = stride
     cost = np.array([one.cost for one in templates], np.int64)[accesses.template]
     everything = np.arange(len(accesses))
-    calls = Calls(templates, accesses.template, levels, everything, cost, begin[:-1], pool)
-    return calls.take(levels != NONE)
+    levels = np.zeros(len(accesses), np.int64)
+    # What the reference engine runs has no arguments, and is nothing that can be merged.
+    numbers = np.where(in_python, len(templates), accesses.template)
+    templates = [*templates, Template(None, (), ())]
+    calls = Calls(templates, numbers, levels, everything, cost, begin[:-1], pool)
+    return calls.take(~forwarding.dropped)

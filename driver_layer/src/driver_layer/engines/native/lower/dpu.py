@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from driver_layer.abi.dtypes import DType
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
 from driver_layer.engines.native.dpu import Problem, Reuse, choose
-from driver_layer.engines.native.dpu.problem import MANY_ROWS
+from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice
 from driver_layer.engines.native.dpu.words import (
     MOVED_BY_COLUMN,
     MOVED_BY_ROW,
@@ -29,7 +31,14 @@ from driver_layer.engines.native.lower.dpu_operands import (
 )
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 from driver_layer.engines.native.lower.operations import Check, Group
-from driver_layer.engines.native.lower.template import Growth, Slot, Template, overlaps_itself
+from driver_layer.engines.native.lower.template import (
+    NO_WORD,
+    Depth,
+    Growth,
+    Slot,
+    Template,
+    overlaps_itself,
+)
 from driver_layer.npu.program import DpuWork
 
 _ADDRESSES = {
@@ -54,6 +63,12 @@ _KEPT = tuple(
 )
 """What packed weights are made of: addresses, strides and sizes."""
 
+
+_STRIDES = {
+    Word.BATCH: (Word.ACT_B, Word.WEIGHT_B, Word.OUT_B),
+    Word.M: (Word.ACT_M, Word.OUT_M, Word.ACT_SCALE_M),
+}
+"""What a size of one makes meaningless."""
 
 _VARIANT = ("m_begin", "m_end", "n_begin", "n_end")
 
@@ -116,6 +131,9 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     slots = tuple(slot_of(one, words, problem) for one in operands)
     m, n, k = (int(words[word]) for word in (Word.M, Word.N, Word.K))
     words[Word.REUSE] = Reuse.NONE
+    for size, strides in _STRIDES.items():
+        if words[size] == 1:  # so that equal products have equal arguments
+            words[list(strides)] = 0
     growths = _GROWTHS if problem.rows == MANY_ROWS else ()
     if overlaps_itself(dims_of(operands[_OUT], words), itemsize_of(operands[_OUT])):
         return Template(None, (), slots), [one.pointer for one in operands]
@@ -130,8 +148,26 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         kept=_KEPT if growths else (),
         reuse=Word.REUSE,
         cuts=cuts_of(problem, choice, words),
+        depth=_depth(problem, choice, (m, n)) if problem.out is DType.FP32 else None,
     )
     return template, [one.pointer for one in operands]
+
+
+def _depth(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Depth:
+    """Say how another workload may go on with the sums of one of ``sizes`` (m, n)."""
+    packed = 2 if problem.weight in NIBBLES else 1
+    tables = {Word.SCALE: problem.scale, Word.ZERO: problem.zero}
+    strides = {Word.SCALE: Word.SCALE_GROUP, Word.ZERO: Word.ZERO_GROUP}
+    return Depth(
+        family=replace(problem, accumulate=False).key,
+        accumulates=problem.accumulate,
+        out=_OUT,
+        sizes=(Word.K, Word.PART_K, *(() if problem.group else (Word.GROUP,))),
+        group=Word.GROUP if problem.group else NO_WORD,
+        moved=((Word.ACT, Word.ACT_K, 1), (Word.WEIGHT, Word.WEIGHT_K, packed)),
+        tables=tuple((at, strides[at]) for at, kind in tables.items() if kind is not DType.UNSET),
+        scratch=lambda k: choice.scratch(*sizes, k),
+    )
 
 
 def _cost(words: Ints, slots: Sequence[Slot]) -> int:

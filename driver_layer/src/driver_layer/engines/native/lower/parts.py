@@ -62,6 +62,7 @@ def in_parts(
         growths=(),
         kept=(),
         cuts=(),
+        depth=None,
         parts=Parts(whole, cut, borders, tuple(origins)),
     )
 

@@ -14,8 +14,10 @@ from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
 from driver_layer.engines.native.lower.align import align
 from driver_layer.engines.native.lower.calls import make_calls
+from driver_layer.engines.native.lower.chains import find_chains
 from driver_layer.engines.native.lower.forward import Forwarding
 from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.join import join_accesses, join_calls
 from driver_layer.engines.native.lower.levels import Freedom
 from driver_layer.engines.native.lower.merge import merge
 from driver_layer.engines.native.lower.parts import separate
@@ -51,11 +53,14 @@ def flatten(
     """
     in_python = np.zeros(len(accesses), np.bool_)
     in_python[list(python)] = True
-    levels = np.arange(len(accesses)) if freedom is None else freedom.earliest()
-    calls = make_calls(accesses, forwarding, levels, in_python)
-    if freedom is not None:
-        levels = align(calls, freedom, levels)
-        calls = calls.at(levels)
+    calls = make_calls(accesses, forwarding, in_python)
+    if freedom is None:
+        levels = np.arange(len(accesses))
+    else:
+        chains = find_chains(calls, accesses, freedom)
+        calls, freedom = join_calls(calls, chains), join_accesses(freedom, chains)
+        levels = align(calls, freedom, freedom.earliest())
+    calls = calls.at(levels)
     calls = merge(separate(calls), threads)
     calls, units = make_units(calls)
     rows = np.zeros((len(calls), 2), np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import NamedTuple
@@ -127,6 +127,31 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
+class Depth:
+    """The dimension that is summed over: what accumulates may go on where another stops.
+
+    Attributes:
+        family: equal for kernels that differ in nothing but whether they accumulate.
+        accumulates: whether this one does.
+        out: the number of the slot of sums.
+        sizes: the arguments that say how much of it there is.
+        group: the argument that says how much of it shares a place in tables; NO_WORD if all does.
+        moved: arguments that hold addresses, their strides along it, and how much a stride is.
+        tables: arguments that hold addresses of tables, and their strides from group to group.
+        scratch: gives the bytes of scratch memory for a size.
+    """
+
+    family: str
+    accumulates: bool
+    out: int
+    sizes: tuple[int, ...]
+    group: int
+    moved: tuple[tuple[int, int, int], ...]
+    tables: tuple[tuple[int, int], ...]
+    scratch: Callable[[int], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A kernel with the arguments that are the same for all tasks.
 
@@ -145,6 +170,7 @@ class Template:
         reuse: the argument that tells it to, a ``dpu.words.Reuse``.
         cuts: the dimensions along which operands may lie in parts.
         parts: which parts they lie in; then there are words for each of these.
+        depth: the dimension that it sums over, if others may go on with its sums.
     """
 
     spec: KernelSpec | None
@@ -160,6 +186,7 @@ class Template:
     reuse: int = NO_WORD
     cuts: tuple[Cut, ...] = ()
     parts: Parts | None = None
+    depth: Depth | None = None
 
 
 def slot(

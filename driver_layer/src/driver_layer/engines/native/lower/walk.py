@@ -141,6 +141,24 @@ class Walk:
         with self.b.if_then(whole):
             yield
 
+    @contextmanager
+    def back(self, start: Value, links: Array) -> Generator[Value, None, None]:
+        """For a number, then the one that it is linked to, and so on until NONE."""
+        b = self.b
+        head, body, done = (self.e.function.append_basic_block(name) for name in _BACK)
+        before = b.block
+        b.branch(head)
+        b.position_at_end(head)
+        number = b.phi(I64)
+        number.add_incoming(start, before)
+        b.cbranch(self.is_real(number), body, done)
+        b.position_at_end(body)
+        yield number
+        following = links[number]
+        number.add_incoming(following, b.block)
+        b.branch(head)
+        b.position_at_end(done)
+
     def has(self, access: Value, kind: int) -> Value:
         """Whether an access is of a kind."""
         return self.b.icmp_signed("!=", self.b.and_(self.kinds[access], I64(kind)), I64(0))
@@ -175,6 +193,9 @@ class Walk:
             state.operation[other] = operation
             whole = self.b.and_(inside, self.has(access, DENSE))
             state.access[other] = self.b.select(whole, access, I64(NONE))
+
+
+_BACK = ("back", "body", "through")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

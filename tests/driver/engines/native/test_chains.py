@@ -1,0 +1,57 @@
+"""Workloads that go on with each other's sums become one product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from driver_layer.testing.small_programs import Copy, Fill, Product, Side, Step
+
+Shape = Callable[[list[Step]], tuple[int, int]]
+
+SUMS = Side("cmx0", 256, 32, ())
+STORE = Copy(SUMS, Side("ddr", 0, 32, ()))
+
+
+def pieces(*lengths: int) -> list[Product]:
+    """A product of [2, 16] and [4, 16] in pieces of k."""
+    made: list[Product] = []
+    at = 0
+    for length in lengths:
+        made.append(Product(0, at, 64 + at, 256, 2, 4, length, 16, 16, accumulate=at > 0))
+        at += length
+    return made
+
+
+@pytest.mark.parametrize("lengths", [(8, 8), (4, 8, 4), (1, 2, 3, 10)])
+def test_pieces_of_k_are_one_product(shape_of: Shape, lengths: tuple[int, ...]) -> None:
+    assert shape_of([*pieces(*lengths), STORE]) == (2, 2)
+
+
+def test_what_goes_on_with_sums_that_were_there_does_so_as_a_whole(shape_of: Shape) -> None:
+    first, *others = pieces(2, 6, 4, 4)
+    zeros = Fill(SUMS, 0)
+    assert shape_of([zeros, *others, STORE]) == (3, 3)
+    assert shape_of([first, zeros, *others, STORE]) == (4, 4)
+
+
+def test_sums_that_are_taken_between_are_made(shape_of: Shape) -> None:
+    first, second, third = pieces(4, 8, 4)
+    taken = Copy(SUMS, Side("ddr", 128, 32, ()))
+    rows, _ = shape_of([first, second, taken, third, STORE])
+    assert rows == 4  # two pieces together, and what follows
+
+
+def test_a_piece_whose_operand_changes_is_made_before(shape_of: Shape) -> None:
+    first, second, third = pieces(4, 8, 4)
+    change = Fill(Side("cmx0", 0, 4, ()), 3)
+    rows, _ = shape_of([first, change, second, third, STORE])
+    assert rows == 4
+
+
+def test_a_piece_that_begins_elsewhere_is_made_alone(shape_of: Shape) -> None:
+    first, second = pieces(8, 8)
+    again = Product(0, 0, 64, 256, 2, 4, 8, 16, 16, accumulate=True)
+    assert shape_of([first, again, STORE]) == (3, 3)
+    assert shape_of([first, second, STORE]) == (2, 2)
