@@ -72,7 +72,7 @@ def _merge_along(
     return merged, levels[first], members[first], np.add.reduceat(costs[order], begins)
 
 
-_MANY = 4
+_MANY = 2
 """Calls for each thread."""
 
 
