@@ -103,9 +103,10 @@ class TileSums:
             first: whether there are no sums yet.
         """
         e, b = self.e, self.b
+        # Rows stay in the first cache while all columns' weights pass through.
         with (
-            e.loop(0, columns.count, 2 * ROWS) as column,
             e.loop(0, rows, 2 * ROWS) as row,
+            e.loop(0, columns.count, 2 * ROWS) as column,
         ):
             corner = e.at(sums, b.add(b.mul(row, I64(SUMS_PITCH)), b.mul(column, I64(4))))
             vector = b.sdiv(column, I64(ROWS))
@@ -190,11 +191,11 @@ class TileSums:
             for weight_part in range(flavour.weight_parts):
                 offset = b.add(b.mul(unit, I64(ROW_BYTES)), I64(weight_part * runs.lower))
                 for j, begin in enumerate(begins):
-                    load_tile(e, _WEIGHTS[j], e.at(begin, offset), ROW_BYTES)
+                    stream_tile(e, _WEIGHTS[j], e.at(begin, offset), ROW_BYTES)
                 for act_part in range(flavour.act_parts):
                     for i in range(place.size[0]):
                         line = self.acts.row(b.add(place.row, I64(ROWS * i)), act_part)
-                        stream_tile(e, _ACTS[i], e.at(line, b.mul(unit, I64(4))), PITCH)
+                        load_tile(e, _ACTS[i], e.at(line, b.mul(unit, I64(4))), PITCH)
                     for i, j in place.tiles():
                         add_products(e, flavour, _tile(i, j), _ACTS[i], _WEIGHTS[j])
 
