@@ -6,8 +6,8 @@ columns. f16 operands are multiplied as sums of two bf16 (``Flavour.HALVES``, ``
 tile registers know no other floats, and their products of bf16 are exact. ``tile_sums`` writes the
 products.
 
-Block by block of k, some rows of activations after the other meet all packed weights, which fit into
-the second cache together with them.
+Block by block of k, some rows of activations after the other meet all packed weights, which fit
+into the second cache together with them.
 """
 
 from __future__ import annotations
