@@ -19,6 +19,10 @@ from driver_layer.abi.tasks import (
     DmaCfg,
 )
 from driver_layer.engines.native import NativeExecutor
+from driver_layer.engines.native.jit.cache import ObjectCache
+from driver_layer.engines.native.jit.host import detect
+from driver_layer.engines.native.jit.kernels import Kernels
+from driver_layer.engines.native.lower import shave
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.task_by_task import TaskByTask
 from driver_layer.errors import DeviceFault
@@ -123,6 +127,18 @@ def test_a_product_is_written_where_a_copy_would_spread_its_rows(
     product = Product(0, act=0, weight=32, out=64, m=4, n=2, k=16, pitch=8)
     spread = Copy(Side("cmx0", 64, 32, ()), Side("ddr", 0, 8, ((4, 40),)))
     assert dropped([LOAD, product, spread], monkeypatch) == [True, False, True]
+
+
+def test_a_program_of_too_many_kernels_is_left_to_the_reference_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each may take a second to compile: a hostile program must not take hours to load."""
+    monkeypatch.setattr(shave, "MOST_KERNELS", 0)
+    made: list[Step] = [LOAD, Add(0, 0, 64, 4, 16, 16, 16), STORE]
+    kernels = Kernels(detect(), ObjectCache(None))
+    expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+    assert Machine().run(made, NativeExecutor(kernels)) == expected
+    assert not [key for key in kernels.keys().values() if key.startswith("shave")]
 
 
 def test_a_program_without_tasks_does_nothing() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from driver_layer.engines.native.jit import cache
 from driver_layer.engines.native.jit.cache import ObjectCache
 from driver_layer.engines.native.jit.emitter import I64, Emitter
 from driver_layer.engines.native.jit.host import Host, Isa, detect, native_isa
@@ -69,6 +72,22 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, mode: int) -
 def test_a_place_where_nothing_can_be_kept_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     assert run(Kernels(detect(), ObjectCache(tmp_path / "file" / "kernels"))) == 42
+
+
+def test_kernels_that_were_not_read_for_long_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MOST_BYTES", 5000)
+    objects = ObjectCache(tmp_path / "kernels")
+    ago = time.time() - 1e6
+    for number in range(4):
+        objects.write(str(number), bytes(1000))
+    for path in (tmp_path / "kernels").iterdir():
+        os.utime(path, (ago, ago))
+    assert objects.read("1") == bytes(1000)  # now it is wanted again
+    objects.write("4", bytes(1000))
+    kept = [number for number in range(5) if objects.read(str(number)) is not None]
+    assert kept == [1, 4]
 
 
 def test_a_level_above_the_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

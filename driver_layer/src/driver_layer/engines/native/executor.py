@@ -115,6 +115,7 @@ class _Lowering:
     def __init__(self, program: Program, order: Order, bus: Bus, kernels: Kernels) -> None:
         self._program, self._order, self._bus, self._kernels = program, order, bus, kernels
         self._reference = ReferenceEngines()
+        self._shave_kernels: set[str] = set()
         groups = [
             (group, steps)
             for queue, steps in zip(program.queues, _steps(program, order), strict=True)
@@ -165,7 +166,7 @@ class _Lowering:
         if isinstance(work, DpuWork):
             return dpu_operations(work, self._kernels.host, check)
         assert isinstance(work, ShaveWork)
-        return shave_operations(work, check)
+        return shave_operations(work, check, self._shave_kernels)
 
     def _check(self, queue: Queue, index: int) -> None:
         try:

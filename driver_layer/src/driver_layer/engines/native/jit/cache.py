@@ -11,10 +11,17 @@ import hashlib
 import os
 import stat
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 CACHE_VARIABLE = "NPU_KERNEL_CACHE_DIR"
 _DIGEST_BYTES = 32
+
+MOST_BYTES = 256 << 20
+"""Of all kernels kept: a thousand models' worth. What was not read for longest makes room."""
+
+_DAY = 24 * 60 * 60
 
 
 class ObjectCache:
@@ -31,8 +38,11 @@ class ObjectCache:
         """Give what was kept under a key; None if there is nothing, or it is damaged."""
         if self._folder is None:
             return None
+        path = self._folder / _name(key)
         try:
-            content = (self._folder / _name(key)).read_bytes()
+            content = path.read_bytes()
+            if time.time() - path.stat().st_mtime > _DAY:
+                os.utime(path)  # so that it is not taken for forgotten
         except OSError:
             return None
         digest, image = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
@@ -52,6 +62,21 @@ class ObjectCache:
             os.replace(name, self._folder / _name(key))
         except OSError:
             Path(name).unlink(missing_ok=True)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Delete the oldest files, if there are too many, until half of the room is left."""
+        assert self._folder is not None
+        with suppress(OSError):
+            found = [(path, path.stat()) for path in self._folder.iterdir()]
+            total = sum(status.st_size for _, status in found)
+            if total <= MOST_BYTES:
+                return
+            for path, status in sorted(found, key=lambda one: one[1].st_mtime):
+                if total <= MOST_BYTES // 2:
+                    break
+                path.unlink(missing_ok=True)
+                total -= status.st_size
 
 
 def default_folder() -> Path | None:

@@ -20,12 +20,18 @@ _COST_OF_AN_INSTRUCTION = 2
 """What an instruction takes for an element, in bytes that are read in that time."""
 
 
-def shave_operations(work: ShaveWork, check: Check) -> list[Group]:
+MOST_KERNELS = 256
+"""Different ones of a program: models have some dozens, and each may take a second to compile."""
+
+
+def shave_operations(work: ShaveWork, check: Check, kernels: set[str]) -> list[Group]:
     """Group the invocations of a queue.
 
     Args:
         work: the queue's.
         check: lets the reference engine judge a task by its index.
+        kernels: keys of those that the program has so far; new ones are added. Behind
+            ``MOST_KERNELS`` the reference engine runs what needs others.
     """
     members: dict[tuple[int, bytes], list[int]] = {}
     for index, key in enumerate(zip(work.program_of, work.arguments, strict=True)):
@@ -34,6 +40,11 @@ def shave_operations(work: ShaveWork, check: Check) -> list[Group]:
     for (program, arguments), tasks in members.items():
         check(tasks[0])
         template, addresses = _lowered(tuple(work.programs[program]), arguments)
+        if template.spec is not None and template.spec.key not in kernels:
+            if len(kernels) < MOST_KERNELS:
+                kernels.add(template.spec.key)
+            else:
+                template, addresses = _pinned(arguments)
         places = np.tile(np.array(addresses, np.int64), (len(tasks), 1))
         groups.append(Group(template, np.array(tasks), places))
     return groups
