@@ -54,21 +54,19 @@ class Profile:
         self.phases += len(table.phases) - 1
         self.tables += 1
 
-    def print(self, title: str) -> None:
-        """Print a table of kernels, the longest first."""
+    def print(self, title: str, times: int) -> None:
+        """Print a table of kernels, the longest first, of what was done so many times."""
         total = sum(self.seconds.values())
         keys = host_kernels(detect()).keys()
-        print(f"\n{title}: {1e3 * total / self.tables:.2f} ms on one thread")
+        print(f"\n{title}: {1e3 * total / times:.2f} ms on one thread")
         for address in sorted(self.seconds, key=lambda one: -self.seconds[one])[:25]:
             taken, rows = self.seconds[address], self.rows[address]
             print(
-                f"  {taken / total:6.1%} {1e3 * taken / self.tables:9.3f} ms"
-                f" {rows // self.tables:7} rows {1e6 * taken / rows:9.1f} µs each"
+                f"  {taken / total:6.1%} {1e3 * taken / times:9.3f} ms"
+                f" {rows // times:7} rows {1e6 * taken / rows:9.1f} µs each"
                 f"  {keys.get(address, 'in Python')}"
             )
-        print(
-            f"  {sum(self.rows.values()) // self.tables} rows, {self.phases // self.tables} phases"
-        )
+        print(f"  {sum(self.rows.values()) // times} rows, {self.phases // times} phases")
 
 
 def main() -> None:
@@ -87,17 +85,20 @@ def main() -> None:
     prompts = draw_prompts(options.model, options.prompt, 2, seed=1)
     parameters = GenerationConfig(max_new_tokens=options.new, ignore_eos=True)
     pipeline.generate(np.array([prompts[0]], np.int64), parameters)  # prepares all programs
-    profiles: list[Profile] = []
+    prefill, decode = Profile(), Profile()
+    now = [prefill]
 
     def run(team: Team, table: Table) -> None:
-        if len(profiles) < 2:
-            profiles.append(Profile())
-        profiles[-1].run(team, table)
+        now[0].run(team, table)
+
+    def streamer(_: str) -> None:
+        now[0] = decode  # there is a first token
 
     Team.run = run
-    pipeline.generate(np.array([prompts[1]], np.int64), parameters)
-    for title, one in zip(("prefill", "a token"), profiles, strict=False):
-        one.print(title)
+    pipeline.generate(np.array([prompts[1]], np.int64), parameters, streamer)
+    prefill.print("prefill", 1)
+    if decode.tables:
+        decode.print("a token", decode.tables)
 
 
 if __name__ == "__main__":
