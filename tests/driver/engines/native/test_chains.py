@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from driver_layer.engines.native.lower import dpu
 from driver_layer.testing.small_programs import Copy, Fill, Product, Side, Step
 
 Shape = Callable[[list[Step]], tuple[int, int]]
@@ -55,3 +56,12 @@ def test_a_piece_that_begins_elsewhere_is_made_alone(shape_of: Shape) -> None:
     again = Product(0, 0, 64, 256, 2, 4, 8, 16, 16, accumulate=True)
     assert shape_of([first, again, STORE]) == (3, 3)
     assert shape_of([first, second, STORE]) == (2, 2)
+
+
+def test_integers_whose_sums_would_not_fit_are_not_one_product(
+    shape_of: Shape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dpu, "MOST_INTEGERS", 15)
+    assert shape_of([*pieces(8, 8), STORE]) == (3, 3)
+    # A workload of its own is left to the reference engine.
+    assert shape_of([*pieces(16), STORE]) == (2, 2)

@@ -65,7 +65,24 @@ def find_chains(calls: Calls, accesses: Accesses, freedom: Freedom) -> Chains:
         touched, written = ground.regions(NONE), ground.regions(NONE)
         own = freedom.regions, flags(freedom.dropped), candidates, sums, touched, written, before
         ground.walk(freedom.kernels, _CHAINS, *own)
+        before[_too_long(calls, before)] = NONE
     return Chains(before, *_ends(before))
+
+
+def _too_long(calls: Calls, before: Ints) -> Flags:
+    """Operations of chains whose sums might not fit into their type."""
+    sizes = np.zeros(len(before), np.int64)
+    limits = np.full(len(before), np.iinfo(np.int64).max)
+    for number, template in enumerate(calls.templates):
+        if template.depth is not None:
+            members = calls.operation[calls.template == number]
+            sizes[members] = template.words[template.depth.sizes[0]]
+            if template.depth.most is not None:
+                limits[members] = template.depth.most
+    last, _ = _ends(before)
+    total = np.zeros_like(sizes)
+    np.add.at(total, last, sizes)
+    return total[last] > limits
 
 
 def _families(calls: Calls) -> list[tuple[Depth, Ints]]:

@@ -12,7 +12,7 @@ from driver_layer.abi.dtypes import DType
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
 from driver_layer.engines.native.dpu import Problem, Reuse, choose
-from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice
+from driver_layer.engines.native.dpu.problem import BYTES, MANY_ROWS, NIBBLES, Choice
 from driver_layer.engines.native.dpu.words import (
     MOVED_BY_COLUMN,
     MOVED_BY_ROW,
@@ -63,6 +63,9 @@ _KEPT = tuple(
 )
 """What packed weights are made of: addresses, strides and sizes."""
 
+
+MOST_INTEGERS = 1 << 16
+"""The largest k whose sums of products of bytes, 255 times -128 at worst, i32 holds."""
 
 _STRIDES = {
     Word.BATCH: (Word.ACT_B, Word.WEIGHT_B, Word.OUT_B),
@@ -135,7 +138,8 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         if words[size] == 1:  # so that equal products have equal arguments
             words[list(strides)] = 0
     growths = _GROWTHS if problem.rows == MANY_ROWS else ()
-    if overlaps_itself(dims_of(operands[_OUT], words), itemsize_of(operands[_OUT])):
+    itself = overlaps_itself(dims_of(operands[_OUT], words), itemsize_of(operands[_OUT]))
+    if itself or (problem.act in BYTES and k > MOST_INTEGERS):
         return Template(None, (), slots), [one.pointer for one in operands]
     template = Template(
         choice.spec,
@@ -161,6 +165,7 @@ def _depth(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Depth:
     return Depth(
         family=replace(problem, accumulate=False).key,
         accumulates=problem.accumulate,
+        most=MOST_INTEGERS if problem.act in BYTES else None,
         out=_OUT,
         sizes=(Word.K, Word.PART_K, *(() if problem.group else (Word.GROUP,))),
         group=Word.GROUP if problem.group else NO_WORD,

@@ -133,6 +133,7 @@ class Depth:
     Attributes:
         family: equal for kernels that differ in nothing but whether they accumulate.
         accumulates: whether this one does.
+        most: the largest size whose sums fit into their type; None: any does.
         out: the number of the slot of sums.
         sizes: the arguments that say how much of it there is.
         group: the argument that says how much of it shares a place in tables; NO_WORD if all does.
@@ -143,6 +144,7 @@ class Depth:
 
     family: str
     accumulates: bool
+    most: int | None
     out: int
     sizes: tuple[int, ...]
     group: int
