@@ -43,11 +43,15 @@ _STEP = 128
 _BLOCK = 16
 """Columns whose tables are taken, and whose sums' lanes are added up, together."""
 
-_COLUMNS = {1: 2, 2: 4, 4: 4, 8: 2}
-"""Columns at a time by the number of rows: more than 16 sums do not leave registers enough."""
+_ROWS = 4
+"""The most rows at a time. Activations of more leave the first cache before the next columns; so
+further rows find a block's weights in a cache."""
 
-_SUMS = {1: 2, 2: 1, 4: 1, 8: 1}
-"""Sums of a column by the number of rows: four that do not wait for each other keep both
+_COLUMNS = {1: 2, 2: 4, 4: 4}
+"""Columns by the rows at a time: more than 16 sums do not leave registers enough."""
+
+_SUMS = {1: 2, 2: 1, 4: 1}
+"""Sums of a column by the rows at a time: four that do not wait for each other keep both
 multipliers busy."""
 
 _AHEAD = 2048
@@ -110,13 +114,16 @@ class _Lookups:
     def __init__(self, problem: Problem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = Task(e)
-        self.rows, self.columns = problem.rows, _COLUMNS[problem.rows]
+        self.rows, self.rows_at_once = problem.rows, min(problem.rows, _ROWS)
+        self.columns = _COLUMNS[self.rows_at_once]
         self.parts = _parts(problem)
         self.chunk = self.parts * _LANES
         self.buffer = e.room(_VECTOR)
         self.ahead = _ahead(task, self.columns)
         above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
+        self.acts = e.scratch
+        """Those of the rows that are multiplied."""
         self.row_bytes = e.b.mul(task.rounded(task[Word.K], _STEP), I64(4))
         self.pitch = e.b.mul(task.rounded(task[Word.N], _BLOCK), I64(4))
         plain = e.b.mul(self.row_bytes, I64(self.rows))
@@ -151,21 +158,24 @@ class _Lookups:
             count = b.select(there, task[Word.K], I64(0))
             source = task.address(Word.ACT, (batch, Word.ACT_B), (row, Word.ACT_M))
             widen_row(e, Row(self.problem.act, source, task[Word.ACT_K], count), self.plain, padded)
-            self._reorder(e.at(e.scratch, b.mul(row, I64(_VECTOR))))
+            beside = b.and_(row, I64(self.rows_at_once - 1))
+            first = b.mul(b.sub(row, beside), self.row_bytes)
+            self._reorder(e.at(e.scratch, b.add(first, b.mul(beside, I64(_VECTOR)))))
 
     def _reorder(self, target: Value) -> None:
-        """Put a row's chunks into the order in which parts of lanes come, each beside other rows'.
+        """Put a row's chunks into the order in which parts of lanes come.
 
-        The first part of the first chunk goes to the target.
+        Each part lies beside those of the rows that are multiplied with it. The first chunk's first
+        part goes to the target.
         """
         e, b = self.e, self.b
         with e.loop(0, self.row_bytes, 4 * self.chunk) as offset:
             values = e.load(e.at(self.plain, offset), F32, self.chunk)
             nothing = ir.Constant(values.type, ir.Undefined)
-            chunk = e.at(target, b.mul(offset, I64(self.rows)))
+            chunk = e.at(target, b.mul(offset, I64(self.rows_at_once)))
             for part in range(self.parts):
                 numbers = range(part, self.chunk, self.parts)
-                place = e.at(chunk, _VECTOR * self.rows * part)
+                place = e.at(chunk, _VECTOR * self.rows_at_once * part)
                 e.store(e.lanes_of(values, nothing, numbers), place)
 
     def _take_tables(self, block: Span) -> None:
@@ -183,13 +193,18 @@ class _Lookups:
         """Write vectors of sums of each row with each of a block's columns."""
         e, b = self.e, self.b
         last = b.sub(block.count, I64(1))
-        with e.loop(0, block.count, self.columns) as first:
+        with (
+            e.loop(0, self.rows, self.rows_at_once) as row,
+            e.loop(0, block.count, self.columns) as first,
+        ):
+            self.acts = e.at(e.scratch, b.mul(row, self.row_bytes))
             places = [self.task.least(b.add(first, I64(i)), last) for i in range(self.columns)]
-            target = e.at(self.totals, b.mul(first, I64(_VECTOR)))
-            for row, totals in enumerate(self._totals(batch, block.begin, places)):
+            corner = b.add(b.mul(row, I64(_BLOCK)), first)
+            target = e.at(self.totals, b.mul(corner, I64(_VECTOR)))
+            for below, totals in enumerate(self._totals(batch, block.begin, places)):
                 for i, sums in enumerate(totals):
                     total = reduce(b.fadd, [one.get() for one in sums])
-                    e.store(total, e.at(target, _VECTOR * (_BLOCK * row + i)))
+                    e.store(total, e.at(target, _VECTOR * (_BLOCK * below + i)))
 
     def _add_lanes(self, n: Value) -> None:
         """Write the sums of the block that begins at n; behind the last column, anything."""
@@ -211,7 +226,7 @@ class _Lookups:
             for place in places
         ]
         numbers = [b.mul(b.mul(place, self.groups), I64(4)) for place in places]
-        totals = [[self._nothing() for _ in places] for _ in range(self.rows)]
+        totals = [[self._nothing() for _ in places] for _ in range(self.rows_at_once)]
         group, end = e.variable(I64(0)), e.variable(task[Word.GROUP])
         whole = b.and_(task[Word.K], I64(-self.chunk))
         with e.loop(0, whole, self.chunk) as k:
@@ -236,7 +251,7 @@ class _Lookups:
 
     def _nothing(self) -> _Sums:
         """Sums of a row with a column, before there are any products."""
-        return [self.e.variable(self.e.zero(_LANES)) for _ in range(_SUMS[self.rows])]
+        return [self.e.variable(self.e.zero(_LANES)) for _ in range(_SUMS[self.rows_at_once])]
 
     def _table(self, at: Value) -> Value:
         """What each of the 16 stored numbers stands for, in the group whose numbers lie there."""
@@ -256,9 +271,9 @@ class _Lookups:
         """Add the products of a chunk of some columns, which begins at k."""
         e, b = self.e, self.b
         packed = [self._packed(place) for place in places]
-        first = e.at(e.scratch, b.mul(k, I64(4 * self.rows)))
+        first = e.at(self.acts, b.mul(k, I64(4 * self.rows_at_once)))
         for part in range(self.parts):
-            numbers = range(self.rows * part, self.rows * (part + 1))
+            numbers = range(self.rows_at_once * part, self.rows_at_once * (part + 1))
             acts = [e.load(e.at(first, _VECTOR * i), F32, _LANES) for i in numbers]
             for column, table in enumerate(tables):
                 weight = self._looked_up(table, packed[column], part)
