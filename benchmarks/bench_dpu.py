@@ -90,11 +90,13 @@ def _cases() -> list[Case]:
         cases.append(Case(f"few rows int8 m{m}", ("f16", "u8", "f16"), sizes, tables=byte))
         packed = ("f16", "u4", "f16")
         cases.append(Case(f"few rows u4 m{m}", packed, sizes, tables=fine, group=128))
-    for group in (128, 64):
-        for weight, tables in (("u4", fine), ("i4", none)):
-            kinds = ("f16", weight, "f16")
-            label = f"decode {weight} g{group} 480x2048"
-            cases.append(Case(label, kinds, (1, 1, 480, 2048), tables=tables, group=group))
+    shapes = (480, 2048, 128), (176, 5632, 128), (480, 2048, 64), (384, 576, 64), (288, 1536, 64)
+    for act in ("f16", "bf16"):
+        for n, k, group in shapes:
+            for weight, tables in (("u4", fine), ("i4", none)):
+                label = f"decode {weight} g{group} {n}x{k}" + " bf16" * (act == "bf16")
+                kinds, sizes = (act, weight, act), (1, 1, n, k)
+                cases.append(Case(label, kinds, sizes, tables=tables, group=group))
     for act in ("f16", "bf16"):
         for weight, group, tables in (("u8", 0, byte), ("u4", 128, byte), (act, 0, (None, None))):
             cases += [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -18,9 +19,9 @@ from hypothesis import strategies as st
 from driver_layer.abi.dtypes import ELEMENT_TYPES, DType, bf16_to_f32, f32_to_bf16, unpack_4bit
 from driver_layer.abi.platforms import tile_base
 from driver_layer.abi.tasks import DPU_REGISTERS, DPU_VARIANT, DpuFlag, DpuWorkload
-from driver_layer.engines.native.dpu import Problem, Reuse, Word, choose, part_of, words_of
+from driver_layer.engines.native.dpu import Choice, Problem, Reuse, Word, choose, part_of, words_of
 from driver_layer.engines.native.jit.cache import ObjectCache
-from driver_layer.engines.native.jit.host import Isa, detect, native_isa
+from driver_layer.engines.native.jit.host import Host, Isa, detect, native_isa
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.testing.check_engines.bench import Bench, one
@@ -58,6 +59,10 @@ class Guarded:
 _MEMORY = {name: Guarded() for name in ("act", "weight", "out", "scale", "zero", "row_scales")}
 
 
+Choose = Callable[[Problem, Host], Choice | None]
+"""Gives a kernel, as ``dpu.choose`` and each family do."""
+
+
 @dataclass
 class Workload:
     """A DPU_REGISTERS record with the bytes of its operands."""
@@ -82,7 +87,7 @@ class Workload:
         size = self.operands["out"].size
         return bench.read(tile_base(0) + _PLACES["out"], "u1", size).copy()
 
-    def native(self, isa: Isa) -> tuple[np.ndarray, str]:
+    def native(self, isa: Isa, choose: Choose = choose) -> tuple[np.ndarray, str]:
         """Bytes of the output after native code's run, and the kernels' keys."""
         kernels = KERNELS[isa]
         words, used = words_of(self.registers, _pointers(self)), []
@@ -90,6 +95,7 @@ class Workload:
             part = part_of(words, rows, columns)
             m, n, k = (int(part[word]) for word in (Word.M, Word.N, Word.K))
             choice = choose(Problem.of(self.registers, m), kernels.host)
+            assert choice is not None
             used.append(choice.spec.key)
             run(kernels, choice, part, scratch(choice.scratch(m, n, k)))
         found, untouched = _MEMORY["out"].take(self.operands["out"].size)
@@ -151,11 +157,11 @@ def run(kernels: Kernels, choice: Any, words: np.ndarray, memory: np.ndarray) ->
     assert (memory[-4096:] == 0x5A).all()
 
 
-def assert_agrees(workload: Workload, isa: Isa) -> str:
+def assert_agrees(workload: Workload, isa: Isa, choose: Choose = choose) -> str:
     """Native code gives what the reference gives, but for the order of its sums."""
     r = workload.registers
     expected_raw = workload.reference()
-    found_raw, used = workload.native(isa)
+    found_raw, used = workload.native(isa, choose)
     shape = tuple(int(r[dim]) for dim in ("batch", "m", "n"))
     code, strides = int(r["out_type"]), r["out_strides"]
     with np.errstate(all="ignore"):

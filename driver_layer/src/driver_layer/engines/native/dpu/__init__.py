@@ -2,7 +2,8 @@
 
 ``choose(Problem.of(registers, rows), host)`` gives a kernel, ``words_of`` and ``part_of`` its
 arguments; it is run as ``kernel(words, scratch)``, see ``jit.emitter``. Families, in the order in
-which they are asked: ``nibbles`` (one row, 4-bit weights along k, bf16 dots), ``quads`` (few rows
+which they are asked: ``nibbles`` (one row, 4-bit weights along k, bf16 dots), ``lookups`` (up to 8
+rows, 4-bit weights along k, f32; before ``nibbles`` where bf16 dots are slow), ``quads`` (few rows
 of integers, byte dots), ``gemv`` (up to 8 rows, weights along k), ``axpy`` (up to 8 rows, weights
 along n), ``tiles`` (many rows, products in tile registers), ``gemm`` (the rest of what vectors can
 do), ``generic`` (everything).

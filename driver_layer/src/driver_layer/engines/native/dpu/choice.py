@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from driver_layer.engines.native.dpu import axpy, gemm, gemv, generic, nibbles, quads, tiles
+from driver_layer.engines.native.dpu import (
+    axpy,
+    gemm,
+    gemv,
+    generic,
+    lookups,
+    nibbles,
+    quads,
+    tiles,
+)
 from driver_layer.engines.native.dpu.problem import Choice, Problem
 from driver_layer.engines.native.jit.host import Host
 
 
 def choose(problem: Problem, host: Host) -> Choice:
     """Give the fastest kernel that can compute a problem on a host; there always is one."""
-    for family in (nibbles, quads, gemv, axpy, tiles, gemm):
+    packed = (nibbles, lookups) if host.dots_bf16_fast else (lookups, nibbles)
+    for family in (*packed, quads, gemv, axpy, tiles, gemm):
         choice = family.choose(problem, host)
         if choice is not None:
             return choice

@@ -6,8 +6,8 @@ Whole chunks of k are read as they lie; what is left of a group is copied into a
 that nothing behind the operand is touched.
 
 4-bit weights: a lane holds 2, 4 or 8 of them, which lie side by side in memory, and activations are
-brought into the order in which shifting lanes right shows them. Where a table look-up takes 16
-numbers (AVX-512), it gives ``(stored - zero) * scale`` at once; a table serves one group.
+brought into the order in which shifting lanes right shows them. ``lookups`` is faster, where it can
+be had.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _columns(problem: Problem, host: Host) -> int:
     """Columns at a time.
 
     Rows of wide weights often lie whole pages apart: more of them would evict each other from the
-    first cache. Looking 4-bit weights up takes long enough to want more columns.
+    first cache. Unpacking 4-bit weights takes long enough to want more columns.
     """
     rows = min(problem.rows, _ROWS)
     sums = _SUMS[rows]
@@ -103,7 +103,6 @@ class _Gemv:
         self.size = SIZES[problem.weight]
         self.parts = _nibbles(problem, e.lanes) if self.packed else _LINE // e.lanes // self.size
         self.chunk = self.parts * e.lanes
-        self.looks_up = self.packed and e.host.isa >= Isa.AVX512
         self.buffer = e.room(_LINE)
         # The last group's last vector may begin anywhere below k.
         self.padded = task.rounded(e.b.add(task[Word.K], I64(e.lanes)), _STEP)
@@ -211,10 +210,7 @@ class _Gemv:
         e, problem, lanes = self.e, self.problem, self.e.lanes
         scales = [self._number(Word.SCALE, place, group) for place in places]
         zeros = [self._number(Word.ZERO, place, group) for place in places]
-        if self.looks_up:
-            tables = [self._table(zero, scale) for zero, scale in zip(zeros, scales, strict=True)]
-            self._chunks(weights, tables, span, totals)
-        elif problem.scale is DType.UNSET:
+        if problem.scale is DType.UNSET:
             self._chunks(weights, zeros, span, totals)
         else:
             partial_sums = [[e.variable(e.zero(lanes)) for _ in row] for row in totals]
@@ -238,15 +234,6 @@ class _Gemv:
         base = self.scales if scales else self.zeros
         return e.splat(e.load(e.at(base, b.mul(index, I64(4))), F32), e.lanes)
 
-    def _table(self, zero: Value | None, scale: Value | None) -> Value:
-        """What each of the 16 stored numbers stands for."""
-        signed = self.problem.weight is DType.I4
-        numbers = [float(x - 16 if signed and x > 7 else x) for x in range(16)]
-        table: Value = ir.Constant(ir.VectorType(F32, 16), numbers)
-        if zero is not None:
-            table = self.b.fsub(table, zero)
-        return table if scale is None else self.b.fmul(table, scale)
-
     def _chunks(
         self,
         weights: list[Value],
@@ -256,7 +243,7 @@ class _Gemv:
     ) -> None:
         """Add products of whole chunks, then of what is left of them.
 
-        ``numbers`` are the columns' tables, or zero points.
+        ``numbers`` are the columns' zero points.
         """
         e, b = self.e, self.b
         begin, end = span
@@ -333,11 +320,6 @@ class _Gemv:
         def bits(count: int) -> Value:
             return e.splat(I32(count), lanes)
 
-        if self.looks_up:
-            assert number is not None
-            shifted = b.lshr(packed, bits(4 * part)) if part else packed
-            name = "llvm.x86.avx512.permvar.sf.512"
-            return e.external(name, number, shifted, result=ir.VectorType(F32, 16))
         if self.problem.weight is DType.I4:
             whole = b.ashr(b.shl(packed, bits(28 - 4 * part)), bits(28))
         else:

@@ -7,7 +7,7 @@ vectors of them; activations are brought into the order in which shifting words 
 
 Nothing is rounded: zero points are whole, and bf16 holds their differences to 4-bit numbers; f16
 activations are the sum of two bf16. Each chunk's sum is scaled. With more rows the dots of two
-halves take as long as ``gemv``'s products of f32.
+halves take as long as the products of f32 of ``lookups``.
 """
 
 from __future__ import annotations

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import Span
 from driver_layer.engines.native.dpu.rows import Row, widen_row
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import I64, Value
 
 
-def take_table(task: Task, table: Word, kind: DType, groups: Value, target: Value) -> None:
+def take_table(
+    task: Task,
+    table: Word,
+    kind: DType,
+    groups: Value,
+    target: Value,
+    columns: Span | None = None,
+) -> None:
     """Write a table as f32, a row of groups for each column.
 
     Args:
@@ -18,15 +26,17 @@ def take_table(task: Task, table: Word, kind: DType, groups: Value, target: Valu
         kind: the type of its elements.
         groups: how many a column has.
         target: where to write.
+        columns: which ones; all if not given.
     """
     e, b = task.e, task.e.b
     along_n, along_k = (
         (Word.SCALE_N, Word.SCALE_GROUP) if table is Word.SCALE else (Word.ZERO_N, Word.ZERO_GROUP)
     )
     dense = b.icmp_signed("==", task[along_n], b.mul(groups, task[along_k]))
-    rows = b.select(dense, I64(1), task[Word.N])
-    count = b.select(dense, b.mul(task[Word.N], groups), groups)
+    taken = Span(I64(0), task[Word.N]) if columns is None else columns
+    rows = b.select(dense, I64(1), taken.count)
+    count = b.select(dense, b.mul(taken.count, groups), groups)
     with e.loop(0, rows) as n:
-        address = task.address(table, (n, along_n))
+        address = task.address(table, (b.add(taken.begin, n), along_n))
         place = e.at(target, b.mul(b.mul(n, groups), I64(4)))
         widen_row(e, Row(kind, address, task[along_k], count), place)

@@ -1,0 +1,294 @@
+"""Products of few rows with 4-bit weights along k, by look-ups of f32.
+
+Sixteen lanes of a vector are the index of a look-up (``vpermps``) in the 16 numbers that a group's
+weights can be, ``(stored - zero) * scale``: an index counts with its 4 lowest bits, so that nothing
+but shifts comes between memory and look-ups. A lane holds 8 weights, or 4 or 2 where groups are too
+short for more; activations are brought, as f32, into the order in which shifting lanes right shows
+weights.
+
+Few columns are summed side by side, as memory is fastest where it is read in few streams. Tables
+are taken, and lanes of sums added up, for a block of columns at a time: both stay in the first
+cache.
+"""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+
+from llvmlite import ir
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import Span, Tile, finish
+from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
+from driver_layer.engines.native.dpu.sums import sums_of
+from driver_layer.engines.native.dpu.tables import take_table
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
+from driver_layer.engines.native.jit.host import Host, Isa
+from driver_layer.engines.native.jit.kernels import KernelSpec
+
+MOST_ROWS = 8
+
+_LANES = 16
+"""f32 of a vector, and numbers that 4 bits can tell apart."""
+
+_VECTOR = 64
+"""Bytes of a vector."""
+
+_STEP = 128
+"""Rows in scratch are multiples of this many f32: no chunk has more."""
+
+_BLOCK = 16
+"""Columns whose tables are taken, and whose sums' lanes are added up, together."""
+
+_ROWS = 4
+"""The most rows at a time. Activations of more leave the first cache before the next columns; so
+further rows find a block's weights in a cache."""
+
+_COLUMNS = {1: 2, 2: 4, 4: 4}
+"""Columns by the rows at a time: more than 16 sums do not leave registers enough."""
+
+_SUMS = {1: 2, 2: 1, 4: 1}
+"""Sums of a column by the rows at a time: four that do not wait for each other keep both
+multipliers busy."""
+
+_AHEAD = 2048
+"""About so many bytes before its use memory is asked for."""
+
+_UNITS = {2: I8, 4: I16, 8: I32}
+"""What holds so many weights."""
+
+
+def choose(problem: Problem, host: Host) -> Choice | None:
+    """Give the kernel, if it can compute the problem."""
+    if host.isa < Isa.AVX512 or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
+        return None
+    if problem.act not in FLOATS or problem.weight not in NIBBLES or _parts(problem) == 0:
+        return None
+    spec = KernelSpec(f"dpu lookups {problem.key}", partial(_write, problem))
+    return Choice(spec, partial(_scratch, problem))
+
+
+def _parts(problem: Problem) -> int:
+    """How many weights a lane holds: as many as groups allow; 0 if not even two."""
+    if problem.group == 0:
+        return 8
+    return next((parts for parts in (8, 4, 2) if problem.group % (_LANES * parts) == 0), 0)
+
+
+def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+    rows = problem.rows
+    groups = -(-k // problem.group) if problem.group else 1
+    acts, totals = 4 * (rows + 1) * (k + _STEP), _VECTOR * rows * _BLOCK
+    return acts + totals + 4 * rows * (n + _BLOCK) + 8 * _BLOCK * groups + _VECTOR
+
+
+def _write(problem: Problem, host: Host) -> str:
+    e = Emitter(host)
+    _Lookups(problem, e).write()
+    return e.finish()
+
+
+def _ahead(task: Task, columns: int) -> Value:
+    """How far before its use memory is asked for: an odd number of halves of what columns have.
+
+    Processors read on by themselves in a page that was begun. Columns that lie in one page are
+    asked for in two halves, one before the other, so that the second is found already on its way:
+    that gives a tenth more than whole steps of columns.
+    """
+    b = task.e.b
+    half = b.mul(task[Word.WEIGHT_N], I64(columns // 2))
+    some = b.select(b.icmp_signed(">", half, I64(0)), half, I64(_AHEAD))
+    return b.mul(half, b.or_(b.udiv(I64(_AHEAD), some), I64(3)))
+
+
+_Sums = list[Variable]
+"""Vectors whose lanes add up to the sum of a row with a column."""
+
+
+class _Lookups:
+    """One kernel as it is written."""
+
+    def __init__(self, problem: Problem, e: Emitter) -> None:
+        self.problem, self.e, self.b = problem, e, e.b
+        self.task = task = Task(e)
+        self.rows, self.rows_at_once = problem.rows, min(problem.rows, _ROWS)
+        self.columns = _COLUMNS[self.rows_at_once]
+        self.parts = _parts(problem)
+        self.chunk = self.parts * _LANES
+        self.buffer = e.room(_VECTOR)
+        self.ahead = _ahead(task, self.columns)
+        above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
+        self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
+        self.acts = e.scratch
+        """Those of the rows that are multiplied."""
+        self.row_bytes = e.b.mul(task.rounded(task[Word.K], _STEP), I64(4))
+        self.pitch = e.b.mul(task.rounded(task[Word.N], _BLOCK), I64(4))
+        plain = e.b.mul(self.row_bytes, I64(self.rows))
+        totals = e.b.add(plain, self.row_bytes)
+        sums = e.b.add(totals, I64(_VECTOR * self.rows * _BLOCK))
+        scales = e.b.add(sums, e.b.mul(self.pitch, I64(self.rows)))
+        zeros = e.b.add(scales, e.b.mul(self.groups, I64(4 * _BLOCK)))
+        places = (e.at(e.scratch, at) for at in (plain, totals, sums, scales, zeros))
+        self.plain, self.totals, self.sums, self.scales, self.zeros = places
+
+    def write(self) -> None:
+        """Write all of it."""
+        e, b, task = self.e, self.b, self.task
+        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        with e.loop(0, task[Word.BATCH]) as batch:
+            self._take_activations(batch)
+            with e.loop(0, task[Word.N], _BLOCK) as n:
+                block = Span(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
+                self._take_tables(block)
+                self._sum_columns(batch, block)
+                self._add_lanes(n)
+            finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
+
+    # What is read once
+
+    def _take_activations(self, batch: Value) -> None:
+        """Bring rows into scratch; rows that are not there are zeros, as is what is behind k."""
+        e, task, b = self.e, self.task, self.b
+        padded = b.lshr(self.row_bytes, I64(2))
+        with e.loop(0, self.rows) as row:
+            there = b.icmp_signed("<", row, task[Word.M])
+            count = b.select(there, task[Word.K], I64(0))
+            source = task.address(Word.ACT, (batch, Word.ACT_B), (row, Word.ACT_M))
+            widen_row(e, Row(self.problem.act, source, task[Word.ACT_K], count), self.plain, padded)
+            beside = b.and_(row, I64(self.rows_at_once - 1))
+            first = b.mul(b.sub(row, beside), self.row_bytes)
+            self._reorder(e.at(e.scratch, b.add(first, b.mul(beside, I64(_VECTOR)))))
+
+    def _reorder(self, target: Value) -> None:
+        """Put a row's chunks into the order in which parts of lanes come.
+
+        Each part lies beside those of the rows that are multiplied with it. The first chunk's first
+        part goes to the target.
+        """
+        e, b = self.e, self.b
+        with e.loop(0, self.row_bytes, 4 * self.chunk) as offset:
+            values = e.load(e.at(self.plain, offset), F32, self.chunk)
+            nothing = ir.Constant(values.type, ir.Undefined)
+            chunk = e.at(target, b.mul(offset, I64(self.rows_at_once)))
+            for part in range(self.parts):
+                numbers = range(part, self.chunk, self.parts)
+                place = e.at(chunk, _VECTOR * self.rows_at_once * part)
+                e.store(e.lanes_of(values, nothing, numbers), place)
+
+    def _take_tables(self, block: Span) -> None:
+        """Bring scales and zero points of a block's columns into scratch, a row for each."""
+        for table, kind, target in (
+            (Word.SCALE, self.problem.scale, self.scales),
+            (Word.ZERO, self.problem.zero, self.zeros),
+        ):
+            if kind is not DType.UNSET:
+                take_table(self.task, table, kind, self.groups, target, block)
+
+    # Sums of columns
+
+    def _sum_columns(self, batch: Value, block: Span) -> None:
+        """Write vectors of sums of each row with each of a block's columns."""
+        e, b = self.e, self.b
+        last = b.sub(block.count, I64(1))
+        with (
+            e.loop(0, self.rows, self.rows_at_once) as row,
+            e.loop(0, block.count, self.columns) as first,
+        ):
+            self.acts = e.at(e.scratch, b.mul(row, self.row_bytes))
+            places = [self.task.least(b.add(first, I64(i)), last) for i in range(self.columns)]
+            corner = b.add(b.mul(row, I64(_BLOCK)), first)
+            target = e.at(self.totals, b.mul(corner, I64(_VECTOR)))
+            for below, totals in enumerate(self._totals(batch, block.begin, places)):
+                for i, sums in enumerate(totals):
+                    total = reduce(b.fadd, [one.get() for one in sums])
+                    e.store(total, e.at(target, _VECTOR * (_BLOCK * below + i)))
+
+    def _add_lanes(self, n: Value) -> None:
+        """Write the sums of the block that begins at n; behind the last column, anything."""
+        e, b = self.e, self.b
+        for row in range(self.rows):
+            first = e.at(self.totals, _VECTOR * _BLOCK * row)
+            totals = [e.load(e.at(first, _VECTOR * i), F32, _LANES) for i in range(_BLOCK)]
+            place = b.add(b.mul(self.pitch, I64(row)), b.mul(n, I64(4)))
+            e.store(sums_of(e, totals), e.at(self.sums, place))
+
+    def _totals(self, batch: Value, n: Value, places: list[Value]) -> list[list[_Sums]]:
+        """Sums of each row with the columns at some places of a block, which begins at n.
+
+        Of whole chunks first, then of what is left. Chunks lie within groups.
+        """
+        e, b, task = self.e, self.b, self.task
+        weights = [
+            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (b.add(n, place), Word.WEIGHT_N))
+            for place in places
+        ]
+        numbers = [b.mul(b.mul(place, self.groups), I64(4)) for place in places]
+        totals = [[self._nothing() for _ in places] for _ in range(self.rows_at_once)]
+        group, end = e.variable(I64(0)), e.variable(task[Word.GROUP])
+        whole = b.and_(task[Word.K], I64(-self.chunk))
+        with e.loop(0, whole, self.chunk) as k:
+            chunks = [e.at(weight, b.lshr(k, I64(1))) for weight in weights]
+            for chunk in chunks:
+                e.prefetch(e.at(chunk, self.ahead))
+            tables = [self._table(b.add(number, group.get())) for number in numbers]
+            self._multiply(chunks, tables, k, totals)
+            if self.problem.group:
+                done = b.icmp_signed(">=", b.add(k, I64(self.chunk)), end.get())
+                group.set(b.add(group.get(), b.select(done, I64(4), I64(0))))
+                end.set(b.add(end.get(), b.select(done, task[Word.GROUP], I64(0))))
+        left = b.sub(task[Word.K], whole)
+        with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
+            count = b.lshr(b.add(left, I64(1)), I64(1))
+            for i, (weight, number) in enumerate(zip(weights, numbers, strict=True)):
+                source = e.at(weight, b.lshr(whole, I64(1)))
+                copy_bytes(e, source, count, self.buffer, (0, _VECTOR))
+                table = self._table(b.add(number, group.get()))
+                self._multiply([self.buffer], [table], whole, [[row[i]] for row in totals])
+        return totals
+
+    def _nothing(self) -> _Sums:
+        """Sums of a row with a column, before there are any products."""
+        return [self.e.variable(self.e.zero(_LANES)) for _ in range(_SUMS[self.rows_at_once])]
+
+    def _table(self, at: Value) -> Value:
+        """What each of the 16 stored numbers stands for, in the group whose numbers lie there."""
+        e, b, problem = self.e, self.b, self.problem
+        signed = problem.weight is DType.I4
+        numbers = [float(x - 16 if signed and x > 7 else x) for x in range(16)]
+        table: Value = ir.Constant(ir.VectorType(F32, _LANES), numbers)
+        if problem.zero is not DType.UNSET:
+            table = b.fsub(table, e.splat(e.load(e.at(self.zeros, at), F32), _LANES))
+        if problem.scale is not DType.UNSET:
+            table = b.fmul(table, e.splat(e.load(e.at(self.scales, at), F32), _LANES))
+        return table
+
+    def _multiply(
+        self, places: list[Value], tables: list[Value], k: Value, totals: list[list[_Sums]]
+    ) -> None:
+        """Add the products of a chunk of some columns, which begins at k."""
+        e, b = self.e, self.b
+        packed = [self._packed(place) for place in places]
+        first = e.at(self.acts, b.mul(k, I64(4 * self.rows_at_once)))
+        for part in range(self.parts):
+            numbers = range(self.rows_at_once * part, self.rows_at_once * (part + 1))
+            acts = [e.load(e.at(first, _VECTOR * i), F32, _LANES) for i in numbers]
+            for column, table in enumerate(tables):
+                weight = self._looked_up(table, packed[column], part)
+                for act, row in zip(acts, totals, strict=True):
+                    total = row[column][part % len(row[column])]
+                    total.set(e.fma(act, weight, total.get()))
+
+    def _packed(self, place: Value) -> Value:
+        """A chunk of weights, ``parts`` of them in each lane."""
+        raw = self.e.load(place, _UNITS[self.parts], _LANES)
+        return raw if self.parts == 8 else self.b.zext(raw, ir.VectorType(I32, _LANES))
+
+    def _looked_up(self, table: Value, packed: Value, part: int) -> Value:
+        """Weight ``part`` of each lane."""
+        bits = self.e.splat(I32(4 * part), _LANES)
+        index = self.b.lshr(packed, bits) if part else packed
+        name = "llvm.x86.avx512.permvar.sf.512"
+        return self.e.external(name, table, index, result=ir.VectorType(F32, _LANES))
