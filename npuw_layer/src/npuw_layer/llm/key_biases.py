@@ -18,7 +18,8 @@ from compiler_layer.dialects.ov.constant import Constant, ints_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.state import ReadValue
-from compiler_layer.dialects.ov.types import INTEGERS, element_of, is_static, shape_of
+from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
+from compiler_layer.elements import INTEGERS
 from compiler_layer.model import Model
 from npuw_layer.llm.cache_positions import cache_position
 
