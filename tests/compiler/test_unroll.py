@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_attr, ints_attr
-from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.elements import NUMPY
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter

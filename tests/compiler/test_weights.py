@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compiler_layer.dialects.ov.constant_value import FileView
 from compiler_layer.errors import BadModel, CompilerUsageError
+from compiler_layer.files import FileView
 from compiler_layer.weights import WeightRef
 
 VALUES = np.arange(12, dtype=np.float32)

@@ -19,10 +19,12 @@ from xdsl.dialects.builtin import StringAttr
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import activation, elementwise, reduce
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileAttr, FileView, Inline, InlineAttr
+from compiler_layer.dialects.ov.constant_value import FileAttr, Inline, InlineAttr
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, bool_attr
-from compiler_layer.dialects.ov.types import ELEMENTS, FOUR_BIT, NUMPY, tensor
+from compiler_layer.dialects.ov.types import ELEMENTS, tensor
+from compiler_layer.elements import FOUR_BIT, NUMPY
 from compiler_layer.errors import BadModel, CompilerUsageError, UnsupportedOps
+from compiler_layer.files import FileView
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.frontends.openvino_ir.ops import RULES, Words

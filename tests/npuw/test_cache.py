@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,37 @@ def test_the_second_start_compiles_nothing_and_says_the_same(tiny, tmp_path) -> 
     assert np.array_equal(logits, again)
     assert len(list(tmp_path.glob("*.blob"))) == 2
     assert not list(tmp_path.glob(".*")), "no temporary file stays"
+
+
+ANSWER = """
+import sys
+from genai_layer import LLMPipeline
+
+model, cache = sys.argv[1:]
+lengths = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64}
+pipe = LLMPipeline(model, "NPU", CACHE_DIR=cache, **lengths)
+pipe.generate("What is an NPU?", max_new_tokens=2)
+print(*sys.modules)
+"""
+
+NEEDED_TO_RUN = {"elements", "errors", "files", "garbage", "weights"}
+"""What there is of the compiler without graphs."""
+
+
+def modules_that_answer(model: Path, cache: Path) -> set[str]:
+    """Answer a question in a process of its own; give the modules that it loaded."""
+    argv = [sys.executable, "-c", ANSWER, str(model), str(cache)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return set(done.stdout.split())
+
+
+def test_a_warm_start_loads_no_compiler(demo, tmp_path) -> None:
+    cold, warm = (modules_that_answer(demo, tmp_path) for _ in range(2))
+    assert {"xdsl", "compiler_layer.pipeline"} <= cold, "what is to be left out has these names"
+    assert not {name for name in warm if name.split(".")[0] == "xdsl"}
+    loaded = {name.partition(".")[2] for name in warm if name.startswith("compiler_layer.")}
+    assert loaded <= NEEDED_TO_RUN
 
 
 def test_a_model_is_hashed_once_and_again_when_it_changes(tmp_path, monkeypatch) -> None:

@@ -11,10 +11,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler_layer.dialects.ov import elementwise, gather, matmul, shape, slicing
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileView
-from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr, int_attr
 from compiler_layer.dialects.ov.types import Shape, shape_of
+from compiler_layer.elements import Array
+from compiler_layer.files import FileView
 from compiler_layer.model import Model
 
 _END = np.iinfo(np.int64).max

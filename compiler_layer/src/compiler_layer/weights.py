@@ -13,10 +13,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_layer.dialects.ov.constant import Constant, mapped_file
-from compiler_layer.dialects.ov.constant_value import FileView
-from compiler_layer.dialects.ov.types import NUMPY, Shape, stored_bytes
+from compiler_layer.elements import NUMPY, stored_bytes
 from compiler_layer.errors import BadModel, CompilerUsageError
+from compiler_layer.files import FileView, mapped_file
 
 WEIGHT_PREFIX = "vpux_ow_"
 """Begins the name of the input that a weight comes in by."""
@@ -63,7 +62,7 @@ class WeightRef:
         offset, size = int(found["offset"]), int(found["size"])
         return WeightRef(found["file"], offset, size, found["stored"], found["element"])
 
-    def check(self, folder: Path, shape: Shape) -> None:
+    def check(self, folder: Path, shape: tuple[int, ...]) -> None:
         """See that the file has the weight.
 
         Raises:
@@ -81,13 +80,12 @@ class WeightRef:
         if self.offset + self.size > length:
             raise BadModel(path, f"a weight ends at {self.offset + self.size} of {length} bytes")
 
-    def read(self, folder: Path, shape: Shape) -> memoryview | bytes:
+    def read(self, folder: Path, shape: tuple[int, ...]) -> memoryview | bytes:
         """Give the bytes that the blob reads; those of the file itself where no type changes.
 
         Raises:
             BadModel: as ``check``.
         """
         self.check(folder, shape)
-        path = folder / self.file
-        view = FileView(str(path), self.offset, self.size, self.stored)
-        return Constant.of_file(view, self.element, shape).stored()
+        view = FileView(str(folder / self.file), self.offset, self.size, self.stored)
+        return view.stored(self.element, shape)

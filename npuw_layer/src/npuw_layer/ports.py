@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
-from compiler_layer.model import Model
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
 
 Array = npt.NDArray[Any]
 

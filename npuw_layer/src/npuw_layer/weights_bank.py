@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from compiler_layer.dialects.ov.constant import mapped_file
 from compiler_layer.errors import CompilerError
+from compiler_layer.files import mapped_file
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
 from npuw_layer.errors import ModelError
 from npuw_layer.ports import Device, Memory, Program, TensorInfo

@@ -13,10 +13,10 @@ from xdsl.ir import SSAValue
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import activation, elementwise
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileAttr, FileView
-from compiler_layer.dialects.ov.convert import f32_to_bf16
+from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import BadModel, CompilerUsageError
+from compiler_layer.files import FileView
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
 from compiler_layer.passes.fuse_dequantize import FuseDequantize
@@ -36,6 +36,7 @@ from compiler_layer.quantize.schemes import Scheme
 from compiler_layer.quantize.tensors import store
 from compiler_layer.quantize.weights import Weight
 from compiler_layer.reference.interpreter import Interpreter
+from driver_layer.abi.dtypes import f32_to_bf16
 
 INT8, INT4 = Format("int8"), Format("int4", 64)
 

@@ -10,7 +10,8 @@ from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.codegen.table import Emit, direct
 from compiler_layer.dialects.ov import activation, elementwise, logic, quantize
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import FLOATS, element_of
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import FLOATS
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.match import producer, scalar_of
 from driver_layer.abi.shave import Op

@@ -13,7 +13,8 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.reduce import ALONG_AXES
-from compiler_layer.dialects.ov.types import FOUR_BIT, element_of
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.match import scalar_of
 from driver_layer.abi.shave import Instruction

@@ -5,7 +5,7 @@ Source: fact sheet elf_driver §3.3.
 
 from __future__ import annotations
 
-from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.elements import NUMPY
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.schedule.tasks import Place, Transfer
 from driver_layer.abi.tasks import DMA_BURSTS, DmaCfg

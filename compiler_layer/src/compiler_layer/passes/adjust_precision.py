@@ -13,7 +13,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from compiler_layer.dialects.ov.attention import RoPE, ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.constant_value import FileAttr
-from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import OvOp
@@ -21,6 +20,7 @@ from compiler_layer.dialects.ov.quantize import Dequantize, FakeQuantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.elements import convert_values
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code

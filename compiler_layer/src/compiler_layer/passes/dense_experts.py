@@ -15,7 +15,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.constant import Constant, constant_of, int_of
-from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.elementwise import (
     Add,
     Binary,
@@ -34,7 +33,8 @@ from compiler_layer.dialects.ov.reduce import ReduceSum
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.shape import Broadcast, Reshape, Squeeze, Transpose, Unsqueeze
 from compiler_layer.dialects.ov.slicing import Split, VariadicSplit
-from compiler_layer.dialects.ov.types import NUMPY, Shape, element_of, shape_of
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
+from compiler_layer.elements import NUMPY, Array
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before

@@ -15,8 +15,7 @@ from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant, constant_of
-from compiler_layer.dialects.ov.constant_value import FileView, Repeated
-from compiler_layer.dialects.ov.convert import Array
+from compiler_layer.dialects.ov.constant_value import Repeated
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import OvOp
@@ -32,14 +31,10 @@ from compiler_layer.dialects.ov.shape import (
 from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, VariadicSplit
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.strided_slice import StridedSlice
-from compiler_layer.dialects.ov.types import (
-    FOUR_BIT,
-    NUMPY,
-    element_of,
-    is_static,
-    shape_of,
-)
+from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
+from compiler_layer.elements import FOUR_BIT, NUMPY, Array
 from compiler_layer.errors import UnsupportedModel
+from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.reference.interpreter import evaluate

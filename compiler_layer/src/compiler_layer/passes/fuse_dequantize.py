@@ -13,7 +13,8 @@ from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.elementwise import Convert, Multiply, Subtract
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.types import INTEGERS, broadcast, element_of, shape_of
+from compiler_layer.dialects.ov.types import broadcast, element_of, shape_of
+from compiler_layer.elements import INTEGERS
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code

@@ -15,7 +15,8 @@ from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.types import FOUR_BIT, element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant

@@ -17,7 +17,8 @@ from compiler_layer.dialects.ov.logic import Equal
 from compiler_layer.dialects.ov.op import OvOp, int_attr, int_value
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.slicing import Split
-from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import NUMPY
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer

@@ -12,14 +12,14 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant, int_of
-from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.elementwise import Convert, Select
 from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.logic import Equal
 from compiler_layer.dialects.ov.op import bool_attr, int_attr, int_value
 from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceMin
 from compiler_layer.dialects.ov.slicing import Concat
-from compiler_layer.dialects.ov.types import FLOATS, element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code

@@ -7,9 +7,9 @@ from typing import TypeVar
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
-from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.elementwise import Convert
-from compiler_layer.dialects.ov.types import FLOATS, element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FLOATS, convert_values
 
 OpT = TypeVar("OpT", bound=Operation)
 OtherT = TypeVar("OtherT", bound=Operation)

@@ -13,7 +13,8 @@ from xdsl.passes import ModulePass
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.types import FLOATS, element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
 from compiler_layer.passes.rewrite import replace
 from compiler_layer.quantize.rows import QuantizedRows, quantize_rows

@@ -16,7 +16,6 @@ import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, values_of
-from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.elementwise import Binary, Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.indexing import NonZero, OneHot, TopK
@@ -25,7 +24,8 @@ from compiler_layer.dialects.ov.op import OvOp, bool_attr, int_value
 from compiler_layer.dialects.ov.reduce import ReduceLogicalOr
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Transpose, Unsqueeze
 from compiler_layer.dialects.ov.slicing import Slice
-from compiler_layer.dialects.ov.types import FLOATS, NUMPY, element_of, is_static, shape_of
+from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
+from compiler_layer.elements import FLOATS, NUMPY, Array
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.rewrite import insert_before
 from compiler_layer.reference.interpreter import evaluate

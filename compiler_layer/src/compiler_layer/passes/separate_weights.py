@@ -11,8 +11,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileView, Repeated
+from compiler_layer.dialects.ov.constant_value import Repeated
 from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.repetition import add_repeated_ids
 from compiler_layer.weights import WeightRef

@@ -13,9 +13,9 @@ from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov import elementwise, gather, shape, slicing
 from compiler_layer.dialects.ov.constant import Constant, constant_of, values_of
-from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.op import int_attr, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import Array
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.rewrite import insert_before, reshape_before
 

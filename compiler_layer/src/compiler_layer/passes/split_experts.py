@@ -14,13 +14,14 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
-from compiler_layer.dialects.ov.constant_value import FileView
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_attr, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.slicing import Concat, Split
-from compiler_layer.dialects.ov.types import FOUR_BIT, element_of, shape_of, stored_bytes
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FOUR_BIT, stored_bytes
+from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code

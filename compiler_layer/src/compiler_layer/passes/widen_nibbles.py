@@ -11,7 +11,8 @@ from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.quantize import Dequantize
-from compiler_layer.dialects.ov.types import FOUR_BIT, element_of
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import FOUR_BIT
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before

@@ -13,10 +13,11 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileAttr, FileView
+from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import BadModel
+from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.writers.stored_values import read_blocks
 

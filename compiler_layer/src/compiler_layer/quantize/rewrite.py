@@ -14,10 +14,10 @@ from xdsl.ir import Operation, SSAValue
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, shape
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileView
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.errors import CompilerUsageError
+from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.passes.match import stored_constant
 from compiler_layer.quantize.report import Errors, LayerReport

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.elements import Array
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.quantize.weights import find_weights

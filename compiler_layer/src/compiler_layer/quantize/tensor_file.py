@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from compiler_layer.dialects.ov.constant_value import FileView
-from compiler_layer.dialects.ov.convert import Array, to_bytes
+from compiler_layer.elements import Array, to_bytes
+from compiler_layer.files import FileView
 from compiler_layer.writers.files import writing
 
 

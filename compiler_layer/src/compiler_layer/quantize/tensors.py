@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileView
-from compiler_layer.dialects.ov.convert import Array
 from compiler_layer.dialects.ov.types import Shape, shape_of
+from compiler_layer.elements import Array
 from compiler_layer.errors import BadModel
+from compiler_layer.files import FileView
 from compiler_layer.quantize.linear import Quantized, dequantize, quantize
 from compiler_layer.quantize.report import Errors
 from compiler_layer.quantize.schemes import Scheme

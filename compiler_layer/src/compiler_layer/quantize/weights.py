@@ -12,7 +12,8 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import FLOATS, element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
 from compiler_layer.passes.match import stored_constant
 

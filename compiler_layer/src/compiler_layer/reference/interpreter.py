@@ -15,7 +15,8 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import NUMPY
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.reference.meaning import MEANINGS, Array

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.elements import NUMPY
 from compiler_layer.schedule.tasks import Region, Task, Transfer, regions_of
 from compiler_layer.schedule.views import Space, View
 

@@ -17,7 +17,8 @@ from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov import shape, slicing
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
-from compiler_layer.dialects.ov.types import FOUR_BIT, Shape, element_of, shape_of, stored_bytes
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
+from compiler_layer.elements import FOUR_BIT, stored_bytes
 from compiler_layer.errors import CompilerUsageError, UnsupportedOps
 from compiler_layer.model import Model
 from compiler_layer.schedule.views import Buffer, Space, View

@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 
 from compiler_layer.codegen import kernel_program
 from compiler_layer.dialects import npu
-from compiler_layer.dialects.ov.constant_value import FileView, Inline, Repeated
+from compiler_layer.dialects.ov.constant_value import Inline, Repeated
 from compiler_layer.dialects.ov.types import Tensor, tensor_type
 from compiler_layer.errors import CompilerUsageError, NotPeriodic
+from compiler_layer.files import FileView
 from compiler_layer.repetition import Kept
 from compiler_layer.schedule.layout import HardwareOp, Layout
 from compiler_layer.schedule.views import Buffer, Space, View

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler_layer.dialects.ov.types import NUMPY, Shape
+from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.elements import NUMPY
 from compiler_layer.schedule.views import View
 from driver_layer.abi.shave import Access, Instruction
 

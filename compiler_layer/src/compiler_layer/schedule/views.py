@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.types import NUMPY, Shape
+from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.elements import NUMPY
 
 
 class Space(Enum):

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from xdsl.passes import ModulePass, PassPipeline
 
-from compiler_layer.dialects.ov.convert import Array
-from compiler_layer.dialects.ov.types import NUMPY, Shape, element_of, shape_of
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
+from compiler_layer.elements import NUMPY, Array
 from compiler_layer.model import Model, context
 from compiler_layer.pipeline import available_passes
 from compiler_layer.reference.interpreter import Interpreter

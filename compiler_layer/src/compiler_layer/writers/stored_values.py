@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileView, Inline
-from compiler_layer.dialects.ov.convert import Array, convert_values, from_bytes
-from compiler_layer.dialects.ov.types import element_of, shape_of, stored_bytes
+from compiler_layer.dialects.ov.constant_value import Inline
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import Array, convert_values, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
+from compiler_layer.files import FileView
 
 BLOCK_ELEMENTS = 1 << 20
 """Elements of a block where nothing else decides; even, so that 4-bit elements fill its bytes."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import compiler_layer
 from compiler_layer.errors import CompilerError, NotPeriodic
-from compiler_layer.model import Model
 from driver_layer.abi.notes import LOADER_ABI_VERSION, MAPPED_INFERENCE_VERSION
 from npuw_layer.errors import ModelError, NotFolded
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
 
 
 class StaticCompiler:

@@ -7,13 +7,16 @@ import threading
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from compiler_layer.model import Model
 from driver_layer import ze
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import PLATFORMS, Platform
 from npuw_layer.errors import DeviceError
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
 
 _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TYPES.items()}
 

@@ -19,9 +19,7 @@ from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import element_of, tensor
 from compiler_layer.model import Model
-
-CACHE_POSITION = "cache_position"
-"""The input i64 [1, tokens]: how many tokens precede each new one."""
+from npuw_layer.llm.names import CACHE_POSITION
 
 _OFFSETS = (elementwise.Add, elementwise.Subtract)
 _SHAPES = (shape.Unsqueeze, shape.Squeeze, shape.Reshape, shape.Transpose, elementwise.Convert)

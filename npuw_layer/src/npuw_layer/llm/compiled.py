@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from compiler_layer.model import Model
 from npuw_layer.blob_cache import BlobCache, cache_key
 from npuw_layer.errors import NotFolded
 from npuw_layer.llm.lengths import Lengths, plan_lengths
-from npuw_layer.llm.split import split
 from npuw_layer.llm.variants import given_ladder, ladder
 from npuw_layer.model_digest import digest_model
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
-from npuw_layer.read_model import read_model
 from npuw_layer.weights_bank import WeightsBank
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +78,9 @@ class _Source:
 
     def compile(self, stage: Stage) -> bytes:
         """Split and compile what a stage needs."""
+        # Imported here and below: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.llm.split import split
+
         while True:
             model = self._smallest or self._next()
             graph = split(model, stage.tokens, stage.past, self._options.kv_cache_precision)
@@ -93,6 +97,8 @@ class _Source:
 
     @cached_property
     def _foldings(self) -> Iterator[Model]:
+        from npuw_layer.read_model import read_model
+
         model = read_model(self._path)
         return self._device.foldings(model) if self._options.fold else iter([model])
 

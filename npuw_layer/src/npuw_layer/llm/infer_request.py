@@ -18,7 +18,7 @@ from npuw_layer.errors import CapacityError, PromptTooLong, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_plan import chunks
-from npuw_layer.llm.split import IDS, LOGITS, MASK, POSITIONS
+from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.llm.variants import select_generate_request
@@ -104,7 +104,7 @@ class InferRequest:
         Raises:
             TensorError: there is no such input.
         """
-        if name not in (IDS, MASK, POSITIONS, "beam_idx"):
+        if name not in (IDS, MASK, POSITIONS, BEAMS):
             raise TensorError(f"no input {name!r}; there are {IDS}, {MASK} and {POSITIONS}")
         self._inputs[name] = tensor.data if isinstance(tensor, Tensor) else tensor
 

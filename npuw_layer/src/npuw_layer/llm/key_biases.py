@@ -18,9 +18,11 @@ from compiler_layer.dialects.ov.constant import Constant, ints_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.state import ReadValue
-from compiler_layer.dialects.ov.types import INTEGERS, element_of, is_static, shape_of
+from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
+from compiler_layer.elements import INTEGERS
 from compiler_layer.model import Model
 from npuw_layer.llm.cache_positions import cache_position
+from npuw_layer.llm.names import IDS, MASK
 
 _Length = tuple[int, int, int]
 """A number, how many times the stored tokens, and how many times the new ones."""
@@ -91,7 +93,7 @@ class _Lengths:
             value = value.owner.operands[0]
         if isinstance(value.owner, ReadValue):
             return (0, 1, 0) if index == 2 else None
-        counted = {"input_ids": (0, 0, 1), "attention_mask": (0, 1, 1)}
+        counted = {IDS: (0, 0, 1), MASK: (0, 1, 1)}
         return counted.get(self._inputs.get(value, "")) if index == 1 else None
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena, DeviceTensor
-from npuw_layer.llm.cache_positions import CACHE_POSITION
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_plan import mask_columns, store_plan
-from npuw_layer.llm.split import IDS, LOGITS, MASK, POSITIONS
+from npuw_layer.llm.names import CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, LoadedModel
 from npuw_layer.weights_bank import WeightsBank
 

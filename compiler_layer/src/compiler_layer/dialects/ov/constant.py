@@ -7,10 +7,7 @@ when somebody reads them.
 from __future__ import annotations
 
 import math
-import mmap
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
@@ -19,7 +16,6 @@ from xdsl.irdl import irdl_op_definition, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant_value import (
     FileAttr,
-    FileView,
     Inline,
     InlineAttr,
     Repeated,
@@ -27,20 +23,17 @@ from compiler_layer.dialects.ov.constant_value import (
     ValueAttr,
     attribute_of,
 )
-from compiler_layer.dialects.ov.convert import Array, convert_values, from_bytes, to_bytes
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import (
-    INTEGERS,
-    NUMPY,
     Shape,
     Tensor,
     element_of,
-    numpy_element,
     shape_of,
-    stored_bytes,
     tensor,
     tensor_type,
 )
+from compiler_layer.elements import INTEGERS, NUMPY, Array, numpy_element, stored_bytes, to_bytes
+from compiler_layer.files import FileView
 
 _MAX_LISTED = 1 << 16
 """No list of axes, dimensions or lengths is longer."""
@@ -124,10 +117,7 @@ class Constant(OvOp):
         held = self.held
         if isinstance(held, Inline):
             return np.frombuffer(held.data, NUMPY[held.element]).reshape(shape)
-        view = held
-        raw = mapped_file(view.path)[view.offset : view.offset + view.size]
-        stored = from_bytes(raw, view.element, math.prod(shape)).reshape(shape)
-        return convert_values(stored, view.element, element_of(self.output))
+        return held.load(element_of(self.output), shape)
 
     @property
     def nbytes(self) -> int:
@@ -136,23 +126,10 @@ class Constant(OvOp):
 
     def stored(self) -> memoryview | bytes:
         """Give the bytes as memory holds them: 4-bit elements two in a byte."""
-        view = self.held
-        if isinstance(view, FileView) and view.element == element_of(self.output):
-            return mapped_file(view.path)[view.offset : view.offset + view.size]
-        return to_bytes(self.load(), element_of(self.output))
-
-
-def mapped_file(path: str) -> memoryview:
-    """Map a file read-only; a file that has changed since is mapped anew."""
-    status = Path(path).stat()
-    return _map(path, status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=64)
-def _map(path: str, mtime_ns: int, size: int) -> memoryview:
-    del mtime_ns, size  # They only tell files apart.
-    with Path(path).open("rb") as file:
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        held, element = self.held, element_of(self.output)
+        if isinstance(held, FileView):
+            return held.stored(element, shape_of(self.output))
+        return to_bytes(self.load(), element)
 
 
 def constant_of(value: SSAValue) -> Constant | None:

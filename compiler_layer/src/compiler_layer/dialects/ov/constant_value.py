@@ -11,23 +11,11 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.elements import NUMPY
+from compiler_layer.files import FileView
 
 _LISTED_ELEMENTS = 16
 """Inline values up to this many are printed as numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileView:
-    """Bytes ``offset`` to ``offset + size`` of a file, holding elements of a type.
-
-    The constant may be of another type: then its values are converted when they are read.
-    """
-
-    path: str
-    offset: int
-    size: int
-    element: str
 
 
 @dataclass(frozen=True, slots=True)

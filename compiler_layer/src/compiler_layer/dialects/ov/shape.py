@@ -16,7 +16,6 @@ from xdsl.irdl import (
 )
 
 from compiler_layer.dialects.ov.constant import ints_of, values_of
-from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import (
     Shape,
@@ -30,6 +29,7 @@ from compiler_layer.dialects.ov.types import (
     tensor,
     unknown_dims,
 )
+from compiler_layer.elements import convert_values
 
 
 @irdl_op_definition

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
-import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
@@ -40,43 +39,9 @@ ELEMENTS: dict[str, Attribute] = {
     "u4": IntegerType(4, Signedness.UNSIGNED),
     "boolean": IntegerType(1),
 }
-"""Element types by OpenVINO's names."""
+"""The IR's element types by OpenVINO's names, those of ``compiler_layer.elements``."""
 
 _NAMES = {element: name for name, element in ELEMENTS.items()}
-
-NUMPY: dict[str, np.dtype[Any]] = {
-    "f64": np.dtype("<f8"),
-    "f32": np.dtype("<f4"),
-    "f16": np.dtype("<f2"),
-    "bf16": np.dtype("<u2"),
-    "i64": np.dtype("<i8"),
-    "i32": np.dtype("<i4"),
-    "i16": np.dtype("<i2"),
-    "i8": np.dtype("i1"),
-    "i4": np.dtype("i1"),
-    "u64": np.dtype("<u8"),
-    "u32": np.dtype("<u4"),
-    "u16": np.dtype("<u2"),
-    "u8": np.dtype("u1"),
-    "u4": np.dtype("u1"),
-    "boolean": np.dtype("?"),
-}
-"""How values of a type are held by numpy: bf16 as its raw bits, 4-bit integers in a byte each."""
-
-FOUR_BIT = frozenset({"i4", "u4"})
-"""Types of which memory and files hold two elements in a byte, the first in the lower half."""
-
-_FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name not in {"bf16", *FOUR_BIT}}
-
-FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
-
-INTEGERS = frozenset(ELEMENTS) - FLOATS - {"boolean"}
-
-
-def stored_bytes(element: str, count: int) -> int:
-    """How many bytes of memory or of a file elements of a type take."""
-    return (count + 1) // 2 if element in FOUR_BIT else count * NUMPY[element].itemsize
-
 
 MAX_RANK = 32
 """No tensor has more dimensions."""
@@ -171,11 +136,6 @@ def shape_of(value: SSAValue) -> Shape:
 def element_of(value: SSAValue) -> str:
     """Give the name of a value's element type."""
     return _NAMES[tensor_type(value).element_type]
-
-
-def numpy_element(array_type: np.dtype[Any]) -> str:
-    """Give the name of the element type that a numpy type holds."""
-    return _FROM_NUMPY[array_type]
 
 
 def is_static(shape: Sequence[int]) -> bool:

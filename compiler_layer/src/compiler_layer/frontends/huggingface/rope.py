@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler_layer.dialects.ov.convert import Array
+from compiler_layer.elements import Array
 from compiler_layer.errors import BadModel, UnsupportedModel
 from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import Rotary

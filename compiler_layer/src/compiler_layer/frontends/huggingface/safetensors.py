@@ -14,9 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
-from compiler_layer.dialects.ov.constant_value import FileView
-from compiler_layer.dialects.ov.types import MAX_RANK, NUMPY, Shape
+from compiler_layer.dialects.ov.types import MAX_RANK, Shape
+from compiler_layer.elements import NUMPY
 from compiler_layer.errors import BadModel
+from compiler_layer.files import FileView
 
 _ELEMENTS = {
     "F64": "f64",

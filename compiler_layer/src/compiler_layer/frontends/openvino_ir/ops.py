@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.dialects.ov import OPS
 from compiler_layer.dialects.ov.op import OvOp, bool_attr, float_attr, int_attr, ints_attr
-from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.elements import NUMPY
 
 Property = Callable[[str], Attribute]
 

@@ -12,22 +12,21 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from compiler_layer.dialects.ov.constant import Constant, mapped_file
-from compiler_layer.dialects.ov.constant_value import FileView, Inline, InlineAttr
-from compiler_layer.dialects.ov.convert import from_bytes
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import Inline, InlineAttr
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import (
-    NUMPY,
     Shape,
     Tensor,
     check_shape,
     element_of,
     shape_of,
-    stored_bytes,
     tensor,
 )
+from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
+from compiler_layer.files import FileView, mapped_file
 from compiler_layer.frontends.openvino_ir.ops import build
 from compiler_layer.frontends.openvino_ir.supported import PRECISIONS, check_supported
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network, OutputPort, PortKey, parse_xml

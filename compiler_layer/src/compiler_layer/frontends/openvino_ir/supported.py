@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from compiler_layer.dialects.ov.types import FLOATS, NUMPY
+from compiler_layer.elements import FLOATS, NUMPY
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import RULES, unsupported_value
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler_layer.dialects.ov.types import FOUR_BIT, NUMPY
+from compiler_layer.elements import FOUR_BIT, NUMPY
 from driver_layer.abi.cost import Space, dma_ns
 from driver_layer.abi.cost.dma import ddr_bytes_per_ns
 from driver_layer.abi.platforms import Platform

@@ -14,7 +14,8 @@ from compiler_layer.codegen import kernel_program
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.npu.dpu import part_rows
 from compiler_layer.dialects.ov.op import int_attr, int_value, ints_attr
-from compiler_layer.dialects.ov.types import NUMPY, element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import NUMPY
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.tile.attention import AttentionProblem, choose_attention

@@ -8,9 +8,9 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects import npu
-from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import convert_values
 from compiler_layer.reference.meaning import Array, means
 from compiler_layer.reference.ov.reduce import softmax_of
 

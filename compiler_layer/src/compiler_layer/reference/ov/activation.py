@@ -8,7 +8,8 @@ import numpy as np
 
 from compiler_layer.dialects.ov import activation as ov
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import NUMPY, element_of
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import NUMPY
 from compiler_layer.reference.meaning import Array, means, wide
 from driver_layer.abi.special import erf
 

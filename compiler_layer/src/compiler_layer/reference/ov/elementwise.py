@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from compiler_layer.dialects.ov import elementwise as ov
-from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import NUMPY, element_of
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import NUMPY, convert_values
 from compiler_layer.reference.meaning import Array, means, wide
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from compiler_layer.dialects.ov import indexing as ov
 from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.elements import NUMPY
 from compiler_layer.reference.meaning import Array, means
 
 

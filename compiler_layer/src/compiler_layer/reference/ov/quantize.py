@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from compiler_layer.dialects.ov import quantize as ov
-from compiler_layer.dialects.ov.convert import convert_values
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import convert_values
 from compiler_layer.reference.meaning import Array, means, wide
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compiler_layer.dialects.ov import shape as ov
-from compiler_layer.dialects.ov.types import NUMPY
+from compiler_layer.elements import NUMPY
 from compiler_layer.reference.meaning import Array, means
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from compiler_layer.codegen.program import ProgramBuilder
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.types import FOUR_BIT
+from compiler_layer.elements import FOUR_BIT
 from compiler_layer.schedule.layout import HardwareOp
 from compiler_layer.schedule.tasks import (
     NO_TABLES,

@@ -16,7 +16,8 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import FLOATS, Shape, element_of, shape_of
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
+from compiler_layer.elements import FLOATS
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import RULES, attributes_of, kind_of, newest_opset
 from compiler_layer.model import Model

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileView, Inline
-from compiler_layer.dialects.ov.convert import to_bytes
+from compiler_layer.dialects.ov.constant_value import Inline
 from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import to_bytes
+from compiler_layer.files import FileView
 from compiler_layer.writers.stored_values import read_blocks, read_bytes
 
 _ALIGNMENT = 64

@@ -1,4 +1,7 @@
-"""Values from one element type to another, and to and from bytes, as numpy holds them."""
+"""Element types by OpenVINO's names: how numpy, memory and files hold values of them.
+
+Nothing here knows graphs: who runs a program converts weights without loading the compiler.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,47 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compiler_layer.dialects.ov.types import FOUR_BIT, NUMPY
 from driver_layer.abi.dtypes import bf16_to_f32, f32_to_bf16, pack_4bit, unpack_4bit
 
 Array = npt.NDArray[Any]
+
+NUMPY: dict[str, np.dtype[Any]] = {
+    "f64": np.dtype("<f8"),
+    "f32": np.dtype("<f4"),
+    "f16": np.dtype("<f2"),
+    "bf16": np.dtype("<u2"),
+    "i64": np.dtype("<i8"),
+    "i32": np.dtype("<i4"),
+    "i16": np.dtype("<i2"),
+    "i8": np.dtype("i1"),
+    "i4": np.dtype("i1"),
+    "u64": np.dtype("<u8"),
+    "u32": np.dtype("<u4"),
+    "u16": np.dtype("<u2"),
+    "u8": np.dtype("u1"),
+    "u4": np.dtype("u1"),
+    "boolean": np.dtype("?"),
+}
+"""How values of a type are held by numpy: bf16 as its raw bits, 4-bit integers in a byte each."""
+
+FOUR_BIT = frozenset({"i4", "u4"})
+"""Types of which memory and files hold two elements in a byte, the first in the lower half."""
+
+_FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name not in {"bf16", *FOUR_BIT}}
+
+FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
+
+INTEGERS = frozenset(NUMPY) - FLOATS - {"boolean"}
+
+
+def stored_bytes(element: str, count: int) -> int:
+    """How many bytes of memory or of a file elements of a type take."""
+    return (count + 1) // 2 if element in FOUR_BIT else count * NUMPY[element].itemsize
+
+
+def numpy_element(array_type: np.dtype[Any]) -> str:
+    """Give the name of the element type that a numpy type holds."""
+    return _FROM_NUMPY[array_type]
 
 
 def convert_values(x: Array, source: str, target: str) -> Array:

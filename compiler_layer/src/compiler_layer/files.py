@@ -1,0 +1,56 @@
+"""Values that stay in a model's files, which are mapped and never copied.
+
+Nothing here knows graphs: who runs a program reads weights without loading the compiler.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from compiler_layer.elements import Array, convert_values, from_bytes, to_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileView:
+    """Bytes ``offset`` to ``offset + size`` of a file, holding elements of a type.
+
+    Who reads it may want another type: then its values are converted.
+    """
+
+    path: str
+    offset: int
+    size: int
+    element: str
+
+    @property
+    def raw(self) -> memoryview:
+        """The bytes, in the mapped file."""
+        return mapped_file(self.path)[self.offset : self.offset + self.size]
+
+    def load(self, element: str, shape: tuple[int, ...]) -> Array:
+        """Give the values in a type, read-only; only what is touched is read."""
+        held = from_bytes(self.raw, self.element, math.prod(shape)).reshape(shape)
+        return convert_values(held, self.element, element)
+
+    def stored(self, element: str, shape: tuple[int, ...]) -> memoryview | bytes:
+        """Give the bytes as memory holds them in a type: the file's own, where it has that type."""
+        if element == self.element:
+            return self.raw
+        return to_bytes(self.load(element, shape), element)
+
+
+def mapped_file(path: str) -> memoryview:
+    """Map a file read-only; a file that has changed since is mapped anew."""
+    status = Path(path).stat()
+    return _map(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=64)
+def _map(path: str, mtime_ns: int, size: int) -> memoryview:
+    del mtime_ns, size  # They only tell files apart.
+    with Path(path).open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -1,0 +1,9 @@
+"""What a language model's inputs and outputs are called, before and after it is split."""
+
+from __future__ import annotations
+
+IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
+LOGITS = "logits"
+
+CACHE_POSITION = "cache_position"
+"""The input i64 [1, tokens] of a static model: how many tokens precede each new one."""
