@@ -4,6 +4,7 @@ Where k is too long for CMX, a product is a chain of workloads: the first makes 
 to them. Their operands lie side by side again once they are read where they came from; so a chain
 is one product, made by its last workload, if
 
+- the first of the chain adds to nothing, or sums that were there would be added last,
 - nobody else reaches the sums between two of the chain, and
 - what a workload reads is not written between it and the last one.
 """
@@ -54,17 +55,19 @@ def find_chains(calls: Calls, accesses: Accesses, freedom: Freedom) -> Chains:
     """
     count = len(accesses)
     candidates, sums = np.full((2, count), NONE, np.int64)
+    begins = np.zeros(count, np.int64)
     for depth, members in _families(calls):
         later, earlier = _neighbours(calls, depth, members)
         candidates[calls.operation[later]] = calls.operation[earlier]
         operations = calls.operation[members]
         sums[operations] = accesses.first[operations] + depth.out
+        begins[operations] = ~_accumulating(calls)[calls.template[members]]
     before = np.full(count, NONE, np.int64)
     if (candidates != NONE).any():
         ground = freedom.ground
         touched, written = ground.regions(NONE), ground.regions(NONE)
-        own = freedom.regions, flags(freedom.dropped), candidates, sums, touched, written, before
-        ground.walk(freedom.kernels, _CHAINS, *own)
+        marked = flags(freedom.dropped), candidates, sums, begins
+        ground.walk(freedom.kernels, _CHAINS, freedom.regions, *marked, touched, written, before)
         before[_too_long(calls, before)] = NONE
     return Chains(before, *_ends(before))
 
@@ -98,6 +101,12 @@ def _families(calls: Calls) -> list[tuple[Depth, Ints]]:
     return [(depth, members) for depth, members in found if len(members) > 1]
 
 
+def _accumulating(calls: Calls) -> Flags:
+    """Which templates add to sums."""
+    depths = [one.depth for one in calls.templates]
+    return np.array([depth is not None and depth.accumulates for depth in depths], np.bool_)
+
+
 def _neighbours(calls: Calls, depth: Depth, members: Ints) -> tuple[Ints, Ints]:
     """Pairs of calls of which the later one, with the same sums, goes on where the other stops."""
     some = calls.templates[int(calls.template[members[0]])]
@@ -105,12 +114,9 @@ def _neighbours(calls: Calls, depth: Depth, members: Ints) -> tuple[Ints, Ints]:
     place = some.slots[depth.out].word
     order = np.lexsort((calls.operation[members], words[:, place]))
     members, words = members[order], words[order]
-    accumulates = np.array(
-        [one.depth is not None and one.depth.accumulates for one in calls.templates], np.bool_
-    )
     one, two = words[:-1], words[1:]
     size = one[:, depth.sizes[0]]
-    goes_on = accumulates[calls.template[members[1:]]]
+    goes_on = _accumulating(calls)[calls.template[members[1:]]]
     free = [*depth.sizes, *(pointer for pointer, _, _ in depth.moved)]
     for pointer, stride, much in depth.moved:
         distance = size // much * one[:, stride]
@@ -147,14 +153,15 @@ def _follow(links: Ints) -> Ints:
 
 def _walk_chains(walk: Walk) -> None:
     # By region: the last operation that reached it, and the last that wrote it.
-    regions, dropped, candidates, sums, touched, written, before = walk.own
+    regions, dropped, candidates, sums, begins, touched, written, before = walk.own
     e = walk.e
     with walk.operations() as operation, walk.when(walk.same(dropped[operation], I64(0))):
         candidate = candidates[operation]
         with walk.when(walk.is_real(candidate)):
             region = regions[sums[operation]]
+            chained = walk.b.or_(walk.true(begins[candidate]), walk.is_real(before[candidate]))
             with (
-                walk.when(walk.is_real(region)),
+                walk.when(walk.is_real(region), chained),
                 walk.when(walk.same(touched[region], candidate)),
             ):
                 kept = e.variable(I64(1))
@@ -181,4 +188,4 @@ def _walk_chains(walk: Walk) -> None:
                     array[other] = operation
 
 
-_CHAINS = walk_kernel("chains", 7, _walk_chains)
+_CHAINS = walk_kernel("chains", 8, _walk_chains)
