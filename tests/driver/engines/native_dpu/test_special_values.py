@@ -15,6 +15,7 @@ LEVELS = sorted({Isa.SCALAR, Isa.PORTABLE, min(native_isa(), Isa.AVX512), native
 KINDS = [
     ("f16", "f16", "f16", {"alpha": 1.0}),
     ("f16", "bf16", "f32", {"alpha": 1.0}),
+    ("bf16", "f16", "f32", {"alpha": 1.0}),
     ("bf16", "bf16", "bf16", {"alpha": 1.0}),
     ("f16", "u8", "f16", {"alpha": 1.0, "zero": "u8", "scale": "f16", "group": 0}),
 ]

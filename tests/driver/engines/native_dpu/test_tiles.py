@@ -19,6 +19,7 @@ KINDS = [
     ("f16", "f16", "f32", {}),
     ("f16", "bf16", "f16", {}),
     ("bf16", "bf16", "f32", {}),
+    ("bf16", "f16", "bf16", {}),
     ("bf16", "u4", "bf16", {"zero": "u8", "scale": "bf16"}),
     ("i8", "i8", "f32", {"zero": None, "scale": "f32"}),
     ("u8", "u8", "f16", {"zero": "u8", "scale": "f16"}),
@@ -64,12 +65,12 @@ def test_sizes_beyond_one_block(
     check()
 
 
-@pytest.mark.parametrize("weight", ["f16", "bf16"])
-def test_f16_products_are_exact(dpu: Any, weight: str) -> None:
+@pytest.mark.parametrize(("act", "weight"), [("f16", "f16"), ("f16", "bf16"), ("bf16", "f16")])
+def test_products_of_f16_are_exact(dpu: Any, act: str, weight: str) -> None:
     """Those of its bf16 parts are, and f32 holds their sum."""
 
     @settings(max_examples=3, deadline=None, database=None)
-    @given(workload=dpu.plain(("f16", weight, "f32"), m=40, n=50, k=1, alpha=1.0, accumulate=False))
+    @given(workload=dpu.plain((act, weight, "f32"), m=40, n=50, k=1, alpha=1.0, accumulate=False))
     def check(workload: Any) -> None:
         raw, used = workload.native(Isa.AMX)
         assert "tiles" in used

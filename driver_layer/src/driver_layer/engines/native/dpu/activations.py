@@ -87,7 +87,7 @@ class Activations:
         if self.flavour.act_parts == 2:
             self._split_row(row, (target, self.row(number, 1)), padded)
             return
-        if self.flavour is Flavour.BF16:
+        if self.flavour in (Flavour.BF16, Flavour.HALVED_WEIGHTS):
 
             def copied(address: Value, width: int) -> Value:
                 return e.load(address, I16, width)

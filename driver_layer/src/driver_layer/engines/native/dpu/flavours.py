@@ -27,6 +27,8 @@ class Flavour(Enum):
     """f16 activations as sums of two bf16, weights that bf16 holds exactly: for tile registers."""
     PAIRS = "pairs", 2, 2, 2
     """f16 activations and weights, both as sums of two bf16."""
+    HALVED_WEIGHTS = "halved weights", 2, 1, 2
+    """bf16 activations, f16 weights as sums of two bf16: for tile registers."""
     BYTES = "bytes", 4, 1, 1
     """Integers, summed in i32. u8 activations times i8 weights: others are moved by 128."""
     WORDS = "words", 2, 1, 1
@@ -73,13 +75,16 @@ def flavour_of(problem: Problem, host: Host) -> Flavour | None:
 
 def tile_flavour_of(problem: Problem, host: Host) -> Flavour | None:
     """Choose numbers that tile registers multiply; None if there are none."""
-    if problem.act is not DType.FP16:
-        found = flavour_of(problem, host)
-        return found if found in (Flavour.BF16, Flavour.BYTES) else None
+    if problem.act in BYTES:
+        return Flavour.BYTES if flavour_of(problem, host) is Flavour.BYTES else None
+    if problem.act not in (DType.FP16, DType.BFP16):
+        return None
+    halves = problem.act is DType.FP16
     if problem.weight is DType.BFP16 or fits_bf16(problem):
-        return Flavour.HALVES
-    plain = problem.weight is DType.FP16 and problem.zero is DType.UNSET
-    return Flavour.PAIRS if plain else None
+        return Flavour.HALVES if halves else Flavour.BF16
+    if problem.weight is DType.FP16 and problem.zero is DType.UNSET:
+        return Flavour.PAIRS if halves else Flavour.HALVED_WEIGHTS
+    return None
 
 
 def fits_bf16(problem: Problem) -> bool:

@@ -29,6 +29,7 @@ _DOTS = {
     Flavour.BF16: "llvm.x86.tdpbf16ps",
     Flavour.HALVES: "llvm.x86.tdpbf16ps",
     Flavour.PAIRS: "llvm.x86.tdpbf16ps",
+    Flavour.HALVED_WEIGHTS: "llvm.x86.tdpbf16ps",
     Flavour.BYTES: "llvm.x86.tdpbusd",
 }
 
