@@ -2,7 +2,7 @@
 
 A block is some of k of one group. Packed, each vector of columns is a run: what its sums need
 (``head_vectors``: scales, or corrections of integers), then a vector of units for each step of k.
-Weights that are sums of two parts (``Flavour.PAIRS``, for one) have the units of their lower parts behind.
+Weights that are sums of two parts have the units of their lower parts behind.
 
 Weights that lie along k are read in squares of 32-bit words, as many words as columns, and the
 squares turned: a vector then holds the same few k of all its columns. What a block ends with, if it
