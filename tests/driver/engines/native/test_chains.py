@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
+from driver_layer.abi.dtypes import DType
+from driver_layer.abi.platforms import PLATFORMS, tile_base
+from driver_layer.abi.tasks import BARRIER_CONFIG, DMA_DESCRIPTOR, DPU_MAX_DIM
+from driver_layer.engines.native import NativeExecutor
 from driver_layer.engines.native.lower import dpu
-from driver_layer.testing.small_programs import Copy, Fill, Product, Side, Step
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.memory import AddressSpace, MemoryKind
+from driver_layer.npu.order import Order
+from driver_layer.npu.program import DmaWork, DpuWork, Program
+from driver_layer.testing.check_engines.one_task import free_queue
+from driver_layer.testing.small_programs import CMX, Copy, Fill, Product, Side, Step, product
 
 Shape = Callable[[list[Step]], tuple[int, int]]
 
@@ -64,5 +75,34 @@ def test_integers_whose_sums_would_not_fit_are_not_one_product(
 ) -> None:
     monkeypatch.setattr(dpu, "MOST_INTEGERS", 15)
     assert shape_of([*pieces(8, 8), STORE]) == (3, 3)
-    # A workload of its own is left to the reference engine.
-    assert shape_of([*pieces(16), STORE]) == (2, 2)
+    # A workload is none too long by itself.
+    assert shape_of([*pieces(16), STORE]) == (1, 1)
+
+
+def test_the_largest_products_of_bytes_do_not_wrap_around() -> None:
+    """Activations of 0 less 255, times weights of 255: i32 holds no more than 33,025 of them."""
+    length, count = DPU_MAX_DIM, 5
+    bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
+    out = bus.space.allocate(4, MemoryKind.DMA)
+    weights, sums = 0x10000, 0x20000
+    bus.cmx.tiles[0][weights : weights + count * length] = 255
+    bus.cmx.tiles[0][: count * length] = 0
+    works: list[DmaWork | DpuWork] = []
+    for number in range(count):
+        at = number * length
+        piece = Product(0, at, weights + at, sums, 1, 1, length, 4, accumulate=number > 0)
+        work = product(piece)
+        work.registers["act_type"] = work.registers["weight_type"] = DType.U8
+        work.registers["act_zero"] = 255
+        for operand in ("act", "weight", "out"):  # those of small programs lie further behind
+            work.registers[f"{operand}_address"] -= CMX
+        works.append(work)
+    store = np.zeros(1, DMA_DESCRIPTOR)
+    store["cfg"], store["src_width"], store["dst_width"] = 1, 4, 4
+    store["src"], store["dst"] = tile_base(0) + sums, out.address
+    works.append(DmaWork(store))
+    queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
+    program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
+    order = Order(list(range(len(works))), [0] * len(works))
+    NativeExecutor().prepare(program, order, bus)()
+    assert out.data.view("<f4")[0] == -255 * 255 * length * count

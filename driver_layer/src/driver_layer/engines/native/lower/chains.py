@@ -30,12 +30,10 @@ class Chains:
     """Operations whose sums others go on with.
 
     Attributes:
-        before: for each operation, the one whose sums it goes on with, or NONE.
         last: the last of the chain that each operation is in; most are alone in theirs.
         first: the first of it.
     """
 
-    before: Ints
     last: Ints
     first: Ints
 
@@ -69,7 +67,7 @@ def find_chains(calls: Calls, accesses: Accesses, freedom: Freedom) -> Chains:
         marked = flags(freedom.dropped), candidates, sums, begins
         ground.walk(freedom.kernels, _CHAINS, freedom.regions, *marked, touched, written, before)
         before[_too_long(calls, before)] = NONE
-    return Chains(before, *_ends(before))
+    return Chains(*_ends(before))
 
 
 def _too_long(calls: Calls, before: Ints) -> Flags:
@@ -165,7 +163,6 @@ def _walk_chains(walk: Walk) -> None:
                 walk.when(walk.same(touched[region], candidate)),
             ):
                 kept = e.variable(I64(1))
-                kept.set(I64(1))
                 with (
                     walk.back(candidate, before) as member,
                     walk.accesses(member, Access.READ) as access,

@@ -63,9 +63,11 @@ _KEPT = tuple(
 )
 """What packed weights are made of: addresses, strides and sizes."""
 
+MOST_INTEGERS = 1 << 15
+"""The most k whose sums of products of bytes less zero points, 255**2 at worst, i32 holds.
 
-MOST_INTEGERS = 1 << 16
-"""The largest k whose sums of products of bytes, 255 times -128 at worst, i32 holds."""
+Of a workload it has a quarter at most (``DPU_MAX_DIM``), but several may become one.
+"""
 
 _STRIDES = {
     Word.BATCH: (Word.ACT_B, Word.WEIGHT_B, Word.OUT_B),
@@ -138,8 +140,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         if words[size] == 1:  # so that equal products have equal arguments
             words[list(strides)] = 0
     growths = _GROWTHS if problem.rows == MANY_ROWS else ()
-    itself = overlaps_itself(dims_of(operands[_OUT], words), itemsize_of(operands[_OUT]))
-    if itself or (problem.act in BYTES and k > MOST_INTEGERS):
+    if overlaps_itself(dims_of(operands[_OUT], words), itemsize_of(operands[_OUT])):
         return Template(None, (), slots), [one.pointer for one in operands]
     template = Template(
         choice.spec,

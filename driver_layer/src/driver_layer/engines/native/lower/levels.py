@@ -72,8 +72,7 @@ def _walk_levels(walk: Walk, backwards: bool) -> None:
         walk.operations(backwards) as operation,
         walk.when(walk.same(dropped[operation], I64(0))),
     ):
-        level = walk.e.variable(I64(0))
-        level.set(floors[operation])
+        level = walk.e.variable(floors[operation])
         for kind, allowed in ((Access.READ, readable), (Access.WRITE, writable)):
             with walk.accesses(operation, kind) as access:
                 region = regions[access]
