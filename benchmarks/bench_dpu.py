@@ -74,7 +74,10 @@ def _cases() -> list[Case]:
     cases = [
         Case("decode int8 480x2048", ("f16", "u8", "f16"), (1, 1, 480, 2048), tables=byte),
         Case("decode int8 176x5632", ("f16", "u8", "f16"), (1, 1, 176, 5632), tables=byte),
+        Case("decode int8 384x576", ("f16", "u8", "f16"), (1, 1, 384, 576), tables=byte),
+        Case("decode int8 288x1536", ("f16", "u8", "f16"), (1, 1, 288, 1536), tables=byte),
         Case("decode i8 480x2048", ("f16", "i8", "f16"), (1, 1, 480, 2048), tables=none),
+        Case("lm head int8 2048x576", ("f16", "u8", "f32"), (1, 1, 2048, 576), tables=byte),
         Case("lm head int8 672x2048", ("f16", "u8", "f32"), (1, 1, 672, 2048), tables=byte),
         Case("decode f16 480x2048", ("f16", "f16", "f16"), (1, 1, 480, 2048)),
         Case("decode bf16 480x2048", ("bf16", "bf16", "bf16"), (1, 1, 480, 2048)),

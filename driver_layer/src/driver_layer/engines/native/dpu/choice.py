@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from driver_layer.engines.native.dpu import (
     axpy,
+    digits,
     gemm,
     gemv,
     generic,
     lookups,
+    nibble_digits,
     nibbles,
     quads,
     tiles,
@@ -18,8 +20,10 @@ from driver_layer.engines.native.jit.host import Host
 
 def choose(problem: Problem, host: Host) -> Choice:
     """Give the fastest kernel that can compute a problem on a host; there always is one."""
-    packed = (nibbles, lookups) if host.dots_bf16_fast else (lookups, nibbles)
-    for family in (*packed, quads, gemv, axpy, tiles, gemm):
+    packed = nibble_digits, lookups, nibbles
+    if host.dots_bf16_fast:
+        packed = nibbles, lookups
+    for family in (*packed, quads, digits, gemv, axpy, tiles, gemm):
         choice = family.choose(problem, host)
         if choice is not None:
             return choice

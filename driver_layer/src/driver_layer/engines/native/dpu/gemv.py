@@ -54,10 +54,11 @@ def choose(problem: Problem, host: Host) -> Choice | None:
     if problem.weight in NIBBLES and _nibbles(problem, host.lanes) == 0:
         return None
     spec = KernelSpec(f"dpu gemv {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(_scratch, problem))
+    return Choice(spec, partial(scratch, problem))
 
 
-def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+def scratch(problem: Problem, m: int, n: int, k: int) -> int:
+    """Bytes of scratch for sizes."""
     rows = problem.rows
     tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
     return 4 * (rows + 1) * (k + 2 * _STEP) + 4 * rows * (n + _STEP) + tables + 64
@@ -86,11 +87,11 @@ def _columns(problem: Problem, host: Host) -> int:
 
 def _write(problem: Problem, host: Host) -> str:
     e = Emitter(host)
-    _Gemv(problem, e).write()
+    Gemv(problem, e).write()
     return e.finish()
 
 
-class _Gemv:
+class Gemv:
     """One kernel as it is written."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
@@ -122,22 +123,26 @@ class _Gemv:
 
     def write(self) -> None:
         """Write all of it."""
-        e, b, task = self.e, self.b, self.task
-        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
         if self.problem.group:
             self._take_tables()
-        with e.loop(0, task[Word.BATCH]) as batch:
-            self._take_activations(batch)
-            with (
-                e.loop(0, task[Word.N], self.columns) as n,
-                e.loop(0, self.rows, self.rows_at_once) as row,
-            ):
-                self.acts = e.at(e.scratch, b.mul(self.row_bytes, row))
-                corner = b.add(b.mul(self.pitch, row), b.mul(n, I64(4)))
-                for i, total in enumerate(self._block(batch, n)):
-                    place = b.add(corner, b.mul(self.pitch, I64(i)))
-                    e.store(total, e.at(self.sums, place))
-            finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
+        with self.e.loop(0, self.task[Word.BATCH]) as batch:
+            self.write_batch(batch)
+
+    def write_batch(self, batch: Value) -> None:
+        """Write what is done for one of the batch; tables are taken, if there are groups."""
+        e, b, task = self.e, self.b, self.task
+        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        self._take_activations(batch)
+        with (
+            e.loop(0, task[Word.N], self.columns) as n,
+            e.loop(0, self.rows, self.rows_at_once) as row,
+        ):
+            self.acts = e.at(e.scratch, b.mul(self.row_bytes, row))
+            corner = b.add(b.mul(self.pitch, row), b.mul(n, I64(4)))
+            for i, total in enumerate(self._block(batch, n)):
+                place = b.add(corner, b.mul(self.pitch, I64(i)))
+                e.store(total, e.at(self.sums, place))
+        finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
 
     # What is read once
 

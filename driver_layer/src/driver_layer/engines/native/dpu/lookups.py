@@ -68,7 +68,7 @@ def choose(problem: Problem, host: Host) -> Choice | None:
     if problem.act not in FLOATS or problem.weight not in NIBBLES or _parts(problem) == 0:
         return None
     spec = KernelSpec(f"dpu lookups {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(_scratch, problem))
+    return Choice(spec, partial(scratch, problem))
 
 
 def _parts(problem: Problem) -> int:
@@ -78,7 +78,8 @@ def _parts(problem: Problem) -> int:
     return next((parts for parts in (8, 4, 2) if problem.group % (_LANES * parts) == 0), 0)
 
 
-def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+def scratch(problem: Problem, m: int, n: int, k: int) -> int:
+    """Bytes of scratch for sizes."""
     rows = problem.rows
     groups = -(-k // problem.group) if problem.group else 1
     acts, totals = 4 * (rows + 1) * (k + _STEP), _VECTOR * rows * _BLOCK
@@ -87,11 +88,11 @@ def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
 
 def _write(problem: Problem, host: Host) -> str:
     e = Emitter(host)
-    _Lookups(problem, e).write()
+    Lookups(problem, e).write()
     return e.finish()
 
 
-def _ahead(task: Task, columns: int) -> Value:
+def read_ahead(task: Task, columns: int) -> Value:
     """How far before its use memory is asked for: an odd number of halves of what columns have.
 
     Processors read on by themselves in a page that was begun. Columns that lie in one page are
@@ -108,7 +109,7 @@ _Sums = list[Variable]
 """Vectors whose lanes add up to the sum of a row with a column."""
 
 
-class _Lookups:
+class Lookups:
     """One kernel as it is written."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
@@ -119,7 +120,7 @@ class _Lookups:
         self.parts = _parts(problem)
         self.chunk = self.parts * _LANES
         self.buffer = e.room(_VECTOR)
-        self.ahead = _ahead(task, self.columns)
+        self.ahead = read_ahead(task, self.columns)
         above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
         self.acts = e.scratch
@@ -136,16 +137,20 @@ class _Lookups:
 
     def write(self) -> None:
         """Write all of it."""
+        with self.e.loop(0, self.task[Word.BATCH]) as batch:
+            self.write_batch(batch)
+
+    def write_batch(self, batch: Value) -> None:
+        """Write what is done for one of the batch."""
         e, b, task = self.e, self.b, self.task
         every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
-        with e.loop(0, task[Word.BATCH]) as batch:
-            self._take_activations(batch)
-            with e.loop(0, task[Word.N], _BLOCK) as n:
-                block = Span(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
-                self._take_tables(block)
-                self._sum_columns(batch, block)
-                self._add_lanes(n)
-            finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
+        self._take_activations(batch)
+        with e.loop(0, task[Word.N], _BLOCK) as n:
+            block = Span(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
+            self._take_tables(block)
+            self._sum_columns(batch, block)
+            self._add_lanes(n)
+        finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
 
     # What is read once
 

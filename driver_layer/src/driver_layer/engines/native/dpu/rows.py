@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from llvmlite import ir
+
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SIZES
-from driver_layer.engines.native.jit.emitter import F32, I8, I64, Emitter, Value
+from driver_layer.engines.native.jit.emitter import F32, I1, I8, I32, I64, PTR, Emitter, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 
@@ -69,6 +71,17 @@ def widen_row(e: Emitter, row: Row, target: Value, padded: Value | None = None) 
 
     until = row.count if padded is None else padded
     take_row(e, row, target, widened, (F32(0.0), until), e.lanes)
+
+
+def load_some(e: Emitter, address: Value, count: Value) -> Value:
+    """Load the first of 64 bytes, less than all; the others are zeros, and are not touched."""
+    b, most = e.b, 64
+    bits = b.sub(b.shl(I64(1), count), I64(1))
+    there = b.bitcast(bits, ir.VectorType(I1, most))
+    bytes_ = ir.VectorType(I8, most)
+    kind = ir.FunctionType(bytes_, [PTR, I32, there.type, bytes_])
+    name = f"llvm.masked.load.v{most}i8.p0"
+    return e.call(kind, name, address, I32(1), there, ir.Constant(bytes_, None))
 
 
 def copy_bytes(

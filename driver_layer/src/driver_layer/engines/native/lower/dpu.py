@@ -69,6 +69,9 @@ MOST_INTEGERS = 1 << 15
 Of a workload it has a quarter at most (``DPU_MAX_DIM``), but several may become one.
 """
 
+MOST_DIGITS = 1 << 17
+"""The same of products of bytes with digits, see ``dpu.digits``, whose sums have sixteen lanes."""
+
 _STRIDES = {
     Word.BATCH: (Word.ACT_B, Word.WEIGHT_B, Word.OUT_B),
     Word.M: (Word.ACT_M, Word.OUT_M, Word.ACT_SCALE_M),
@@ -166,7 +169,7 @@ def _depth(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Depth:
     return Depth(
         family=replace(problem, accumulate=False).key,
         accumulates=problem.accumulate,
-        most=MOST_INTEGERS if problem.act in BYTES else None,
+        most=_most_depth(problem),
         out=_OUT,
         sizes=(Word.K, Word.PART_K, *(() if problem.group else (Word.GROUP,))),
         group=Word.GROUP if problem.group else NO_WORD,
@@ -174,6 +177,12 @@ def _depth(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Depth:
         tables=tuple((at, strides[at]) for at, kind in tables.items() if kind is not DType.UNSET),
         scratch=lambda k: choice.scratch(*sizes, k),
     )
+
+
+def _most_depth(problem: Problem) -> int | None:
+    if problem.act in BYTES:
+        return MOST_INTEGERS
+    return MOST_DIGITS if problem.weight in BYTES else None
 
 
 def _cost(words: Ints, slots: Sequence[Slot]) -> int:

@@ -1,0 +1,236 @@
+"""Products of few rows of floats with bytes along k, by dot products of byte quadruples.
+
+Activations become fixed-point numbers of four signed bytes (``fixed_point``), once per task. Their
+digits are multiplied with weights as these lie in memory, i8 moved by 128 to be u8; sums are exact.
+A vector of weights takes four instructions, where to make floats of it takes sixteen: so memory is
+what is waited for. Rows that fixed point does not suit go through ``gemv``, in the same kernel.
+"""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+
+from llvmlite import ir
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu import gemv
+from driver_layer.engines.native.dpu.finish import Span, Tile, finish
+from driver_layer.engines.native.dpu.fixed_point import FixedRow
+from driver_layer.engines.native.dpu.flavours import Flavour, dot
+from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.rows import Row, load_some, widen_row
+from driver_layer.engines.native.dpu.sums import sums_of_rows
+from driver_layer.engines.native.dpu.tables import take_table
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import F32, I1, I8, I32, I64, Emitter, Value, Variable
+from driver_layer.engines.native.jit.host import Host
+from driver_layer.engines.native.jit.kernels import KernelSpec
+
+_VECTOR = 64
+"""Bytes of a vector, and of a cache line: so many digits of a kind lie together."""
+
+_DIGITS = 4
+"""Of an integer: a row has one unit, whatever its numbers."""
+
+MOST_ROWS = 2
+"""Of more, there are so many products that those of floats are as fast."""
+
+_COLUMNS = {1: 4, 2: 2}
+"""Columns at a time by the rows: each pair has as many sums as there are digits."""
+
+_Sums = list[Variable]
+"""Of each digit of a row, the sum of its products with a column: vectors of i32."""
+
+
+def choose(problem: Problem, host: Host) -> Choice | None:
+    """Give the kernel, if it can compute the problem."""
+    if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
+        return None
+    if problem.act not in FLOATS or problem.weight not in BYTES or problem.group:
+        return None
+    if problem.zero not in BYTES | {DType.UNSET}:
+        return None
+    spec = KernelSpec(f"dpu digits {problem.key}", partial(_write, problem))
+    return Choice(spec, partial(_scratch, problem))
+
+
+def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+    rows, padded = problem.rows, k + _VECTOR
+    ours = (_DIGITS * rows + 4) * padded + 4 * (rows + 2) * (n + 16) + _VECTOR * _DIGITS * rows
+    return max(ours, gemv.scratch(problem, m, n, k))
+
+
+def _write(problem: Problem, host: Host) -> str:
+    e = Emitter(host)
+    _Digits(problem, e).write()
+    return e.finish()
+
+
+class _Digits:
+    """One kernel as it is written."""
+
+    def __init__(self, problem: Problem, e: Emitter) -> None:
+        self.problem, self.e, self.b = problem, e, e.b
+        self.task = task = Task(e)
+        self.rows, self.columns = problem.rows, _COLUMNS[problem.rows]
+        self.signed = problem.weight is DType.I8
+        self.ahead = task.ahead(self.columns)
+        b, padded = e.b, task.rounded(task[Word.K], _VECTOR)
+        self.padded, self.row_bytes = padded, b.mul(padded, I64(_DIGITS))
+        self.pitch = b.mul(task.rounded(task[Word.N], 16), I64(4))
+        plain = b.mul(self.row_bytes, I64(self.rows))
+        offsets = b.mul(self.pitch, I64(self.rows)), self.pitch, self.pitch
+        totals = b.add(plain, b.mul(padded, I64(4)))
+        sums = b.add(totals, I64(_VECTOR * _DIGITS * self.rows))
+        places = [plain, totals, sums]
+        for offset in offsets[:-1]:
+            places.append(b.add(places[-1], offset))
+        self.plain, self.totals, self.sums, self.scales, self.zeros = (
+            e.at(e.scratch, place) for place in places
+        )
+
+    def write(self) -> None:
+        """Write all of it."""
+        e, b, task, problem = self.e, self.b, self.task, self.problem
+        floats = gemv.Gemv(problem, e)
+        with e.loop(0, task[Word.BATCH]) as batch:
+            usable, units = self._take_activations(batch)
+            with b.if_else(usable, likely=True) as (fixed, floating):
+                with fixed:
+                    self._multiply_all(batch, units)
+                with floating:
+                    floats.write_batch(batch)
+
+    def _multiply_all(self, batch: Value, units: list[Value]) -> None:
+        e, b, task, problem = self.e, self.b, self.task, self.problem
+        scaled = problem.scale is not DType.UNSET
+        if scaled:
+            take_table(task, Word.SCALE, problem.scale, I64(1), self.scales)
+        if problem.zero is not DType.UNSET:
+            take_table(task, Word.ZERO, problem.zero, I64(1), self.zeros)
+        with e.loop(0, task[Word.N], self.columns) as n:
+            for row, (sums, unit) in enumerate(zip(self._block(batch, n), units, strict=True)):
+                place = b.add(b.mul(self.pitch, I64(row)), b.mul(n, I64(4)))
+                e.store(b.fmul(sums, e.splat(unit, self.columns)), e.at(self.sums, place))
+        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        tile = Tile(self.sums, self.pitch, scales=self.scales if scaled else None)
+        finish(problem, task, tile, batch, every)
+
+    # What is read once
+
+    def _take_activations(self, batch: Value) -> tuple[Value, list[Value]]:
+        """Bring digits of rows into scratch; rows that are not there are zeros.
+
+        Returns:
+            Whether all rows can be used, and what their integers' units are.
+        """
+        e, b, task = self.e, self.b, self.task
+        usable: Value = I1(1)
+        units: list[Value] = []
+        for row in range(self.rows):
+            there = b.icmp_signed("<", I64(row), task[Word.M])
+            count = b.select(there, task[Word.K], I64(0))
+            source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
+            widen_row(
+                e, Row(self.problem.act, source, task[Word.ACT_K], count), self.plain, self.padded
+            )
+            target = e.at(e.scratch, b.mul(self.row_bytes, I64(row)))
+            fixed = FixedRow(e, self.plain, _DIGITS, _VECTOR)
+            units.append(fixed.round(I64(0), self.padded, partial(self._store, target)))
+            usable = b.and_(usable, fixed.usable())
+            self._take_totals(row)
+        return usable, units
+
+    def _store(self, target: Value, k: Value, digits: list[Value]) -> None:
+        place = self.e.at(target, self.b.mul(k, I64(_DIGITS)))
+        for number, digit in enumerate(digits):
+            self.e.store(digit, self.e.at(place, _VECTOR * number))
+
+    def _take_totals(self, row: int) -> None:
+        """Add up each digit of a row, lane by lane as products are."""
+        e = self.e
+        totals = self._no_sums()
+        ones = e.splat(I8(1), _VECTOR)
+        with e.loop(0, self.padded, _VECTOR) as k:
+            for total, digit in zip(totals, self._digits(row, k), strict=True):
+                total.set(self._dot(total.get(), ones, digit))
+        for number, total in enumerate(totals):
+            e.store(total.get(), e.at(self.totals, _VECTOR * (_DIGITS * row + number)))
+
+    # Sums of a block of columns
+
+    def _block(self, batch: Value, n: Value) -> list[Value]:
+        """Sums of each row with the block's columns, in the rows' units, one vector a row."""
+        e, b, task = self.e, self.b, self.task
+        last = b.sub(task[Word.N], I64(1))
+        columns = [task.least(b.add(n, I64(i)), last) for i in range(self.columns)]
+        weights = [
+            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (column, Word.WEIGHT_N))
+            for column in columns
+        ]
+        sums = [[self._no_sums() for _ in columns] for _ in range(self.rows)]
+        whole = b.and_(task[Word.K], I64(-_VECTOR))
+        with e.loop(0, whole, _VECTOR) as k:
+            for column, weight in enumerate(weights):
+                place = e.at(weight, k)
+                e.prefetch(e.at(place, self.ahead))
+                self._multiply(e.load(place, I8, _VECTOR), k, [row[column] for row in sums])
+        left = b.sub(task[Word.K], whole)
+        with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
+            # Behind k, digits are 0: whatever stands there counts nothing.
+            for column, weight in enumerate(weights):
+                vector = load_some(e, e.at(weight, whole), left)
+                self._multiply(vector, whole, [row[column] for row in sums])
+        zeros = [self._zero(column) for column in columns]
+        joined = [
+            [self._joined(row, zero, one) for zero, one in zip(zeros, found, strict=True)]
+            for row, found in enumerate(sums)
+        ]
+        return sums_of_rows(e, joined)
+
+    def _multiply(self, weight: Value, k: Value, sums: list[_Sums]) -> None:
+        """Add the products of a vector of a column's weights."""
+        e, b = self.e, self.b
+        if self.signed:
+            weight = b.xor(weight, e.splat(I8(-128), _VECTOR))
+        for row, totals in enumerate(sums):
+            for total, digit in zip(totals, self._digits(row, k), strict=True):
+                total.set(self._dot(total.get(), weight, digit))
+
+    def _zero(self, column: Value) -> Value | None:
+        """What to take from a column's weights as they are multiplied, an i32."""
+        e, b = self.e, self.b
+        moved = I32(128 if self.signed else 0)
+        if self.problem.zero is DType.UNSET:
+            return moved if self.signed else None
+        number = e.load(e.at(self.zeros, b.mul(column, I64(4))), F32)
+        return b.add(b.fptosi(number, I32), moved)
+
+    def _joined(self, row: int, zero: Value | None, sums: _Sums) -> Value:
+        """The sums of all digits in one number, less what the zero point adds."""
+        e, b, lanes = self.e, self.b, self.e.lanes
+        parts: list[Value] = []
+        for number, total in enumerate(sums):
+            value = total.get()
+            if zero is not None:
+                place = e.at(self.totals, _VECTOR * (_DIGITS * row + number))
+                moved = b.mul(e.splat(zero, lanes), e.load(place, I32, lanes))
+                value = b.sub(value, moved)
+            parts.append(b.sitofp(value, ir.VectorType(F32, lanes)))
+        base = e.constant(256.0, lanes)
+        return reduce(lambda high, low: e.fma(high, base, low), reversed(parts))
+
+    def _digits(self, row: int, k: Value) -> list[Value]:
+        first = self.b.add(self.b.mul(self.row_bytes, I64(row)), self.b.mul(k, I64(_DIGITS)))
+        place = self.e.at(self.e.scratch, first)
+        return [self.e.load(self.e.at(place, _VECTOR * i), I8, _VECTOR) for i in range(_DIGITS)]
+
+    def _no_sums(self) -> _Sums:
+        return [self.e.variable(self.e.splat(I32(0), self.e.lanes)) for _ in range(_DIGITS)]
+
+    def _dot(self, total: Value, weight: Value, digit: Value) -> Value:
+        """Add products of quadruples."""
+        words = ir.VectorType(I32, self.e.lanes)
+        unsigned, signed = self.b.bitcast(weight, words), self.b.bitcast(digit, words)
+        return dot(self.e, Flavour.BYTES, total, unsigned, signed)

@@ -1,0 +1,307 @@
+"""Products of one row of floats with groups of 4-bit weights, by dot products of bytes.
+
+128 activations, or as many as share a scale if that are more, have one unit, and become fixed-point
+numbers of three signed bytes (``fixed_point``). A vector holds 128 weights: the lower halves of its
+bytes are those of even k, the upper ones of odd k, and so are digits laid out. A lane adds up the
+products of 8 weights and of all three digits, which i32 holds; only then it becomes an f32, less
+its part of the zero point, and is scaled. A row that fixed point does not suit goes through
+``lookups``, in the same kernel.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from llvmlite import ir
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu import lookups
+from driver_layer.engines.native.dpu.finish import Span, Tile, finish
+from driver_layer.engines.native.dpu.fixed_point import FixedRow
+from driver_layer.engines.native.dpu.flavours import Flavour, dot
+from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.rows import Row, load_some, widen_row
+from driver_layer.engines.native.dpu.sums import sums_of
+from driver_layer.engines.native.dpu.tables import take_table
+from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
+from driver_layer.engines.native.jit.host import Host
+from driver_layer.engines.native.jit.kernels import KernelSpec
+
+_LANES = 16
+_VECTOR = 64
+"""Bytes of a vector."""
+
+_CHUNK = 2 * _VECTOR
+"""Weights of a vector."""
+
+_DIGITS = 3
+_CHUNK_BYTES = _CHUNK * _DIGITS
+
+_GROUPS = (32, 64, _CHUNK)
+"""Multiples of the last are as well."""
+
+_BLOCK = 16
+"""Columns whose tables are taken, and whose sums' lanes are added up, together."""
+
+_COLUMNS = 4
+"""Columns at a time."""
+
+
+def choose(problem: Problem, host: Host) -> Choice | None:
+    """Give the kernel, if it can compute the problem."""
+    if not host.dots_bytes or problem.rows > 1 or problem.layout is not Layout.K:
+        return None
+    if problem.act not in FLOATS or problem.weight not in NIBBLES:
+        return None
+    if problem.group not in _GROUPS:
+        return None
+    spec = KernelSpec(f"dpu nibble_digits {problem.key}", partial(_write, problem))
+    return Choice(spec, partial(_scratch, problem))
+
+
+def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+    padded = k + _CHUNK
+    groups = padded // problem.group + 2 * _LANES
+    acts = (_DIGITS + 4) * padded + padded // 2 + _VECTOR * _BLOCK
+    tables = 4 * groups * (1 + 3 * _BLOCK)
+    ours = acts + tables + 4 * (n + _BLOCK) + 8 * _VECTOR
+    return max(ours, lookups.scratch(problem, m, n, k))
+
+
+def _write(problem: Problem, host: Host) -> str:
+    e = Emitter(host)
+    _NibbleDigits(problem, e).write()
+    return e.finish()
+
+
+class _NibbleDigits:
+    """One kernel as it is written."""
+
+    def __init__(self, problem: Problem, e: Emitter) -> None:
+        self.problem, self.e, self.b = problem, e, e.b
+        self.task = task = Task(e)
+        self.per_unit = max(1, _CHUNK // problem.group)
+        """Groups that share a unit."""
+        self.ahead = lookups.read_ahead(task, _COLUMNS)
+        b = e.b
+        self.padded = task.rounded(task[Word.K], _CHUNK)
+        above = b.add(task[Word.K], b.sub(task[Word.GROUP], I64(1)))
+        self.groups = b.udiv(above, task[Word.GROUP])
+        self.group_bytes = b.mul(task.rounded(b.add(self.groups, I64(_LANES)), _LANES), I64(4))
+        """Of a row of a table, and what is read with its last."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Find places in scratch, all of them aligned to vectors."""
+        e, b = self.e, self.b
+        offset: Value = I64(0)
+
+        def place(size: Value, times: int = 1) -> Value:
+            nonlocal offset
+            begin, offset = offset, b.add(offset, b.mul(size, I64(times)))
+            return e.at(e.scratch, begin)
+
+        self.digits = place(b.mul(self.padded, I64(_DIGITS)))
+        self.plain = place(b.mul(self.padded, I64(4)))
+        self.lane_sums = place(b.lshr(self.padded, I64(1)))
+        """Of activations in their units, f32: what zero points are multiplied by."""
+        self.units = place(self.group_bytes)
+        self.factors = place(self.group_bytes, _BLOCK)
+        """Scales times units, by column of a block."""
+        self.scales = place(self.group_bytes, _BLOCK)
+        self.zeros = place(self.group_bytes, _BLOCK)
+        self.totals = place(I64(_VECTOR * _BLOCK))
+        self.sums = place(I64(0))
+
+    def write(self) -> None:
+        """Write all of it."""
+        e, b, task = self.e, self.b, self.task
+        floats = lookups.Lookups(self.problem, e)
+        with e.loop(0, task[Word.BATCH]) as batch:
+            usable = self._take_activations(batch)
+            if self.problem.group != _CHUNK:  # it divides the group, and may be less
+                same = b.icmp_signed("==", task[Word.GROUP], I64(self.problem.group))
+                usable = b.and_(usable, same)
+            with b.if_else(usable, likely=True) as (fixed, floating):
+                with fixed:
+                    self._multiply_all(batch)
+                with floating:
+                    floats.write_batch(batch)
+
+    def _multiply_all(self, batch: Value) -> None:
+        e, b, task = self.e, self.b, self.task
+        with e.loop(0, task[Word.N], _BLOCK) as n:
+            block = Span(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
+            self._take_tables(block)
+            with e.loop(0, block.count, _COLUMNS) as first:
+                self._sum_columns(batch, block, first)
+            self._add_lanes(n)
+        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        finish(self.problem, task, Tile(self.sums, I64(0)), batch, every)
+
+    # What is read once
+
+    def _take_activations(self, batch: Value) -> Value:
+        """Bring the row's digits into scratch; say whether they can be used."""
+        e, b, task = self.e, self.b, self.task
+        source = task.address(Word.ACT, (batch, Word.ACT_B))
+        taken = Row(self.problem.act, source, task[Word.ACT_K], task[Word.K])
+        widen_row(e, taken, self.plain, self.padded)
+        fixed = FixedRow(e, self.plain, _DIGITS, _CHUNK)
+        span = I64(_CHUNK) if self.per_unit > 1 else task[Word.GROUP]
+        group = e.variable(I64(0))
+        with e.loop(0, self.padded, span) as begin:
+            end = task.least(b.add(begin, span), self.padded)
+            unit = e.splat(fixed.round(begin, end, self._store), self.per_unit)
+            e.store(unit, e.at(self.units, b.mul(group.get(), I64(4))))
+            group.set(b.add(group.get(), I64(self.per_unit)))
+        return fixed.usable()
+
+    def _store(self, k: Value, digits: list[Value]) -> None:
+        """Write the digits of a chunk, the highest ones first, each of even k, then of odd k."""
+        e, b = self.e, self.b
+        chunk = e.at(self.digits, b.mul(k, I64(_DIGITS)))
+        for number, digit in enumerate(reversed(digits)):
+            pairs = b.bitcast(digit, ir.VectorType(I16, _VECTOR))
+            odd = b.lshr(pairs, e.splat(I16(8), _VECTOR))
+            for half, values in enumerate((pairs, odd)):
+                place = e.at(chunk, _VECTOR * (2 * number + half))
+                e.store(b.trunc(values, ir.VectorType(I8, _VECTOR)), place)
+        ones = e.splat(I8(1), _VECTOR)
+        total = b.sitofp(self._products((ones, ones), k), ir.VectorType(F32, _LANES))
+        e.store(total, self._lane_sum(k))
+
+    def _take_tables(self, block: Span) -> None:
+        """Bring zero points of a block's columns into scratch, and scales times units.
+
+        What is read behind the last group, for weights that are not there, is 0.
+        """
+        e, b, problem = self.e, self.b, self.problem
+        nothing, groups = e.zero(_LANES), b.mul(self.groups, I64(4))
+        if problem.zero is not DType.UNSET:
+            take_table(self.task, Word.ZERO, problem.zero, self.groups, self.zeros, block)
+            e.store(nothing, e.at(self.zeros, b.mul(block.count, groups)))
+        scaled = problem.scale is not DType.UNSET
+        if scaled:
+            take_table(self.task, Word.SCALE, problem.scale, self.groups, self.scales, block)
+        with e.loop(0, block.count) as column:
+            with e.loop(0, groups, _VECTOR) as at:
+                factors = e.load(e.at(self.units, at), F32, _LANES)
+                if scaled:
+                    first = b.add(b.mul(column, groups), at)
+                    factors = b.fmul(factors, e.load(e.at(self.scales, first), F32, _LANES))
+                e.store(factors, e.at(self._factors(column), at))
+            e.store(nothing, e.at(self._factors(column), groups))
+
+    # Sums of columns
+
+    def _sum_columns(self, batch: Value, block: Span, first: Value) -> None:
+        """Write vectors of sums of some columns of a block."""
+        e, b, task = self.e, self.b, self.task
+        last = b.sub(block.count, I64(1))
+        columns = [task.least(b.add(first, I64(i)), last) for i in range(_COLUMNS)]
+        weights = [
+            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (place, Word.WEIGHT_N))
+            for place in (b.add(block.begin, column) for column in columns)
+        ]
+        totals = [e.variable(e.zero(_LANES)) for _ in columns]
+        whole = b.and_(task[Word.K], I64(-_CHUNK))
+
+        def add_chunk(k: Value, group: Value) -> None:
+            for column, weight in enumerate(weights):
+                place = e.at(weight, b.lshr(k, I64(1)))
+                e.prefetch(e.at(place, self.ahead))
+                vector = e.load(place, I8, _VECTOR)
+                self._add(vector, columns[column], k, group, totals[column])
+
+        if self.per_unit > 1:
+            with e.loop(0, whole, _CHUNK) as k:
+                add_chunk(k, b.udiv(k, I64(self.problem.group)))
+        else:
+            with e.loop(0, self.groups) as group:
+                begin = b.mul(group, task[Word.GROUP])
+                end = task.least(b.add(begin, task[Word.GROUP]), whole)
+                with e.loop(begin, end, _CHUNK) as k:
+                    add_chunk(k, group)
+        left = b.sub(task[Word.K], whole)
+        with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
+            count = b.lshr(b.add(left, I64(1)), I64(1))
+            at = b.udiv(whole, task[Word.GROUP])
+            # Behind k, digits are 0: whatever stands there counts nothing.
+            for column, weight in enumerate(weights):
+                vector = load_some(e, e.at(weight, b.lshr(whole, I64(1))), count)
+                self._add(vector, columns[column], whole, at, totals[column])
+        target = e.at(self.totals, b.mul(first, I64(_VECTOR)))
+        for column, total in enumerate(totals):
+            e.store(total.get(), e.at(target, _VECTOR * column))
+
+    def _add(self, packed: Value, column: Value, k: Value, group: Value, total: Variable) -> None:
+        """Add the products of a vector of a column's weights, whose first group is given."""
+        e, b = self.e, self.b
+        halves = self._halves(packed)
+        at = b.mul(group, I64(4))
+        zero = self._zero(e.at(self.zeros, b.add(b.mul(b.mul(column, self.groups), I64(4)), at)))
+        value = b.sitofp(self._products(halves, k), ir.VectorType(F32, _LANES))
+        if zero is not None:
+            value = e.fma(zero, e.load(self._lane_sum(k), F32, _LANES), value)
+        factor = self._spread(e.at(self._factors(column), at))
+        total.set(e.fma(value, factor, total.get()))
+
+    def _halves(self, packed: Value) -> tuple[Value, Value]:
+        """Weights of even and of odd k, as u8: of i4, 8 more than they are."""
+        e, b = self.e, self.b
+        pairs = ir.VectorType(I16, _VECTOR // 2)
+        shifted = b.lshr(b.bitcast(packed, pairs), e.splat(I16(4), _VECTOR // 2))
+        mask = e.splat(I8(15), _VECTOR)
+        halves = b.and_(packed, mask), b.and_(b.bitcast(shifted, packed.type), mask)
+        if self.problem.weight is not DType.I4:
+            return halves
+        eight = e.splat(I8(8), _VECTOR)
+        return b.xor(halves[0], eight), b.xor(halves[1], eight)
+
+    def _zero(self, place: Value) -> Value | None:
+        """What lanes' sums of activations are multiplied by: zero points, without their sign."""
+        e, b = self.e, self.b
+        moved = -8.0 if self.problem.weight is DType.I4 else 0.0
+        if self.problem.zero is DType.UNSET:
+            return e.constant(moved, _LANES) if moved else None
+        return b.fsub(e.constant(moved, _LANES), self._spread(place))
+
+    def _spread(self, place: Value) -> Value:
+        """The numbers of a chunk's groups, each in the lanes of its weights."""
+        e = self.e
+        if self.per_unit == 1:
+            return e.splat(e.load(place, F32), _LANES)
+        numbers = [lane * self.per_unit // _LANES for lane in range(_LANES)]
+        loaded = e.load(place, F32, _LANES)
+        return e.lanes_of(loaded, ir.Constant(loaded.type, ir.Undefined), numbers)
+
+    def _products(self, halves: tuple[Value, Value], k: Value) -> Value:
+        """Sums of a chunk's products, each lane's in its units, i32."""
+        e, b = self.e, self.b
+        words = ir.VectorType(I32, _LANES)
+        chunk = e.at(self.digits, b.mul(k, I64(_DIGITS)))
+        total: Value = e.splat(I32(0), _LANES)
+        for number in range(_DIGITS):
+            if number:
+                total = b.shl(total, e.splat(I32(8), _LANES))
+            for half, weights in enumerate(halves):
+                digits = e.load(e.at(chunk, _VECTOR * (2 * number + half)), I32, _LANES)
+                total = dot(e, Flavour.BYTES, total, b.bitcast(weights, words), digits)
+        return total
+
+    def _add_lanes(self, n: Value) -> None:
+        """Write the sums of the block that begins at n; behind the last column, anything."""
+        e = self.e
+        totals = [e.load(e.at(self.totals, _VECTOR * i), F32, _LANES) for i in range(_BLOCK)]
+        e.store(sums_of(e, totals), e.at(self.sums, self.b.mul(n, I64(4))))
+
+    # Places in scratch
+
+    def _lane_sum(self, k: Value) -> Value:
+        return self.e.at(self.lane_sums, self.b.lshr(k, I64(1)))
+
+    def _factors(self, column: Value) -> Value:
+        return self.e.at(self.factors, self.b.mul(self.group_bytes, column))
