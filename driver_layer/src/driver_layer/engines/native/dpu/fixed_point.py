@@ -62,7 +62,7 @@ class FixedRow:
     def usable(self) -> Value:
         """Whether what was rounded is exact enough, an i1.
 
-        Of what is not finite, no number is lost, and a NaN is not less than anything.
+        Of a number that is not finite, a NaN is lost, which is not less than anything.
         """
         e, b = self.e, self.b
         lost = e.reduce(self._lost.get(), b.fadd)
