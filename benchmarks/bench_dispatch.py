@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from driver_layer.engines.native.dispatch.table import Table
+from driver_layer.engines.native.dispatch.table import Streams, Table
 from driver_layer.engines.native.dispatch.team import Team
 from driver_layer.engines.native.jit.emitter import Emitter
 from driver_layer.engines.native.jit.host import detect
@@ -41,8 +41,10 @@ def main() -> None:
     for threads in (1, 2):
         team = Team(kernels, threads)
         for width in (1, 4, 16):
-            phases = np.arange(0, ROWS + 1, width)
-            table = Table(rows, np.arange(ROWS + 1), phases, 64, None)
+            # Of each phase, every queue has its share.
+            first = np.arange(0, ROWS, width)[:, None]
+            borders = first + width * np.arange(threads + 1) // threads
+            table = Table(rows, np.arange(ROWS + 1), borders, 64, Streams.none(borders), None)
             taken = microseconds(team, table, runs)
             print(f"{threads} threads, phases of {width:2} rows: {taken:.3f} µs a row")
 

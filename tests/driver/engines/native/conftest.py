@@ -218,7 +218,7 @@ def shape_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Step]], tuple[in
     def shape(made: list[Step]) -> tuple[int, int]:
         expected = Machine().run(made, TaskByTask(ReferenceEngines()))
         assert Machine().run(made, NativeExecutor()) == expected
-        return len(tables[-1].rows), len(tables[-1].phases) - 1
+        return len(tables[-1].rows), len(tables[-1].borders)
 
     return shape
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 
 from driver_layer.engines.contract import Run
-from driver_layer.engines.native.dispatch.team import shared_team
+from driver_layer.engines.native.dispatch.team import Team, shared_team
 from driver_layer.engines.native.jit.host import Host, detect
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses, BadAccess, collect
@@ -44,14 +44,15 @@ class NativeExecutor:
 
     Args:
         kernels: of the host; those of this machine if not given.
+        team: who runs tables; the process's if not given.
 
     Raises:
         EngineError: the environment asks for instructions that this machine has not.
     """
 
-    def __init__(self, kernels: Kernels | None = None) -> None:
+    def __init__(self, kernels: Kernels | None = None, team: Team | None = None) -> None:
         self._kernels = kernels or host_kernels(detect())
-        self._team = shared_team(self._kernels)
+        self._team = team or shared_team(self._kernels)
 
     def order(self, program: Program, physical_barriers: int) -> Order:
         """Simulate the barriers.

@@ -1,7 +1,8 @@
 """What the dispatcher reads: rows, grouped to units, grouped to phases.
 
-A row is a kernel with its arguments. The rows of a unit are executed by one thread, in order; the
-units of a phase by any threads, in any order; phases one after the other.
+A row is a kernel with its arguments. The rows of a unit are executed by one thread, in order;
+phases one after the other. The units of a phase lie in queues: a thread takes those of its own, and
+then what is left in others'. Who waits for a phase's end fetches what its queue will stream next.
 """
 
 from __future__ import annotations
@@ -14,25 +15,55 @@ import numpy.typing as npt
 
 Words = npt.NDArray[np.int64]
 
+MOST_QUEUES = 8
+"""Of more threads, some share one: to look into many queues for what is left takes long."""
+
 
 class StateWord(IntEnum):
-    """The words that all threads of a run share."""
+    """What a thread is told; all but ``QUEUE`` is the same for all."""
 
     ROWS = 0
     """Address of the rows: pairs of a kernel's address and that of its arguments."""
     UNITS = 1
     """Address of the first row of each unit, and the number of rows."""
-    PHASES = 2
-    """Address of the first unit of each phase, and the number of units."""
+    BORDERS = 2
+    """Address of the first unit of each queue and the one behind the last, by phase."""
     COUNT = 3
     """How many phases there are."""
     TAKEN = 4
-    """Address of a counter for each phase: units taken."""
+    """Address of counters of units taken, by phase and queue."""
     DONE = 5
     """Address of a counter for each phase: units done."""
-    FAILED_ROW = 6
-    """The row that gave a status other than 0, plus one."""
-    WORDS = 7
+    FAILED = 6
+    """Address of the row that gave a status other than 0, plus one."""
+    QUEUES = 7
+    """How many there are."""
+    QUEUE = 8
+    """The thread's own."""
+    STREAMS = 9
+    """Address of pairs: where bytes begin that will be read, and how many there are."""
+    AHEAD = 10
+    """Address of spans of these, begin and end, for each queue and phase: what is read next."""
+    WORDS = 11
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Streams:
+    """What units will read of memory that no cache holds.
+
+    Attributes:
+        spans: [streams, 2], addresses and bytes.
+        ahead: [phases, queues, 2], those to fetch behind a phase: the first, and behind the last.
+    """
+
+    spans: Words
+    ahead: Words
+
+    @classmethod
+    def none(cls, borders: Words) -> Streams:
+        """Nothing."""
+        phases, queues = len(borders), borders.shape[1] - 1
+        return cls(np.zeros((0, 2), np.int64), np.zeros((phases, queues, 2), np.int64))
 
 
 @dataclass(slots=True, eq=False)
@@ -42,40 +73,58 @@ class Table:
     Attributes:
         rows: [rows, 2], addresses of kernels and of arguments.
         units: the first row of each unit, and the number of rows.
-        phases: the first unit of each phase, and the number of units.
+        borders: [phases, queues + 1], the first unit of each queue, and the one behind the last.
         scratch: bytes of scratch memory that a thread needs.
+        streams: what is fetched ahead.
         keep: what must live as long as this.
+        states: [queues, StateWord.WORDS], what threads are told, by their queue.
     """
 
     rows: Words
     units: Words
-    phases: Words
+    borders: Words
     scratch: int
+    streams: Streams
     keep: object
-    state: Words = field(init=False)
-    _counters: Words = field(init=False)
+    states: Words = field(init=False)
+    _taken: Words = field(init=False)
+    _done: Words = field(init=False)
+    _failed: Words = field(init=False)
 
     def __post_init__(self) -> None:
-        count = len(self.phases) - 1
+        phases, queues = len(self.borders), self.borders.shape[1] - 1
         # A cache line for each counter, so that threads do not wait for each other's.
-        self._counters = np.zeros((2, count + 1, _LINE), np.int64)
-        self.state = np.zeros(StateWord.WORDS, np.int64)
-        self.state[StateWord.ROWS] = self.rows.ctypes.data
-        self.state[StateWord.UNITS] = self.units.ctypes.data
-        self.state[StateWord.PHASES] = self.phases.ctypes.data
-        self.state[StateWord.COUNT] = count
-        self.state[StateWord.TAKEN] = self._counters[0].ctypes.data
-        self.state[StateWord.DONE] = self._counters[1].ctypes.data
+        self._taken = np.zeros((phases, queues, _LINE), np.int64)
+        self._done = np.zeros((phases, _LINE), np.int64)
+        self._failed = np.zeros(1, np.int64)
+        self.states = np.zeros((queues, StateWord.WORDS), np.int64)
+        for word, array in (
+            (StateWord.ROWS, self.rows),
+            (StateWord.UNITS, self.units),
+            (StateWord.BORDERS, self.borders),
+            (StateWord.TAKEN, self._taken),
+            (StateWord.DONE, self._done),
+            (StateWord.FAILED, self._failed),
+            (StateWord.STREAMS, self.streams.spans),
+            (StateWord.AHEAD, self.streams.ahead),
+        ):
+            assert array.dtype == np.int64
+            assert array.flags.c_contiguous
+            self.states[:, word] = array.ctypes.data
+        self.states[:, StateWord.COUNT] = phases
+        self.states[:, StateWord.QUEUES] = queues
+        self.states[:, StateWord.QUEUE] = np.arange(queues)
 
     def reset(self) -> None:
         """Get ready for a run."""
-        self._counters[:] = 0
-        self.state[StateWord.FAILED_ROW] = 0
+        self._taken[:] = 0
+        self._done[:] = 0
+        self._failed[:] = 0
 
     @property
     def failure(self) -> int | None:
         """The row that failed in the last run."""
-        row = int(self.state[StateWord.FAILED_ROW])
+        row = int(self._failed[0])
         return row - 1 if row else None
 
 

@@ -64,7 +64,8 @@ class Team:
     def _run(self, number: int, table: Table) -> None:
         scratch = self._scratch[number].ctypes.data
         aligned = -(-scratch // _ALIGNMENT) * _ALIGNMENT
-        self._work(table.state.ctypes.data, aligned)
+        state = table.states[number % len(table.states)]
+        self._work(state.ctypes.data, aligned)
 
     def _grow_scratch(self, nbytes: int) -> None:
         if self._scratch[0].size < nbytes + _ALIGNMENT:

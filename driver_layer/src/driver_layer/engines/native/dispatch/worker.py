@@ -1,8 +1,10 @@
 """The dispatcher: what each thread does during a run, in LLVM IR.
 
-A thread takes units of the present phase until there are none, and goes on to the next phase when
-all of them are done, whoever did them. So a thread that comes late, or that the host's scheduler
-holds back between two units, makes nobody wait.
+A thread takes units of the present phase until there are none, its own queue's first, and goes on
+to the next phase when all of them are done, whoever did them. So a thread that comes late, or that
+the host's scheduler holds back between two units, makes nobody wait.
+
+While it waits, memory would be idle: it fetches what its queue will stream in phases to come.
 """
 
 from __future__ import annotations
@@ -17,7 +19,12 @@ from driver_layer.engines.native.jit.kernels import KernelSpec
 _SPINS_BEFORE_YIELD = 2000
 """Looks at a counter, some ten nanoseconds each, before the thread offers its core to others."""
 
-_ROW_BYTES = 16
+_PAIR = 16
+"""Bytes of two words."""
+
+_LINE = 64
+_LINES = 4
+"""Cache lines that are fetched between two looks at a counter."""
 
 _KERNEL = ir.FunctionType(I32, [PTR, PTR])
 
@@ -25,73 +32,132 @@ _KERNEL = ir.FunctionType(I32, [PTR, PTR])
 def _write(host: Host) -> str:
     """A kernel as any other: its arguments are the state, its scratch is the thread's."""
     e = Emitter(host)
-    b = e.b
-    with e.loop(0, e.word(StateWord.COUNT)) as phase:
-        units = e.pointer(StateWord.PHASES)
-        begin = e.load(e.at(units, b.mul(phase, I64(8))), I64)
-        end = e.load(e.at(units, b.mul(b.add(phase, I64(1)), I64(8))), I64)
-        count = b.sub(end, begin)
-        taken, done = (
-            e.at(e.pointer(word), b.mul(phase, I64(COUNTER_BYTES)))
-            for word in (StateWord.TAKEN, StateWord.DONE)
-        )
-        _take_units(e, begin, count, taken, done)
-        _wait(e, done, count)
-        _stop_if_failed(e)
+    _Worker(e).write()
     return e.finish()
 
 
 WORKER = KernelSpec("dispatch worker", _write)
 
 
-def _take_units(e: Emitter, begin: Value, count: Value, taken: Value, done: Value) -> None:
-    b = e.b
-    head, body, after = (e.function.append_basic_block(name) for name in ("take", "run", "none"))
-    b.branch(head)
-    b.position_at_end(head)
-    mine = b.atomic_rmw("add", taken, I64(1), "acq_rel")
-    b.cbranch(b.icmp_signed("<", mine, count), body, after)
-    b.position_at_end(body)
-    _run_unit(e, b.add(begin, mine))
-    b.atomic_rmw("add", done, I64(1), "acq_rel")
-    b.branch(head)
-    b.position_at_end(after)
+class _Worker:
+    """The kernel that is written."""
 
+    def __init__(self, e: Emitter) -> None:
+        self.e, self.b = e, e.b
+        self.queues, self.queue = e.word(StateWord.QUEUES), e.word(StateWord.QUEUE)
+        self.stream, self.fetched = e.variable(I64(0)), e.variable(I64(0))
+        """The one that is fetched, and how many bytes of it were."""
 
-def _run_unit(e: Emitter, unit: Value) -> None:
-    b = e.b
-    rows = e.pointer(StateWord.UNITS)
-    first = e.load(e.at(rows, b.mul(unit, I64(8))), I64)
-    last = e.load(e.at(rows, b.mul(b.add(unit, I64(1)), I64(8))), I64)
-    with e.loop(first, last) as row:
-        place = e.at(e.pointer(StateWord.ROWS), b.mul(row, I64(_ROW_BYTES)))
-        kernel, arguments = e.load_function(place, _KERNEL), e.load(e.at(place, 8), PTR)
-        status = b.call(kernel, [arguments, e.scratch])
-        with b.if_then(b.icmp_signed("!=", status, I32(0)), likely=False):
-            failed = e.at(e.args, 8 * StateWord.FAILED_ROW)
-            b.atomic_rmw("xchg", failed, b.add(row, I64(1)), "acq_rel")
+    def write(self) -> None:
+        """Write it."""
+        e, b = self.e, self.b
+        row_bytes = b.mul(b.add(self.queues, I64(1)), I64(8))
+        with e.loop(0, e.word(StateWord.COUNT)) as phase:
+            borders = e.at(e.pointer(StateWord.BORDERS), b.mul(phase, row_bytes))
+            with e.loop(0, self.queues) as number:
+                # Its own queue, then the next one, and so on.
+                queue = b.urem(b.add(self.queue, number), self.queues)
+                self._take_units(phase, queue, borders)
+            begin = e.load(borders, I64)
+            end = e.load(e.at(borders, b.mul(self.queues, I64(8))), I64)
+            done = e.at(e.pointer(StateWord.DONE), b.mul(phase, I64(COUNTER_BYTES)))
+            self._wait(phase, done, b.sub(end, begin))
+            failed = b.load_atomic(e.pointer(StateWord.FAILED), "acquire", 8, typ=I64)
+            e.fail(b.icmp_signed("!=", failed, I64(0)), 1)
 
+    # Work
 
-def _wait(e: Emitter, done: Value, count: Value) -> None:
-    """Look at a counter until it says that all is done."""
-    b = e.b
-    spins = e.variable(I64(0))
-    head, again, tired, after = (
-        e.function.append_basic_block(name) for name in ("look", "again", "tired", "through")
-    )
-    b.branch(head)
-    b.position_at_end(head)
-    seen = b.load_atomic(done, "acquire", 8, typ=I64)
-    b.cbranch(b.icmp_signed("<", seen, count), again, after)
-    b.position_at_end(again)
-    spins.set(b.add(spins.get(), I64(1)))
-    _pause(e)
-    b.cbranch(b.icmp_signed("<", spins.get(), I64(_SPINS_BEFORE_YIELD)), head, tired)
-    b.position_at_end(tired)
-    e.external("sched_yield", result=I32)
-    spins.set(I64(0))
-    b.branch(head)
-    b.position_at_end(after)
+    def _take_units(self, phase: Value, queue: Value, borders: Value) -> None:
+        """Take units of a queue until there are none, and run them."""
+        e, b = self.e, self.b
+        begin = e.load(e.at(borders, b.mul(queue, I64(8))), I64)
+        end = e.load(e.at(borders, b.mul(b.add(queue, I64(1)), I64(8))), I64)
+        number = b.add(b.mul(phase, self.queues), queue)
+        taken = e.at(e.pointer(StateWord.TAKEN), b.mul(number, I64(COUNTER_BYTES)))
+        done = e.at(e.pointer(StateWord.DONE), b.mul(phase, I64(COUNTER_BYTES)))
+        look, take, run, after = (
+            e.function.append_basic_block(name) for name in ("look", "take", "run", "none")
+        )
+        count = b.sub(end, begin)
+        b.branch(look)
+        b.position_at_end(look)
+        # Only to look at a counter leaves it in the caches of those who count.
+        seen = b.load_atomic(taken, "monotonic", 8, typ=I64)
+        b.cbranch(b.icmp_signed("<", seen, count), take, after)
+        b.position_at_end(take)
+        mine = b.atomic_rmw("add", taken, I64(1), "acq_rel")
+        b.cbranch(b.icmp_signed("<", mine, count), run, after)
+        b.position_at_end(run)
+        self._run_unit(b.add(begin, mine))
+        b.atomic_rmw("add", done, I64(1), "acq_rel")
+        b.branch(look)
+        b.position_at_end(after)
+
+    def _run_unit(self, unit: Value) -> None:
+        e, b = self.e, self.b
+        rows = e.pointer(StateWord.UNITS)
+        first = e.load(e.at(rows, b.mul(unit, I64(8))), I64)
+        last = e.load(e.at(rows, b.mul(b.add(unit, I64(1)), I64(8))), I64)
+        with e.loop(first, last) as row:
+            place = e.at(e.pointer(StateWord.ROWS), b.mul(row, I64(_PAIR)))
+            kernel, arguments = e.load_function(place, _KERNEL), e.load(e.at(place, 8), PTR)
+            status = b.call(kernel, [arguments, e.scratch])
+            with b.if_then(b.icmp_signed("!=", status, I32(0)), likely=False):
+                b.atomic_rmw("xchg", e.pointer(StateWord.FAILED), b.add(row, I64(1)), "acq_rel")
+
+    # Waiting
+
+    def _wait(self, phase: Value, done: Value, count: Value) -> None:
+        """Look at a counter until it says that all is done."""
+        e, b = self.e, self.b
+        last = self._streams_behind(phase)
+        spins = e.variable(I64(0))
+        head, again, fetch, idle, tired, after = (
+            e.function.append_basic_block(name)
+            for name in ("look", "again", "fetch", "idle", "tired", "through")
+        )
+        b.branch(head)
+        b.position_at_end(head)
+        seen = b.load_atomic(done, "acquire", 8, typ=I64)
+        b.cbranch(b.icmp_signed("<", seen, count), again, after)
+        b.position_at_end(again)
+        b.cbranch(b.icmp_signed("<", self.stream.get(), last), fetch, idle)
+        b.position_at_end(fetch)
+        self._fetch()
+        b.branch(head)
+        b.position_at_end(idle)
+        spins.set(b.add(spins.get(), I64(1)))
+        _pause(e)
+        b.cbranch(b.icmp_signed("<", spins.get(), I64(_SPINS_BEFORE_YIELD)), head, tired)
+        b.position_at_end(tired)
+        e.external("sched_yield", result=I32)
+        spins.set(I64(0))
+        b.branch(head)
+        b.position_at_end(after)
+
+    def _streams_behind(self, phase: Value) -> Value:
+        """Go on to what is read behind a phase; give the one behind the last to fetch."""
+        e, b = self.e, self.b
+        number = b.add(b.mul(phase, self.queues), self.queue)
+        span = e.at(e.pointer(StateWord.AHEAD), b.mul(number, I64(_PAIR)))
+        first, last = e.load(span, I64), e.load(e.at(span, 8), I64)
+        with b.if_then(b.icmp_signed("<", self.stream.get(), first)):
+            self.stream.set(first)
+            self.fetched.set(I64(0))
+        return last
+
+    def _fetch(self) -> None:
+        """Fetch some lines of the present stream, and go on to the next behind its end."""
+        e, b = self.e, self.b
+        place = e.at(e.pointer(StateWord.STREAMS), b.mul(self.stream.get(), I64(_PAIR)))
+        address, size = e.load(place, PTR), e.load(e.at(place, 8), I64)
+        first = e.at(address, self.fetched.get())
+        for line in range(_LINES):
+            e.prefetch(e.at(first, _LINE * line), near=False)
+        self.fetched.set(b.add(self.fetched.get(), I64(_LINES * _LINE)))
+        with b.if_then(b.icmp_signed(">=", self.fetched.get(), size)):
+            self.stream.set(b.add(self.stream.get(), I64(1)))
+            self.fetched.set(I64(0))
 
 
 def _pause(e: Emitter) -> None:
@@ -100,8 +166,3 @@ def _pause(e: Emitter) -> None:
         e.external("llvm.x86.sse2.pause", result=ir.VoidType())
     elif e.host.triple.startswith(("aarch64", "arm64")):
         e.external("llvm.aarch64.hint", I32(1), result=ir.VoidType())
-
-
-def _stop_if_failed(e: Emitter) -> None:
-    failed = e.b.load_atomic(e.at(e.args, 8 * StateWord.FAILED_ROW), "acquire", 8, typ=I64)
-    e.fail(e.b.icmp_signed("!=", failed, I64(0)), 1)

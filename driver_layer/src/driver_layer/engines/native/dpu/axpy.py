@@ -73,12 +73,15 @@ class _Axpy:
         lanes, vectors = e.lanes, _VECTORS
         n = task[Word.N]
         blocks = b.sub(n, b.srem(n, I64(vectors * lanes)))
+        pairs = b.and_(n, I64(-2 * lanes))
         whole = b.and_(n, I64(-lanes))
         with e.loop(0, task[Word.BATCH]) as batch:
             self._take_activations(batch)
             with e.loop(0, blocks, vectors * lanes) as column:
                 self._block((batch, column), vectors)
-            with e.loop(blocks, whole, lanes) as column:
+            with e.loop(blocks, pairs, 2 * lanes) as column:
+                self._block((batch, column), 2)
+            with e.loop(pairs, whole, lanes) as column:
                 self._block((batch, column), 1)
             with e.loop(whole, n, lanes) as column:
                 self._block((batch, column), 1, b.sub(n, column))

@@ -9,5 +9,8 @@ chains       workloads that go on with each other's sums are one product
 levels       what may run side by side
 align        rows of a product wait for each other
 merge        workloads that continue each other are one call, cut for the kernel
+share        calls that threads cannot share evenly are cut
+units        who does what, in which order
+streams      what is fetched while threads wait
 table        rows, units and phases as the dispatcher reads them
 """

@@ -12,7 +12,7 @@ from driver_layer.abi.dtypes import DType
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
 from driver_layer.engines.native.dpu import Problem, Reuse, choose
-from driver_layer.engines.native.dpu.problem import BYTES, MANY_ROWS, NIBBLES, Choice
+from driver_layer.engines.native.dpu.problem import BYTES, MANY_ROWS, NIBBLES, Choice, Layout
 from driver_layer.engines.native.dpu.words import (
     MOVED_BY_COLUMN,
     MOVED_BY_ROW,
@@ -36,6 +36,7 @@ from driver_layer.engines.native.lower.template import (
     Depth,
     Growth,
     Slot,
+    Stream,
     Template,
     overlaps_itself,
 )
@@ -54,6 +55,12 @@ _OUT = 2
 
 _GROWTHS = (Growth(Word.M, MOVED_BY_ROW), Growth(Word.N, MOVED_BY_COLUMN))
 """Rows of activations, columns of weights; these kernels have scratch for any number of them."""
+
+_STREAMS = {
+    Layout.K: Stream(Word.WEIGHT, Word.N, Word.WEIGHT_N),
+    Layout.N: Stream(Word.WEIGHT, Word.PART_K, Word.WEIGHT_K),
+}
+"""Weights, by how they lie."""
 
 _KEPT = tuple(
     word
@@ -153,10 +160,12 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         cost=_cost(words, slots),
         growths=growths,
         part=choice.columns,
+        shares=None if growths else _GROWTHS[1],
         kept=_KEPT if growths else (),
         reuse=Word.REUSE,
         cuts=cuts_of(problem, choice, words),
         depth=_depth(problem, choice, (m, n)) if problem.out is DType.FP32 else None,
+        stream=_STREAMS.get(problem.layout),
     )
     return template, [one.pointer for one in operands]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from driver_layer.engines.contract import Run
 from driver_layer.engines.native.dispatch.fallback import PythonRow
-from driver_layer.engines.native.dispatch.table import Table
+from driver_layer.engines.native.dispatch.table import MOST_QUEUES, Table
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
 from driver_layer.engines.native.lower.align import align
@@ -21,6 +21,8 @@ from driver_layer.engines.native.lower.join import join_accesses, join_calls
 from driver_layer.engines.native.lower.levels import Freedom
 from driver_layer.engines.native.lower.merge import merge
 from driver_layer.engines.native.lower.parts import separate
+from driver_layer.engines.native.lower.share import share
+from driver_layer.engines.native.lower.streams import find_streams
 from driver_layer.engines.native.lower.units import make_units
 from driver_layer.engines.native.lower.walk import NONE
 
@@ -61,8 +63,9 @@ def flatten(
         calls, freedom = join_calls(calls, chains), join_accesses(freedom, chains)
         levels = align(calls, freedom, freedom.earliest())
     calls = calls.at(levels)
-    calls = merge(separate(calls), threads)
-    calls, units = make_units(calls)
+    calls = share(merge(separate(calls), threads), threads)
+    units = make_units(calls, min(threads, MOST_QUEUES))
+    calls = units.calls
     rows = np.zeros((len(calls), 2), np.int64)
     used: list[int] = np.unique(calls.template).tolist()
     addresses = np.zeros(len(calls.templates), np.int64)
@@ -75,8 +78,7 @@ def flatten(
     for row in np.flatnonzero(in_python[calls.operation]).tolist():
         rows[row] = back[int(calls.operation[row])].address, 0
     count = int(levels.max(initial=NONE)) + 1
-    level = calls.level[units[:-1]]
-    phases: Ints = np.searchsorted(level, np.arange(count + 1)).astype(np.int64)
     scratch = max((calls.templates[number].scratch for number in used), default=0)
-    table = Table(rows, units, phases, scratch, keep=(calls.pool, back))
+    borders, streams = units.borders(count), find_streams(units, count)
+    table = Table(rows, units.begins, borders, scratch, streams, keep=(calls.pool, back))
     return Flattened(table, calls.operation)

@@ -78,6 +78,15 @@ class Growth(NamedTuple):
     """The arguments that hold addresses, and their strides along it."""
 
 
+class Stream(NamedTuple):
+    """What a kernel reads once, from its first byte to its last: the arguments that tell."""
+
+    address: int
+    length: int
+    stride: int
+    """Bytes; of one step of the length."""
+
+
 class Axis(NamedTuple):
     """Where an operand has the dimension of a cut."""
 
@@ -167,12 +176,14 @@ class Template:
         cost: what it takes, compared with others; only to share work out.
         growths: the dimensions along which calls may be merged.
         part: how much of the last of them a call is to do.
+        shares: the dimension along which a call may be cut for threads to share it.
         kept: the arguments that say what the kernel may keep in scratch for a call that has equal
             ones; none if it keeps nothing.
         reuse: the argument that tells it to, a ``dpu.words.Reuse``.
         cuts: the dimensions along which operands may lie in parts.
         parts: which parts they lie in; then there are words for each of these.
         depth: the dimension that it sums over, if others may go on with its sums.
+        stream: what is worth fetching before it begins.
     """
 
     spec: KernelSpec | None
@@ -184,11 +195,13 @@ class Template:
     cost: int = 0
     growths: tuple[Growth, ...] = ()
     part: int = 0
+    shares: Growth | None = None
     kept: tuple[int, ...] = ()
     reuse: int = NO_WORD
     cuts: tuple[Cut, ...] = ()
     parts: Parts | None = None
     depth: Depth | None = None
+    stream: Stream | None = None
 
 
 def slot(

@@ -1,6 +1,8 @@
-"""Who does what: calls that one thread does one after the other."""
+"""Who does what: calls that one thread does one after the other, and the queues they wait in."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,14 +11,40 @@ from driver_layer.engines.native.lower.calls import Calls
 from driver_layer.engines.native.lower.groups import Ints, equal_rows
 
 
-def make_units(calls: Calls) -> tuple[Calls, Ints]:
-    """Put calls in the order of rows, and cut them into units.
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Calls in the order of rows, cut into units.
+
+    Attributes:
+        calls: in their order.
+        begins: the first call of each unit, and the number of calls.
+        queue: of each unit; within a level, units lie in the order of their queues.
+        queues: how many there are.
+    """
+
+    calls: Calls
+    begins: Ints
+    queue: Ints
+    queues: int
+
+    @property
+    def level(self) -> Ints:
+        """The level of each unit."""
+        return self.calls.level[self.begins[:-1]]
+
+    def borders(self, levels: int) -> Ints:
+        """The first unit of each queue, and the one behind the last: [levels, queues + 1]."""
+        count = levels * self.queues
+        first = np.searchsorted(self.level * self.queues + self.queue, np.arange(count + 1))
+        index = self.queues * np.arange(levels)[:, None] + np.arange(self.queues + 1)
+        return np.ascontiguousarray(first.astype(np.int64)[index])
+
+
+def make_units(calls: Calls, queues: int) -> Units:
+    """Put calls in the order of rows, cut them into units, and share these out.
 
     Within a level the largest come first, so that threads end together. Calls whose kernel keeps
     the same weights are a unit: the first of them packs, the others find what it packed.
-
-    Returns:
-        The calls in their order; the first call of each unit, and the number of calls.
     """
     kept = _kept_weights(calls)
     order = np.lexsort((calls.operation, kept, -calls.cost, calls.level))
@@ -28,7 +56,31 @@ def make_units(calls: Calls) -> tuple[Calls, Ints]:
     keeping = kept >= 0
     calls.pool[calls.begin[keeping] + reuse[keeping]] = told[keeping]
     begins = np.flatnonzero(~follows[: len(calls)])
-    return calls, np.append(begins, len(calls)).astype(np.int64)
+    cost = np.add.reduceat(calls.cost, begins) if len(calls) else calls.cost
+    queue = _share_out(calls.level[begins], cost, queues)
+    by_call = np.repeat(queue, np.diff(begins, append=len(calls)))
+    order = np.lexsort((np.arange(len(calls)), by_call, calls.level))
+    begins = np.flatnonzero(~follows[order])
+    ends = np.append(begins, len(calls)).astype(np.int64)
+    return Units(calls.take(order), ends, by_call[order][begins], queues)
+
+
+def _share_out(level: Ints, cost: Ints, queues: int) -> Ints:
+    """Give units queues: of those that cost the same, each queue gets some that are neighbours.
+
+    What is read behind the end of one is then read for the next. Where they cannot be shared
+    evenly, the next ones of the level begin with another queue.
+    """
+    count = len(level)
+    new_level = np.append(True, level[1:] != level[:-1])[:count]
+    new_run = new_level | np.append(True, cost[1:] != cost[:-1])[:count]
+    starts = np.flatnonzero(new_run)
+    run = np.cumsum(new_run) - 1
+    length = np.diff(starts, append=count)[run]
+    first_of_level = np.flatnonzero(new_level)[np.cumsum(new_level) - 1]
+    before = starts[run] - first_of_level
+    share = (np.arange(count) - starts[run]) * queues // np.maximum(length, 1)
+    return ((share + before) % queues).astype(np.int64)
 
 
 def _kept_weights(calls: Calls) -> Ints:

@@ -1,0 +1,80 @@
+"""Calls are cut, and units shared out, so that threads end together; nobody can tell otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driver_layer.engines.native import NativeExecutor
+from driver_layer.engines.native.dispatch.team import Team
+from driver_layer.engines.native.executor import host_kernels
+from driver_layer.engines.native.jit.host import detect
+from driver_layer.engines.native.lower import share, streams, units
+from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.engines.task_by_task import TaskByTask
+from driver_layer.testing.small_programs import Copy, Machine, Mix, Side, Step
+
+THREADS = 3
+
+
+@pytest.fixture(scope="module")
+def team() -> Team:
+    return Team(host_kernels(detect()), THREADS)
+
+
+@pytest.fixture(scope="module")
+def everything_is_large() -> Iterator[None]:
+    """Cuts and fetches what would be too small to be worth it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(share, "_LEAST", 1)
+        patch.setattr(share, "_MULTIPLE", 2)
+        patch.setattr(streams, "_LEAST", 1)
+        yield
+
+
+@pytest.mark.usefixtures("everything_is_large")
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_any_program_that_is_cut_leaves_what_the_reference_leaves(
+    programs: st.SearchStrategy[list[Step]], team: Team, data: st.DataObject
+) -> None:
+    made = data.draw(programs)
+    expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+    assert Machine().run(made, NativeExecutor(team=team)) == expected
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_values_that_lie_in_two_parts_are_cut_in_both(team: Team) -> None:
+    values = Mix(0, weight=128, zero=64, out=256, m=2, n=20, k=6, pitch=40, half=True, group=1)
+    made: list[Step] = [
+        Copy(Side("ddr", 0, 20, ((4, 24),)), Side("cmx0", 128, 80, ())),
+        Copy(Side("fixed", 32, 40, ()), Side("cmx0", 208, 40, ())),
+        values,
+        Copy(Side("cmx0", 256, 80, ()), Side("ddr", 320, 80, ())),
+    ]
+    expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+    assert Machine().run(made, NativeExecutor(team=team)) == expected
+
+
+costs = st.lists(st.lists(st.sampled_from([1, 3, 10]), min_size=1, max_size=9), max_size=6)
+
+
+@given(levels=costs, queues=st.integers(1, 4))
+def test_queues_get_equal_shares_of_neighbours(levels: list[list[int]], queues: int) -> None:
+    ordered = [sorted(level, reverse=True) for level in levels]
+    level = np.repeat(np.arange(len(ordered)), [len(one) for one in ordered])
+    cost = np.array([cost for one in ordered for cost in one], np.int64)
+    queue = units._share_out(level, cost, queues)  # pyright: ignore[reportPrivateUsage]
+    for number in range(len(ordered)):
+        counts = np.bincount(queue[level == number], minlength=queues)
+        assert counts.max() - counts.min() <= 1 + len({*ordered[number]})
+        for size in {*ordered[number]}:
+            owners = queue[(level == number) & (cost == size)].tolist()
+            assert np.ptp(np.bincount(owners, minlength=queues)) <= 1
+            # Of neighbours, a queue has all that it has side by side.
+            assert sum(a != b for a, b in pairwise(owners)) == len(set(owners)) - 1
