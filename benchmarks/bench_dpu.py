@@ -1,6 +1,7 @@
 """Speed of the native DPU's kernels, beside what the machine can do.
 
-Weights of all tasks together do not fit into caches: each task has its own, as in a model. Give
+Weights of all tasks together do not fit into caches: each task has its own, and its own scales and
+zero points, as in a model. Give
 parts of labels to run some of the cases, ``--threads`` and ``--repeat`` to change how. Times of one
 thread are its processor's, those of several the wall's.
 """
@@ -53,6 +54,7 @@ done:
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _SCRATCH = 32 << 20
+_TABLES = (Word.SCALE, Word.ZERO)
 
 
 @dataclass(frozen=True)
@@ -208,17 +210,20 @@ class _Bench:
         choice = choose(problem, self.kernels.host)
         code = self.kernels.address(choice.spec)
         assert choice.scratch(m, n, k) <= _SCRATCH
-        pointers = {word: raw.ctypes.data for word, raw in operands.items()}
-        shape = words_of(registers, {**pointers, Word.WEIGHT: self.memory.ctypes.data})
         fit = max(1, self.total // weight_bytes // threads)
         few = max(1, int(1e9 / (batch * m * n * k)) // case.shared)
         distinct = fit if m <= 16 else min(fit, few)
+        table_bytes = {word: operands[word].nbytes for word in _TABLES if word in operands}
+        operands |= {word: np.tile(operands[word], distinct * threads) for word in table_bytes}
+        pointers = {word: raw.ctypes.data for word, raw in operands.items()}
+        shape = words_of(registers, {**pointers, Word.WEIGHT: self.memory.ctypes.data})
         work: list[Callable[[], None]] = []
         kept: list[Any] = [operands]
         for thread in range(threads):
             words = np.tile(shape, (distinct * case.shared, 1))
             index = np.arange(distinct * case.shared) // case.shared + thread * distinct
-            words[:, Word.WEIGHT] += index * weight_bytes
+            for word, size in {**table_bytes, Word.WEIGHT: weight_bytes}.items():
+                words[:, word] += index * size
             first = np.arange(distinct * case.shared) % case.shared == 0
             words[:, Word.REUSE] = np.where(first, Reuse.KEEP, Reuse.PRESENT)
             if case.shared == 1:

@@ -179,6 +179,7 @@ class _NibbleDigits:
         What is read behind the last group, for weights that are not there, is 0.
         """
         e, b, problem = self.e, self.b, self.problem
+        self._fetch_tables(block)
         nothing, groups = e.zero(_LANES), b.mul(self.groups, I64(4))
         if problem.zero is not DType.UNSET:
             take_table(self.task, Word.ZERO, problem.zero, self.groups, self.zeros, block)
@@ -194,6 +195,21 @@ class _NibbleDigits:
                     factors = b.fmul(factors, e.load(e.at(self.scales, first), F32, _LANES))
                 e.store(factors, e.at(self._factors(column), at))
             e.store(nothing, e.at(self._factors(column), groups))
+
+    def _fetch_tables(self, block: Span) -> None:
+        """Ask for the tables of the next block: they are read in one go, before its weights."""
+        e, b, task = self.e, self.b, self.task
+        for table, kind, along_n, along_k in (
+            (Word.SCALE, self.problem.scale, Word.SCALE_N, Word.SCALE_GROUP),
+            (Word.ZERO, self.problem.zero, Word.ZERO_N, Word.ZERO_GROUP),
+        ):
+            if kind is not DType.UNSET:
+                first = task.address(table, (b.add(block.begin, I64(_BLOCK)), along_n))
+                row = b.mul(self.groups, task[along_k])
+                dense = b.icmp_signed("==", task[along_n], row)
+                count = b.select(dense, b.mul(row, I64(_BLOCK)), I64(0))
+                with e.loop(0, count, _VECTOR) as at:
+                    e.prefetch(e.at(first, at))
 
     # Sums of columns
 

@@ -26,18 +26,22 @@ def share(calls: Calls, threads: int) -> Calls:
     """Cut calls for so many threads, in as many parts each."""
     if threads == 1:
         return calls
-    left = np.ones(len(calls), np.bool_)
-    shared = calls
-    for number, template in enumerate(calls.templates):
-        if template.shares is None or template.spec is None:
-            continue
-        members = np.flatnonzero((calls.template == number) & (calls.cost >= _LEAST))
-        alike = np.bincount(calls.level[members])[calls.level[members]] if len(members) else members
-        members = members[alike % threads > 0]
-        if len(members):
-            left[members] = False
-            words, owners, cost = _cut(calls, members, template, threads)
-            shared = shared.append(members[owners], words, cost)
+    templates = calls.templates
+    kernels: dict[str, list[int]] = {}
+    for number, template in enumerate(templates):
+        if template.shares is not None and template.spec is not None:
+            kernels.setdefault(template.spec.key, []).append(number)
+    left, shared = np.ones(len(calls), np.bool_), calls
+    for numbers in kernels.values():
+        large = np.flatnonzero(np.isin(calls.template, numbers) & (calls.cost >= _LEAST))
+        alike = np.bincount(calls.level[large], minlength=1)[calls.level[large]]
+        uneven = large[alike % threads > 0]
+        left[uneven] = False
+        for number in numbers:
+            members = uneven[calls.template[uneven] == number]
+            if len(members):
+                words, owners, cost = _cut(calls, members, templates[number], threads)
+                shared = shared.append(members[owners], words, cost)
     return shared.take(np.append(left, np.ones(len(shared) - len(left), np.bool_)))
 
 
