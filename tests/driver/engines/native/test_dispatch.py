@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import threading
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,6 +90,46 @@ def test_every_row_runs_once_and_behind_all_of_the_phase_before(
         TEAMS[threads].run(counting.table)
         assert counting.table.failure is None
         assert np.array_equal(counting.numbers[:-1], counting.phase + 1)
+
+
+@pytest.mark.parametrize("threads", sorted(TEAMS))
+def test_helpers_come_to_runs_that_follow_at_once_and_to_those_that_follow_late(
+    threads: int,
+) -> None:
+    tables = [Counting([[[1, 2], [1]]] * phases) for phases in (1, 5)]
+    for number in range(400):
+        counting = tables[number % 2]
+        counting.numbers[:] = 0
+        TEAMS[threads].run(counting.table)
+        assert np.array_equal(counting.numbers[:-1], counting.phase + 1)
+        if number % 50 == 0:  # longer than helpers look for another run
+            time.sleep(0.02)
+
+
+def _busy(row_seconds: float) -> tuple[Table, np.ndarray]:
+    """A table of four units that take their time, and the threads that ran them."""
+    threads = np.zeros(4, np.int64)
+
+    def note(number: int) -> int:
+        threads[number] = threading.get_ident()
+        time.sleep(row_seconds)
+        return 0
+
+    kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+    code = kind(lambda number, _: note(number or 0))
+    rows = np.zeros((4, 2), np.int64)
+    rows[:, 0] = ctypes.cast(code, ctypes.c_void_p).value
+    rows[:, 1] = np.arange(4)
+    borders = np.array([[0, 2, 4]], np.int64)
+    return Table(rows, np.arange(5), borders, 0, Streams.none(borders), code), threads
+
+
+def test_threads_share_a_table() -> None:
+    table, threads = _busy(0.05)
+    for _ in range(3):
+        TEAMS[2].run(table)
+        assert len({*threads.tolist()}) == 2
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("threads", sorted(TEAMS))

@@ -8,12 +8,14 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
-from driver_layer.engines.native.dispatch.table import Table
+from driver_layer.engines.native.dispatch.gate import HELP, LEAD, GateWord, ThreadWord
+from driver_layer.engines.native.dispatch.table import COUNTER_BYTES, Table
 from driver_layer.engines.native.dispatch.worker import WORKER
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.errors import EngineError
@@ -24,7 +26,14 @@ _ALIGNMENT = 64
 _LARGE, _HUGE_FROM = 1 << 20, 1 << 22
 """Of 4 MiB, numpy asks the kernel for huge pages; only those are taken that are touched."""
 
-_Worker = Callable[[int, int], int]
+_CODE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+"""ctypes lets go of the interpreter's lock while the function runs."""
+
+_SHORTLY = 2e-3
+"""Seconds between runs, as between tokens, of which helpers do not sleep through."""
+
+_PATIENCE = 40_000
+"""Looks for another run: one or two milliseconds."""
 
 
 class Team:
@@ -36,17 +45,23 @@ class Team:
     """
 
     def __init__(self, kernels: Kernels, threads: int) -> None:
-        # ctypes lets go of the interpreter's lock while the function runs.
-        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
-        self._work: _Worker = kind(kernels.address(WORKER))
+        self._lead, self._help = _CODE(kernels.address(LEAD)), _CODE(kernels.address(HELP))
+        self._code = kernels.address(WORKER)
         self.threads = threads
-        self._scratch = [np.zeros(0, np.uint8)] * threads
         self._gather()
 
     def _gather(self) -> None:
         self._process = os.getpid()
         self._busy = threading.Lock()
-        self._helpers = [_Helper(number, self._run) for number in range(1, self.threads)]
+        self._gate = np.zeros((GateWord.WORDS, COUNTER_BYTES // 8), np.int64)
+        self._words = np.zeros((self.threads, ThreadWord.WORDS), np.int64)
+        self._words[:, ThreadWord.GATE] = self._gate.ctypes.data
+        self._words[:, ThreadWord.WORK] = self._code
+        self._words[:, ThreadWord.NUMBER] = np.arange(self.threads)
+        self._scratch: list[np.ndarray] = []
+        self._grow_scratch(0)
+        self._ended = 0.0
+        self._helpers = [_Helper(self._help, self._words, i) for i in range(1, self.threads)]
 
     def run(self, table: Table) -> None:
         """Execute a table; ``table.failure`` tells how it went."""
@@ -55,51 +70,50 @@ class Team:
         with self._busy:
             self._grow_scratch(table.scratch)
             table.reset()
+            soon = time.perf_counter() - self._ended < _SHORTLY
+            self._gate[GateWord.STATES, :2] = table.states.ctypes.data, len(table.states)
+            self._gate[GateWord.PATIENCE, 0] = _PATIENCE if soon else 0
+            self._words[0, ThreadWord.RUN] += 1
             for helper in self._helpers:
-                helper.start(table)
-            self._run(0, table)
-            for helper in self._helpers:
-                helper.wait()
-
-    def _run(self, number: int, table: Table) -> None:
-        scratch = self._scratch[number].ctypes.data
-        aligned = -(-scratch // _ALIGNMENT) * _ALIGNMENT
-        state = table.states[number % len(table.states)]
-        self._work(state.ctypes.data, aligned)
+                helper.wake()
+            self._lead(self._words.ctypes.data, None)
+            self._ended = time.perf_counter()
 
     def _grow_scratch(self, nbytes: int) -> None:
-        if self._scratch[0].size < nbytes + _ALIGNMENT:
-            size = nbytes + _ALIGNMENT
-            if size > _LARGE:
-                size = max(size, _HUGE_FROM)
-            self._scratch = [np.zeros(size, np.uint8) for _ in self._scratch]
+        size = nbytes + _ALIGNMENT
+        if self._scratch and self._scratch[0].size >= size:
+            return
+        if size > _LARGE:
+            size = max(size, _HUGE_FROM)
+        self._scratch = [np.zeros(size, np.uint8) for _ in range(self.threads)]
+        for words, scratch in zip(self._words, self._scratch, strict=True):
+            words[ThreadWord.SCRATCH] = -(-scratch.ctypes.data // _ALIGNMENT) * _ALIGNMENT
 
 
 class _Helper:
-    """One more thread; it sleeps between runs."""
+    """One more thread.
 
-    def __init__(self, number: int, run: Callable[[int, Table], None]) -> None:
-        self._number, self._run = number, run
-        self._begin, self._end = threading.Semaphore(0), threading.Semaphore(0)
-        self._table: Table | None = None
+    Who wakes it may look just before it falls asleep: then it misses a run, which others do.
+    """
+
+    def __init__(self, code: Callable[[int, None], int], words: np.ndarray, number: int) -> None:
+        self._code, self._words, self._number = code, words, number
+        self._call = threading.Semaphore(0)
+        self._asleep = False
         threading.Thread(target=self._serve, name=f"npu-{number}", daemon=True).start()
 
-    def start(self, table: Table) -> None:
-        """Let it work on a table."""
-        self._table = table
-        self._begin.release()
-
-    def wait(self) -> None:
-        """Wait until it has left the table."""
-        self._end.acquire()
+    def wake(self) -> None:
+        """Let it look what is posted."""
+        if self._asleep:
+            self._asleep = False
+            self._call.release()
 
     def _serve(self) -> None:
+        words = self._words[self._number].ctypes.data
         while True:
-            self._begin.acquire()
-            table, self._table = self._table, None
-            assert table is not None  # start() sets it
-            self._run(self._number, table)
-            self._end.release()
+            self._asleep = True
+            self._call.acquire()
+            self._code(words, None)
 
 
 @cache

@@ -12,7 +12,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from driver_layer.engines.native.dispatch.table import COUNTER_BYTES, StateWord
-from driver_layer.engines.native.jit.emitter import I32, I64, PTR, Emitter, Value
+from driver_layer.engines.native.jit.emitter import I32, I64, PTR, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.jit.kernels import KernelSpec
 
@@ -112,9 +112,9 @@ class _Worker:
         e, b = self.e, self.b
         last = self._streams_behind(phase)
         spins = e.variable(I64(0))
-        head, again, fetch, idle, tired, after = (
+        head, again, fetch, idle, after = (
             e.function.append_basic_block(name)
-            for name in ("look", "again", "fetch", "idle", "tired", "through")
+            for name in ("look", "again", "fetch", "idle", "through")
         )
         b.branch(head)
         b.position_at_end(head)
@@ -126,12 +126,7 @@ class _Worker:
         self._fetch()
         b.branch(head)
         b.position_at_end(idle)
-        spins.set(b.add(spins.get(), I64(1)))
-        _pause(e)
-        b.cbranch(b.icmp_signed("<", spins.get(), I64(_SPINS_BEFORE_YIELD)), head, tired)
-        b.position_at_end(tired)
-        e.external("sched_yield", result=I32)
-        spins.set(I64(0))
+        yield_after(e, spins)
         b.branch(head)
         b.position_at_end(after)
 
@@ -158,6 +153,16 @@ class _Worker:
         with b.if_then(b.icmp_signed(">=", self.fetched.get(), size)):
             self.stream.set(b.add(self.stream.get(), I64(1)))
             self.fetched.set(I64(0))
+
+
+def yield_after(e: Emitter, spins: Variable) -> None:
+    """Pause; after many times, offer the core to other threads."""
+    b = e.b
+    _pause(e)
+    spins.set(b.add(spins.get(), I64(1)))
+    with b.if_then(b.icmp_signed(">=", spins.get(), I64(_SPINS_BEFORE_YIELD)), likely=False):
+        e.external("sched_yield", result=I32)
+        spins.set(I64(0))
 
 
 def _pause(e: Emitter) -> None:
