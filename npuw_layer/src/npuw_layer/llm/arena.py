@@ -42,7 +42,7 @@ class Arena:
     Args:
         device: where it lies.
         program: what the tensors are bound to.
-        infos: the tensors.
+        infos: the tensors, in the order in which they are to lie.
     """
 
     def __init__(self, device: Device, program: Program, infos: Sequence[TensorInfo]) -> None:
@@ -50,7 +50,7 @@ class Arena:
         end = 0
         for info in infos:
             offsets.append(end)
-            end += -(-nbytes(info) // ALIGNMENT) * ALIGNMENT
+            end += _padded(info)
         self._memory = device.allocate(max(end, ALIGNMENT))
         self.tensors: dict[str, DeviceTensor] = {}
         for info, offset in zip(infos, offsets, strict=True):
@@ -63,9 +63,24 @@ class Arena:
         """The values of a tensor."""
         return self.tensors[name].data
 
+    def stack(self, names: Sequence[str]) -> Array:
+        """The values of equal tensors [1, ...] that lie side by side, as [tensors, ...]; a view."""
+        first = self.tensors[names[0]]
+        pitch = _padded(first.info)
+        places = [self.tensors[name].offset for name in names]
+        assert places == list(range(first.offset, first.offset + len(names) * pitch, pitch))
+        view = first.data
+        shape, strides = (len(names), *view.shape[1:]), (pitch, *view.strides[1:])
+        return np.ndarray(shape, view.dtype, self._memory.data, first.offset, strides)
+
     def free(self) -> None:
         """Give the memory back."""
         self._memory.free()
+
+
+def _padded(info: TensorInfo) -> int:
+    """Bytes from a tensor to the next."""
+    return -(-nbytes(info) // ALIGNMENT) * ALIGNMENT
 
 
 def nbytes(info: TensorInfo) -> int:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from npuw_layer.llm.arena import ELEMENT_TYPES, DeviceTensor
+from npuw_layer.llm.arena import ALIGNMENT, ELEMENT_TYPES
 from npuw_layer.llm.kv_plan import RowCopy
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Memory, Program, TensorInfo
+from npuw_layer.ports import READ_PREFIX, Array, Device, Memory, Program, TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """The buffers of variables that are alike, side by side.
+
+    Attributes:
+        names: the variables.
+        memory: what they lie in.
+        rows: [variables, rows, heads, width]; a view.
+    """
+
+    names: tuple[str, ...]
+    memory: Memory
+    rows: Array
 
 
 class KVCache:
@@ -26,43 +43,51 @@ class KVCache:
     def __init__(self, device: Device, states: Sequence[TensorInfo], rows: int) -> None:
         self.stored = 0
         """Tokens in the cache."""
-        self._memories: dict[str, Memory] = {}
-        self._rows: dict[str, Array] = {}
+        alike: dict[tuple[str, int, int], list[str]] = {}
         for info in states:
             _, _, heads, width = info.shape
-            kind = ELEMENT_TYPES[info.element]
-            memory = device.allocate(rows * heads * width * kind.itemsize)
             name = info.name.removeprefix(READ_PREFIX)
-            self._memories[name] = memory
-            self._rows[name] = memory.data.view(kind).reshape(rows, heads, width)
+            alike.setdefault((info.element, heads, width), []).append(name)
+        self._stacks = [
+            _allocate(device, names, element, (rows, heads, width))
+            for (element, heads, width), names in alike.items()
+        ]
+        self._places = {
+            name: (stack, number)
+            for stack in self._stacks
+            for number, name in enumerate(stack.names)
+        }
 
     @property
     def names(self) -> Sequence[str]:
         """The variables."""
-        return list(self._rows)
+        return list(self._places)
+
+    @property
+    def stacks(self) -> Sequence[Sequence[str]]:
+        """The variables that are alike, in the order of their buffers."""
+        return [stack.names for stack in self._stacks]
 
     def bind(self, program: Program, inputs: Sequence[TensorInfo]) -> None:
         """Let a program read its past here."""
         for info in inputs:
             if info.name.startswith(READ_PREFIX):
-                memory = self._memories[info.name.removeprefix(READ_PREFIX)]
-                program.bind(info.name, memory, 0)
+                stack, number = self._places[info.name.removeprefix(READ_PREFIX)]
+                program.bind(info.name, stack.memory, number * stack.rows.strides[0])
 
     def rows(self, name: str) -> Array:
         """The stored rows of a variable, [tokens, heads, width]; a view."""
-        return self._rows[name][: self.stored]
+        stack, number = self._places[name]
+        return stack.rows[number, : self.stored]
 
-    def update_kvcache_for(self, present: Mapping[str, DeviceTensor], plan: RowCopy) -> int:
-        """Append new rows to all caches; give the bytes moved."""
-        moved = copy_kvcache(
-            {
-                name: tensor.data[0]
-                for name, tensor in present.items()
-                if name.startswith(ASSIGN_PREFIX)
-            },
-            {ASSIGN_PREFIX + name: rows for name, rows in self._rows.items()},
-            plan,
-        )
+    def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> int:
+        """Append new rows to all caches; give the bytes moved.
+
+        Args:
+            present: for each of ``stacks``, [variables, width, heads, channels].
+            plan: which rows go where.
+        """
+        moved = copy_kvcache(present, [stack.rows for stack in self._stacks], plan)
         self.stored = plan.target + plan.rows
         return moved
 
@@ -73,21 +98,39 @@ class KVCache:
     def reset(self) -> None:
         """Forget everything, and zero the memory."""
         self.stored = 0
-        for rows in self._rows.values():
-            rows[...] = 0
+        for stack in self._stacks:
+            stack.rows[...] = 0
 
     def free(self) -> None:
         """Give the memory back."""
-        for memory in self._memories.values():
-            memory.free()
+        for stack in self._stacks:
+            stack.memory.free()
 
 
-def copy_kvcache(present: Mapping[str, Array], past: Mapping[str, Array], plan: RowCopy) -> int:
+def _allocate(
+    device: Device, names: Sequence[str], element: str, shape: tuple[int, int, int]
+) -> _Stack:
+    kind = ELEMENT_TYPES[element]
+    pitch = -(-math.prod(shape) * kind.itemsize // ALIGNMENT) * ALIGNMENT
+    memory = device.allocate(len(names) * pitch)
+    _, heads, width = shape
+    token = heads * width * kind.itemsize
+    rows: Array = np.ndarray(
+        (len(names), *shape),
+        kind,
+        memory.data,
+        strides=(pitch, token, width * kind.itemsize, kind.itemsize),
+    )
+    return _Stack(tuple(names), memory, rows)
+
+
+def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy) -> int:
     """Move the rows that an inference produced to where the next ones read them.
 
     Args:
-        present: for each variable [width, heads, channels], valid rows to the right.
-        past: for each variable [capacity, heads, channels], filled from row 0.
+        present: for variables that are alike [variables, width, heads, channels], valid rows to the
+            right.
+        past: for the same ones [variables, capacity, heads, channels], filled from row 0.
         plan: which rows go where; one row after a generated token, a prompt's
             after prefill.
 
@@ -96,8 +139,8 @@ def copy_kvcache(present: Mapping[str, Array], past: Mapping[str, Array], plan: 
     Source: NPUW's llm_infer_request (fact sheet npuw §c.5).
     """
     moved = 0
-    for name, rows in present.items():
-        source = rows[plan.source : plan.source + plan.rows]
-        np.copyto(past[name][plan.target : plan.target + plan.rows], source)
+    for new, old in zip(present, past, strict=True):
+        source = new[:, plan.source : plan.source + plan.rows]
+        np.copyto(old[:, plan.target : plan.target + plan.rows], source)
         moved += source.nbytes
     return moved

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.llm.arena import Arena, DeviceTensor
+from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_plan import mask_columns, store_plan
 from npuw_layer.llm.names import CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
@@ -31,7 +29,12 @@ class Submodel:
         elsewhere = (READ_PREFIX, WEIGHT_PREFIX)
         own = [info for info in loaded.inputs if not info.name.startswith(elsewhere)]
         bank.bind(self._program, loaded.inputs)
-        self._arena = Arena(device, self._program, [*own, *loaded.outputs])
+        presents = [[ASSIGN_PREFIX + name for name in names] for names in cache.stacks]
+        outputs = {info.name: info for info in loaded.outputs}
+        new_rows = [outputs.pop(name) for names in presents for name in names]
+        self._arena = Arena(device, self._program, [*own, *outputs.values(), *new_rows])
+        self._present = [self._arena.stack(names) for names in presents]
+        """The new rows of caches that are alike, [variables, width, heads, channels]."""
         cache.bind(self._program, loaded.inputs)
         self._program.prepare()
         self.width = self._arena[IDS].shape[1]
@@ -53,15 +56,6 @@ class Submodel:
     def logits(self) -> Array:
         """f32 [1, 1, V]; the next run overwrites them."""
         return self._arena[LOGITS]
-
-    @property
-    def present(self) -> Mapping[str, DeviceTensor]:
-        """The new rows of each cache, [1, width, heads, channels]."""
-        return {
-            name: tensor
-            for name, tensor in self._arena.tensors.items()
-            if name.startswith(ASSIGN_PREFIX)
-        }
 
     def run(self, ids: Array, mask: Array, positions: Array) -> None:
         """Run on new tokens after those in the cache, and store their rows.
@@ -85,7 +79,7 @@ class Submodel:
         arena[MASK][0, old] = mask[:stored]
         arena[MASK][0, new] = mask[stored:]
         self._program.run()
-        self._cache.update_kvcache_for(self.present, store_plan(self.width, used, stored))
+        self._cache.update_kvcache_for(self._present, store_plan(self.width, used, stored))
 
     def free(self) -> None:
         """Give the memory back."""
