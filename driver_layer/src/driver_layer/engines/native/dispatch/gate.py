@@ -1,10 +1,12 @@
 """How threads come to a table and leave it, in LLVM IR.
 
-Who leads a run posts the table and opens a gate, works, and closes the gate when all is done; then
-it waits for who is still inside. Helpers that see what is posted count themselves in, and look
-whether the gate is open: one that comes too late goes away again, and nobody has waited for it.
-Between runs helpers look for another for a while before they go to sleep, which is Python's matter:
-to wake takes longer than what lies between two tokens.
+Who leads a run opens a gate, wakes helpers, works, and closes the gate when all is done; then it
+waits for who is still inside. Helpers count themselves in, and look whether the gate is open: one
+that comes too late goes away again, and nobody has waited for it.
+
+Helpers sleep between runs. To let them look for the next one instead saves the time that it takes
+to wake them; but then the scheduler now and then puts the leader on a helper's core, and leaves
+them there for the whole of a run.
 """
 
 from __future__ import annotations
@@ -23,17 +25,13 @@ from driver_layer.engines.native.jit.kernels import KernelSpec
 class GateWord(IntEnum):
     """What all threads of a team share: a cache line each."""
 
-    POSTED = 0
-    """The number of the run that was posted last."""
-    OPEN = 1
-    """The number of the run whose gate is open; 0: none is."""
-    INSIDE = 2
+    OPEN = 0
+    """Whether helpers may come in."""
+    INSIDE = 1
     """Helpers that have counted themselves in."""
-    STATES = 3
+    STATES = 2
     """Address of the table's states, and how many there are behind it."""
-    PATIENCE = 4
-    """How often a helper looks for another run before it goes to sleep."""
-    WORDS = 5
+    WORDS = 3
 
 
 class ThreadWord(IntEnum):
@@ -47,9 +45,7 @@ class ThreadWord(IntEnum):
     """Of the thread; the leader's is 0."""
     SCRATCH = 3
     """Address of its scratch memory, which may change while the gate is closed."""
-    RUN = 4
-    """The leader's: the run's number, not 0. A helper's: that of the last run it saw."""
-    WORDS = 5
+    WORDS = 4
 
 
 _WORK = ir.FunctionType(I32, [PTR, PTR])
@@ -80,9 +76,6 @@ class _Thread:
 def _write_lead(host: Host) -> str:
     one = _Thread(host)
     e, b = one.e, one.b
-    run = e.word(ThreadWord.RUN)
-    b.atomic_rmw("xchg", one.place(GateWord.OPEN), run, "seq_cst")
-    b.atomic_rmw("xchg", one.place(GateWord.POSTED), run, "seq_cst")
     one.work()
     # Either a helper sees that the gate is closed, or it is seen inside.
     b.atomic_rmw("xchg", one.place(GateWord.OPEN), I64(0), "seq_cst")
@@ -102,35 +95,16 @@ def _write_lead(host: Host) -> str:
 def _write_help(host: Host) -> str:
     one = _Thread(host)
     e, b = one.e, one.b
-    seen = e.at(e.args, 8 * ThreadWord.RUN)
-    looks, spins = e.variable(I64(0)), e.variable(I64(0))
-    look, found, wait, after = (
-        e.function.append_basic_block(name) for name in ("look", "found", "wait", "tired")
-    )
-    b.branch(look)
-    b.position_at_end(look)
-    posted = b.load_atomic(one.place(GateWord.POSTED), "acquire", 8, typ=I64)
-    b.cbranch(b.icmp_signed("==", posted, e.load(seen, I64)), wait, found)
-    b.position_at_end(found)
-    e.store(posted, seen)
     b.atomic_rmw("add", one.place(GateWord.INSIDE), I64(1), "seq_cst")
     opened = b.load_atomic(one.place(GateWord.OPEN), "seq_cst", 8, typ=I64)
-    with b.if_then(b.icmp_signed("==", opened, posted)):
+    with b.if_then(b.icmp_signed("!=", opened, I64(0))):
         one.work()
     b.atomic_rmw("sub", one.place(GateWord.INSIDE), I64(1), "seq_cst")
-    looks.set(I64(0))
-    b.branch(look)
-    b.position_at_end(wait)
-    looks.set(b.add(looks.get(), I64(1)))
-    yield_after(e, spins)
-    patience = e.load(one.place(GateWord.PATIENCE), I64)
-    b.cbranch(b.icmp_signed("<=", looks.get(), patience), look, after)
-    b.position_at_end(after)
     return e.finish()
 
 
 LEAD = KernelSpec("dispatch lead", _write_lead)
-"""Posts a table and works on it, with whoever comes; all helpers have left when it is back."""
+"""Works on a table whose gate is open with whoever comes, and closes it; all have left then."""
 
 HELP = KernelSpec("dispatch help", _write_help)
-"""Works on what is posted, until nothing is for long."""
+"""Works on the table whose gate is open, if one is."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-import time
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
 from driver_layer.engines.native.dispatch.gate import HELP, LEAD, GateWord, ThreadWord
-from driver_layer.engines.native.dispatch.table import COUNTER_BYTES, Table
+from driver_layer.engines.native.dispatch.table import COUNTER_BYTES, Table, Words
 from driver_layer.engines.native.dispatch.worker import WORKER
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.errors import EngineError
@@ -28,12 +27,6 @@ _LARGE, _HUGE_FROM = 1 << 20, 1 << 22
 
 _CODE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 """ctypes lets go of the interpreter's lock while the function runs."""
-
-_SHORTLY = 2e-3
-"""Seconds between runs, as between tokens, of which helpers do not sleep through."""
-
-_PATIENCE = 40_000
-"""Looks for another run: one or two milliseconds."""
 
 
 class Team:
@@ -60,8 +53,8 @@ class Team:
         self._words[:, ThreadWord.NUMBER] = np.arange(self.threads)
         self._scratch: list[np.ndarray] = []
         self._grow_scratch(0)
-        self._ended = 0.0
-        self._helpers = [_Helper(self._help, self._words, i) for i in range(1, self.threads)]
+        numbers = range(1, self.threads)
+        self._helpers = [_Helper(self._help, self._words[i], self._gate) for i in numbers]
 
     def run(self, table: Table) -> None:
         """Execute a table; ``table.failure`` tells how it went."""
@@ -70,14 +63,11 @@ class Team:
         with self._busy:
             self._grow_scratch(table.scratch)
             table.reset()
-            soon = time.perf_counter() - self._ended < _SHORTLY
             self._gate[GateWord.STATES, :2] = table.states.ctypes.data, len(table.states)
-            self._gate[GateWord.PATIENCE, 0] = _PATIENCE if soon else 0
-            self._words[0, ThreadWord.RUN] += 1
+            self._gate[GateWord.OPEN, 0] = 1  # before a helper is awake, who would go away again
             for helper in self._helpers:
                 helper.wake()
             self._lead(self._words.ctypes.data, None)
-            self._ended = time.perf_counter()
 
     def _grow_scratch(self, nbytes: int) -> None:
         size = nbytes + _ALIGNMENT
@@ -91,29 +81,22 @@ class Team:
 
 
 class _Helper:
-    """One more thread.
+    """One more thread; it sleeps between runs."""
 
-    Who wakes it may look just before it falls asleep: then it misses a run, which others do.
-    """
-
-    def __init__(self, code: Callable[[int, None], int], words: np.ndarray, number: int) -> None:
-        self._code, self._words, self._number = code, words, number
-        self._call = threading.Semaphore(0)
-        self._asleep = False
-        threading.Thread(target=self._serve, name=f"npu-{number}", daemon=True).start()
+    def __init__(self, code: Callable[[int, None], int], words: Words, gate: Words) -> None:
+        self._code, self._words, self._gate = code, words, gate
+        self._calls = threading.Semaphore(0)
+        name = f"npu-{words[ThreadWord.NUMBER]}"
+        threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     def wake(self) -> None:
-        """Let it look what is posted."""
-        if self._asleep:
-            self._asleep = False
-            self._call.release()
+        """Let it look whether the gate is open, as often as it is called."""
+        self._calls.release()
 
     def _serve(self) -> None:
-        words = self._words[self._number].ctypes.data
         while True:
-            self._asleep = True
-            self._call.acquire()
-            self._code(words, None)
+            self._calls.acquire()
+            self._code(self._words.ctypes.data, None)
 
 
 @cache
