@@ -14,10 +14,11 @@ from driver_layer.engines.native import NativeExecutor
 from driver_layer.engines.native.dispatch.team import Team
 from driver_layer.engines.native.executor import host_kernels
 from driver_layer.engines.native.jit.host import detect
-from driver_layer.engines.native.lower import share, streams, units
+from driver_layer.engines.native.lower import share, streams, table, units
+from driver_layer.engines.native.lower.calls import Calls
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.task_by_task import TaskByTask
-from driver_layer.testing.small_programs import Copy, Machine, Mix, Side, Step
+from driver_layer.testing.small_programs import Copy, Machine, Mix, Product, Side, Step
 
 THREADS = 3
 
@@ -33,6 +34,7 @@ def everything_is_large() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(share, "_LEAST", 1)
         patch.setattr(share, "_MULTIPLE", 2)
+        patch.setattr(share, "_BLOCK", 2)
         patch.setattr(streams, "_LEAST", 1)
         yield
 
@@ -59,6 +61,36 @@ def test_values_that_lie_in_two_parts_are_cut_in_both(team: Team) -> None:
     ]
     expected = Machine().run(made, TaskByTask(ReferenceEngines()))
     assert Machine().run(made, NativeExecutor(team=team)) == expected
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_keys_of_heads_that_lie_side_by_side_are_read_in_blocks(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two heads, whose keys of a token are neighbours, a block each in turn."""
+    seen: list[units.Units] = []
+    real = table.make_units
+
+    def make_units(calls: Calls, queues: int) -> units.Units:
+        seen.append(real(calls, queues))
+        return seen[-1]
+
+    monkeypatch.setattr(table, "make_units", make_units)
+    tokens, width = 6, 8
+    made: list[Step] = []
+    for head in range(2):
+        cache = Side("fixed", head * width, width, ((tokens, 2 * width),))
+        keys = Side("cmx0", 128 + head * 64, width, ((tokens, width),))
+        made += [
+            Copy(cache, keys),
+            Product(0, head * width, 128 + head * 64, 256 + head * 64, 1, tokens, width, 24),
+            Copy(Side("cmx0", 256 + head * 64, 24, ()), Side("ddr", 320 + head * 32, 24, ())),
+        ]
+    expected = Machine().run(made, TaskByTask(ReferenceEngines()))
+    assert Machine().run(made, NativeExecutor(team=team)) == expected
+    address, size = seen[-1].calls.streams()
+    begins = address[size > 0] - address[size > 0].min()
+    assert begins.tolist() == [0, 8, 32, 40, 64, 72]
 
 
 costs = st.lists(st.lists(st.sampled_from([1, 3, 10]), min_size=1, max_size=9), max_size=6)

@@ -110,7 +110,7 @@ class Gemv:
         self.row_bytes = e.b.mul(self.padded, I64(4))
         above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
-        self.ahead = task.ahead(self.columns)
+        self.ahead = task.ahead(self.columns, self._bytes(task[Word.K]))
         self.acts = e.scratch
         """Those of the rows that are multiplied."""
         plain = e.b.mul(self.row_bytes, I64(self.rows))

@@ -61,9 +61,15 @@ class Task:
         b = self.e.b
         return b.and_(b.add(value, I64(multiple - 1)), I64(-multiple))
 
-    def ahead(self, columns: int) -> Value:
-        """How far before its use memory is asked for: whole steps of columns, some kilobytes."""
+    def ahead(self, columns: int, width: Value | None = None) -> Value:
+        """How far before its use memory is asked for: whole steps of columns, some kilobytes.
+
+        Args:
+            columns: how many are read side by side.
+            width: bytes of a column, if others may lie between them, as those of other heads do.
+        """
         b = self.e.b
         step = b.mul(self[Word.WEIGHT_N], I64(columns))
-        some = b.select(b.icmp_signed(">", step, I64(0)), step, I64(_AHEAD))
+        read = step if width is None else self.least(step, b.mul(width, I64(columns)))
+        some = b.select(b.icmp_signed(">", read, I64(0)), read, I64(_AHEAD))
         return b.mul(step, b.add(b.udiv(I64(_AHEAD), some), I64(1)))

@@ -59,6 +59,17 @@ class Calls:
         """The arguments of some of them, [chosen, count]."""
         return self.pool[self.begin[chosen, None] + np.arange(count)]
 
+    def streams(self) -> tuple[Ints, Ints]:
+        """Where what each call streams begins, and its bytes; 0 of what streams nothing."""
+        address, size = np.zeros((2, len(self)), np.int64)
+        for number, template in enumerate(self.templates):
+            if template.stream is None or template.spec is None:
+                continue
+            members = np.flatnonzero(self.template == number)
+            first, length, stride = (self.pool[self.begin[members] + at] for at in template.stream)
+            address[members], size[members] = first, length * stride
+        return address, size
+
     def append(self, like: Ints, words: Ints, cost: Ints) -> Calls:
         """Add calls that are like some of these but for their arguments and cost."""
         more = self.take(like)

@@ -22,7 +22,7 @@ _MOST = 512 << 10
 def find_streams(units: Units, levels: int) -> Streams:
     """List what each queue streams, and what of that comes behind each level."""
     calls = units.calls
-    address, size = _spans(units)
+    address, size = calls.streams()
     queue = np.repeat(units.queue, np.diff(units.begins))
     chosen = np.flatnonzero(size >= _LEAST)
     # By queue; within one, in the order of rows, and so of levels.
@@ -37,16 +37,3 @@ def find_streams(units: Units, levels: int) -> Streams:
         end = np.searchsorted(bytes_before, bytes_before[begin] + _MOST, side="right") - 1
         ahead[:, number, 0], ahead[:, number, 1] = begin, np.minimum(np.maximum(end, begin), last)
     return Streams(np.ascontiguousarray(spans), ahead)
-
-
-def _spans(units: Units) -> tuple[Ints, Ints]:
-    """Where what each call streams begins, and its bytes; 0 of what streams nothing."""
-    calls = units.calls
-    address, size = (np.zeros(len(calls), np.int64) for _ in range(2))
-    for number, template in enumerate(calls.templates):
-        if template.stream is None or template.spec is None:
-            continue
-        members = np.flatnonzero(calls.template == number)
-        first, count, stride = (calls.pool[calls.begin[members] + word] for word in template.stream)
-        address[members], size[members] = first, count * stride
-    return address, size

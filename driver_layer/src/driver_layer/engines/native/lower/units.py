@@ -43,11 +43,13 @@ class Units:
 def make_units(calls: Calls, queues: int) -> Units:
     """Put calls in the order of rows, cut them into units, and share these out.
 
-    Within a level the largest come first, so that threads end together. Calls whose kernel keeps
-    the same weights are a unit: the first of them packs, the others find what it packed.
+    Within a level the largest come first, so that threads end together; of equal ones, those that
+    begin to read at lower addresses. Calls whose kernel keeps the same weights are a unit: the
+    first of them packs, the others find what it packed.
     """
     kept = _kept_weights(calls)
-    order = np.lexsort((calls.operation, kept, -calls.cost, calls.level))
+    address, _ = calls.streams()
+    order = np.lexsort((calls.operation, address, kept, -calls.cost, calls.level))
     calls, kept = calls.take(order), kept[order]
     same = (kept[1:] == kept[:-1]) & (kept[1:] >= 0) & (calls.level[1:] == calls.level[:-1])
     follows, precedes = np.append(False, same), np.append(same, False)
