@@ -65,9 +65,10 @@ def test_values_that_lie_in_two_parts_are_cut_in_both(team: Team) -> None:
 
 @pytest.mark.usefixtures("everything_is_large")
 def test_keys_of_heads_that_lie_side_by_side_are_read_in_blocks(
-    team: Team, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of two heads, whose keys of a token are neighbours, a block each in turn."""
+    team = Team(host_kernels(detect()), 2)
     seen: list[units.Units] = []
     real = table.make_units
 
