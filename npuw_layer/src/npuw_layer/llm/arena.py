@@ -50,7 +50,7 @@ class Arena:
         end = 0
         for info in infos:
             offsets.append(end)
-            end += _padded(info)
+            end += padded(nbytes(info))
         self._memory = device.allocate(max(end, ALIGNMENT))
         self.tensors: dict[str, DeviceTensor] = {}
         for info, offset in zip(infos, offsets, strict=True):
@@ -66,7 +66,7 @@ class Arena:
     def stack(self, names: Sequence[str]) -> Array:
         """The values of equal tensors [1, ...] that lie side by side, as [tensors, ...]; a view."""
         first = self.tensors[names[0]]
-        pitch = _padded(first.info)
+        pitch = padded(nbytes(first.info))
         places = [self.tensors[name].offset for name in names]
         assert places == list(range(first.offset, first.offset + len(names) * pitch, pitch))
         view = first.data
@@ -78,9 +78,9 @@ class Arena:
         self._memory.free()
 
 
-def _padded(info: TensorInfo) -> int:
-    """Bytes from a tensor to the next."""
-    return -(-nbytes(info) // ALIGNMENT) * ALIGNMENT
+def padded(size: int) -> int:
+    """Bytes from a tensor of a size to the next."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def nbytes(info: TensorInfo) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npuw_layer.llm.arena import ALIGNMENT, ELEMENT_TYPES
+from npuw_layer.llm.arena import ELEMENT_TYPES, padded
 from npuw_layer.llm.kv_plan import RowCopy
 from npuw_layer.ports import READ_PREFIX, Array, Device, Memory, Program, TensorInfo
 
@@ -111,7 +111,7 @@ def _allocate(
     device: Device, names: Sequence[str], element: str, shape: tuple[int, int, int]
 ) -> _Stack:
     kind = ELEMENT_TYPES[element]
-    pitch = -(-math.prod(shape) * kind.itemsize // ALIGNMENT) * ALIGNMENT
+    pitch = padded(math.prod(shape) * kind.itemsize)
     memory = device.allocate(len(names) * pitch)
     _, heads, width = shape
     token = heads * width * kind.itemsize

@@ -34,7 +34,7 @@ class FixedRow:
     Args:
         e: the kernel that is written.
         row: f32, aligned to 64 bytes.
-        digits: how many an integer has; less than 2 bits of them are not used.
+        digits: how many an integer has; two bits stay free, for its sign and for digits' carries.
         chunk: how many numbers are rounded at a time.
     """
 
