@@ -15,8 +15,17 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 UNITS = 256
 """The most units of a row: those of 8 rows fit into the first cache."""
 
-PITCH = 4 * UNITS + 64
-"""Bytes from row to row; no power of two, whose lines would evict each other."""
+
+_AHEAD = 4
+"""Rows between the one that is taken and that which is fetched meanwhile."""
+
+
+def pitch_of(units: int) -> int:
+    """Bytes from row to row of so many units: an odd number of lines, which all go elsewhere."""
+    return 64 * (-(-units // 16) | 1)
+
+
+PITCH = pitch_of(UNITS)
 
 
 class Activations:
@@ -27,30 +36,32 @@ class Activations:
         flavour: what to take them as.
         task: the kernel's arguments.
         rows: how many there is room for.
+        units: how many there is room for in a row.
     """
 
-    def __init__(self, problem: Problem, flavour: Flavour, task: Task, rows: int) -> None:
+    def __init__(
+        self, problem: Problem, flavour: Flavour, task: Task, rows: int, units: int = UNITS
+    ) -> None:
         self.problem, self.flavour, self.task = problem, flavour, task
         self.e, self.b = task.e, task.e.b
-        self.base: Value = self.e.scratch
-        self._part = rows * PITCH
+        self.pitch = pitch_of(units)
+        self._part = rows * self.pitch
         self._guarded = problem.weight in FLOATS
-        self.sums = self.e.at(self.base, flavour.act_parts * self._part)
+        self.sums = self.e.at(self.e.scratch, flavour.act_parts * self._part)
         """Where the i32 sums of rows lie, if they are needed."""
         self.sums_rows = flavour is Flavour.BYTES and (
             problem.weight is DType.U8 or problem.zero is not DType.UNSET
         )
 
     @staticmethod
-    def size(flavour: Flavour, rows: int) -> int:
+    def size(flavour: Flavour, rows: int, units: int = UNITS) -> int:
         """Bytes that they take at the begin of scratch."""
-        return rows * (PITCH * flavour.act_parts + 4)
+        return rows * (pitch_of(units) * flavour.act_parts + 4)
 
     def row(self, number: Value, part: int = 0) -> Value:
         """The address of a row's units; of their lower halves, if ``part`` is 1."""
-        return self.e.at(
-            self.base, self.b.add(self.b.mul(number, I64(PITCH)), I64(part * self._part))
-        )
+        offset = self.b.add(self.b.mul(number, I64(self.pitch)), I64(part * self._part))
+        return self.e.at(self.e.scratch, offset)
 
     def take(self, batch: Value, rows: Span, depth: Span, multiples: tuple[int, int]) -> None:
         """Bring rows of some k into scratch.
@@ -130,6 +141,8 @@ class Activations:
             )
             for target, low, high in zip(targets, first, second, strict=True):
                 e.store(side_by_side(e, low, high), place(target, index))
+            ahead = b.mul(self.task[Word.ACT_M], I64(_AHEAD))
+            e.prefetch(e.at(e.at(row.address, b.mul(index, row.stride)), ahead))
         with e.loop(whole, row.count) as index:
             halves = halves_of(e, numbers(index, 1), self._guarded)
             for target, half in zip(targets, halves, strict=True):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
-from driver_layer.engines.native.dpu.activations import PITCH, Activations
+from driver_layer.engines.native.dpu.activations import Activations
 from driver_layer.engines.native.dpu.finish import Span
 from driver_layer.engines.native.dpu.flavours import Flavour
 from driver_layer.engines.native.dpu.task import Task
@@ -28,6 +28,9 @@ from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
 
 SUMS_PITCH = 2048 + 64
 """Bytes from row to row of sums; no power of two, whose lines would evict each other."""
+
+_FETCHED_ROWS = 4
+"""At each step of k: a block of 256 k has eight, and 32 rows."""
 
 _ACTS, _WEIGHTS = (4, 5), (6, 7)
 """Tile registers of operands; the four before them hold sums."""
@@ -132,7 +135,7 @@ class TileSums:
             with otherwise:
                 for (i, j), address in sums.items():
                     load_tile(e, _tile(i, j), address, SUMS_PITCH)
-        self._add_units(place, runs, (I64(0), runs.count))
+        self._add_units(place, runs, (I64(0), runs.count), fetches=True)
         for (i, j), address in sums.items():
             store_tile(e, _tile(i, j), address, SUMS_PITCH)
 
@@ -180,14 +183,25 @@ class TileSums:
             total = b.add(total, b.mul(act_sum, factor))
         return b.add(total, present)
 
-    def _add_units(self, place: _Place, runs: Runs, units: tuple[Value, Value]) -> None:
-        """Add products of some units to tile registers."""
+    def _add_units(
+        self, place: _Place, runs: Runs, units: tuple[Value, Value], fetches: bool = False
+    ) -> None:
+        """Add products of some units to tile registers.
+
+        Args:
+            place: whose.
+            runs: the weights.
+            units: from which on, and which is behind the last.
+            fetches: whether the sums of the next columns are fetched meanwhile.
+        """
         e, b, flavour = self.e, self.b, self.flavour
         begins = [
             e.at(runs.address(b.add(place.vector, I64(j))), runs.units)
             for j in range(place.size[1])
         ]
         with e.loop(*units, ROWS) as unit:
+            if fetches:
+                self._fetch(place, unit)
             for weight_part in range(flavour.weight_parts):
                 offset = b.add(b.mul(unit, I64(ROW_BYTES)), I64(weight_part * runs.lower))
                 for j, begin in enumerate(begins):
@@ -195,9 +209,16 @@ class TileSums:
                 for act_part in range(flavour.act_parts):
                     for i in range(place.size[0]):
                         line = self.acts.row(b.add(place.row, I64(ROWS * i)), act_part)
-                        load_tile(e, _ACTS[i], e.at(line, b.mul(unit, I64(4))), PITCH)
+                        load_tile(e, _ACTS[i], e.at(line, b.mul(unit, I64(4))), self.acts.pitch)
                     for i, j in place.tiles():
                         add_products(e, flavour, _tile(i, j), _ACTS[i], _WEIGHTS[j])
+
+    def _fetch(self, place: _Place, unit: Value) -> None:
+        """Fetch some rows of the sums behind, which registers will begin with; see ``_go_on``."""
+        step = self.b.udiv(unit, I64(ROWS))
+        rows = self.e.at(place.sums, self.b.mul(step, I64(_FETCHED_ROWS * SUMS_PITCH)))
+        for i, j in product(range(_FETCHED_ROWS), range(2)):
+            self.e.prefetch(self.e.at(rows, SUMS_PITCH * i + ROW_BYTES * (2 + j)), writes=True)
 
 
 def _tile(i: int, j: int) -> int:

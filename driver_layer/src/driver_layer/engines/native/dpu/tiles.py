@@ -6,8 +6,8 @@ columns. f16 operands are multiplied as sums of two bf16 (``Flavour.HALVES``, ``
 tile registers know no other floats, and their products of bf16 are exact. ``tile_sums`` writes the
 products.
 
-Block by block of k, some rows of activations after the other meet all packed weights, which fit
-into the second cache together with them.
+Block by block of k, some rows of activations after the other meet all packed weights: 32 rows stay
+in the first cache, weights and sums in the second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from llvmlite.ir import IRBuilder
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.activations import UNITS, Activations
+from driver_layer.engines.native.dpu.activations import Activations
 from driver_layer.engines.native.dpu.finish import Span, Tile, finish
 from driver_layer.engines.native.dpu.flavours import Flavour, tile_flavour_of
 from driver_layer.engines.native.dpu.pack import Block, Packer, head_vectors, square_steps
@@ -35,12 +35,12 @@ COLUMNS = 512
 """Columns for which activations are taken once."""
 
 _ROWS = 512
-"""Rows for which weights are packed once."""
+"""Rows for which weights are packed once: their sums and the weights fit into the second cache."""
 _STRIP = 128
-"""Rows of activations at a time: with sums and packed weights they fit into the second cache."""
+"""Rows of activations at a time: with the rest they still fit into the second cache."""
+_UNITS = 320
+"""The most units of a block's row, of all its parts: those of 32 rows fit into the first cache."""
 _VECTORS = COLUMNS // ROWS
-_UNITS_BYTES = UNITS * ROW_BYTES
-"""Packed units of a vector of columns, of one part of the weights."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
@@ -68,13 +68,17 @@ class _Places:
     """Where things lie in scratch: offsets in bytes."""
 
     def __init__(self, problem: Problem, flavour: Flavour) -> None:
+        self.units = _UNITS // flavour.act_parts
+        """The most units of a block."""
+        self.part = self.units * ROW_BYTES
+        """Bytes of packed units of a vector of columns, of one part of the weights."""
         self.head = head_vectors(problem, flavour) * ROW_BYTES
-        most = UNITS // ROWS if problem.group else 1
+        most = self.units // ROWS if problem.group else 1
         self.heads = self.head * most
         """Bytes of the heads of as many groups as a block can have."""
-        self.run = self.heads + _UNITS_BYTES * flavour.weight_parts
+        self.run = self.heads + self.part * flavour.weight_parts
         """Bytes of a vector of columns, packed."""
-        self.scales = _rounded(Activations.size(flavour, _STRIP))
+        self.scales = _rounded(Activations.size(flavour, _STRIP, self.units))
         self.sums = self.scales + 4 * COLUMNS
         self.packed = self.sums + _ROWS * SUMS_PITCH
         self.end = self.packed + _VECTORS * self.run
@@ -87,8 +91,8 @@ class _Tiles:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
         self.task = Task(e)
         self.places = places = _Places(problem, flavour)
-        self.acts = Activations(problem, flavour, self.task, _STRIP)
-        self.packer = Packer(problem, flavour, self.task, _UNITS_BYTES)
+        self.acts = Activations(problem, flavour, self.task, _STRIP, places.units)
+        self.packer = Packer(problem, flavour, self.task, places.part)
         self.scales, self.sums, self.packed = (
             e.at(e.scratch, place) for place in (places.scales, places.sums, places.packed)
         )
@@ -103,12 +107,14 @@ class _Tiles:
     def write(self) -> None:
         """Write all of it."""
         e, b, task = self.e, self.b, self.task
-        with (
-            e.loop(0, task[Word.BATCH]) as batch,
-            e.loop(0, task[Word.M], _ROWS) as m,
-            e.loop(0, task[Word.N], COLUMNS) as n,
-        ):
+        with e.loop(0, task[Word.BATCH]) as batch, e.loop(0, task[Word.M], _ROWS) as m:
             rows = Span(m, task.least(b.sub(task[Word.M], m), I64(_ROWS)))
+            self.write_rows(batch, rows)
+
+    def write_rows(self, batch: Value, rows: Span) -> None:
+        """Write the products of some rows, at most ``_ROWS``."""
+        e, b, task = self.e, self.b, self.task
+        with e.loop(0, task[Word.N], COLUMNS) as n:
             columns = Span(n, task.least(b.sub(task[Word.N], n), I64(COLUMNS)))
             self._sum_up(batch, rows, columns)
             self._finish(batch, rows, columns)
@@ -149,7 +155,7 @@ class _Tiles:
         longer one are of about the same length, so that the last is no small one.
         """
         b, task = self.b, self.task
-        most = I64(UNITS * self.flavour.per_unit)
+        most = I64(self.places.units * self.flavour.per_unit // self.step * self.step)
         group = self.group
         parts = _above(b, group, most)
         part = task.rounded(_above(b, group, parts), self.step)
@@ -183,7 +189,7 @@ class _Tiles:
             self.packer.pack(block, e.at(run, b.mul(group, I64(places.head))), units)
             self._fill(units, left)
         group_units = b.select(b.icmp_signed(">", groups, I64(1)), units_of_group, count)
-        return Runs(self._run, places.heads, _UNITS_BYTES, places.head, group_units, groups, count)
+        return Runs(self._run, places.heads, places.part, places.head, group_units, groups, count)
 
     def _fill(self, units: Value, count: Value) -> None:
         """Write zeros behind units of as many k, up to a whole tile."""
@@ -193,7 +199,7 @@ class _Tiles:
         begin = b.udiv(task.rounded(count, filled), per_unit)
         with e.loop(begin, b.udiv(task.rounded(count, self.step), per_unit)) as unit:
             for part in range(self.flavour.weight_parts):
-                offset = b.add(b.mul(unit, I64(ROW_BYTES)), I64(part * _UNITS_BYTES))
+                offset = b.add(b.mul(unit, I64(ROW_BYTES)), I64(part * self.places.part))
                 e.store(e.splat(I32(0), e.lanes), e.at(units, offset))
 
     def _run(self, vector: Value) -> Value:

@@ -166,15 +166,16 @@ class Emitter:
         """Elements to memory, which need not be aligned."""
         self.b.store(value, address, align=1)
 
-    def prefetch(self, address: Value, near: bool = True) -> None:
+    def prefetch(self, address: Value, near: bool = True, writes: bool = False) -> None:
         """Ask for the cache line of an address, which need not exist.
 
         Args:
             address: of any of its bytes.
             near: whether it is to come into the first cache, not only into the second.
+            writes: whether it is to be written, too.
         """
-        # To be read (0), and to stay in all caches (3) or all but the first (2), of data (1).
-        hints = I32(0), I32(3 if near else 2), I32(1)
+        # To be written (1), and to stay in all caches (3) or all but the first (2), of data (1).
+        hints = I32(int(writes)), I32(3 if near else 2), I32(1)
         self.external("llvm.prefetch.p0", address, *hints, result=ir.VoidType())
 
     def intrinsic(self, name: str, *operands: Value, result: Any = None) -> Value:
