@@ -6,7 +6,8 @@ import math
 
 from llvmlite import ir
 
-from driver_layer.engines.native.jit.emitter import F32, F64, I32, I64, Emitter, Value
+from driver_layer.engines.native.jit.emitter import F32, F64, I16, I32, I64, Emitter, Value
+from driver_layer.engines.native.jit.host import Isa
 from driver_layer.engines.native.shave.maths.polynomial import (
     bits,
     clamp,
@@ -51,28 +52,62 @@ def exp(e: Emitter, x: Value) -> Value:
     vanishes = b.fcmp_ordered("<", x, like(e, x, _VANISHES))
     inside = b.select(vanishes, like(e, x, 0.0), _at_most(e, x, 89.0))
     value, shifted = _reduced(e, inside)
-    # 2**n may be outside f32 where the result is not: it is multiplied in two halves.
-    exponent = b.sub(shifted, _integers(e, _ROUNDER_BITS, x))
-    half = b.ashr(exponent, _integers(e, 1, x))
-    value = b.fmul(b.fmul(value, _power_of_two(e, half)), _power_of_two(e, b.sub(exponent, half)))
-    return b.select(vanishes, like(e, x, 0.0), value)
+    return b.select(vanishes, like(e, x, 0.0), _scaled(e, value, shifted))
 
 
 def exp_inside(e: Emitter, x: Value) -> Value:
     """The exponential of f32 from -87 to 88, or of a NaN."""
     value, shifted = _reduced(e, x)
-    return e.b.fmul(value, _power_of_two(e, shifted))
+    return e.b.fmul(value, _power_of_two(e, bits(e, shifted, I32)))
 
 
 def _reduced(e: Emitter, x: Value) -> tuple[Value, Value]:
-    """exp(x) less a power of two, and that power in the lowest bits of an integer."""
+    """exp(x) less a power of two, and that power, shifted by ``_ROUNDER``."""
     b = e.b
     rounder = like(e, x, _ROUNDER)
     shifted = e.fma(x, like(e, x, 1 / _LOG2), rounder)
     n = b.fsub(shifted, rounder)
     r = e.fma(n, like(e, x, -_LOG2_HIGH), x)
     r = e.fma(n, like(e, x, -_LOG2_LOW), r)
-    return _one_plus(e, r, horner(e, r, _REST)), bits(e, shifted, I32)
+    return _one_plus(e, r, horner(e, r, _REST)), shifted
+
+
+def _scaled(e: Emitter, value: Value, shifted: Value) -> Value:
+    """A value times a power of two, rounded once where the product is no normal number."""
+    b, lanes = e.b, count(value)
+    if e.host.isa >= Isa.AVX512 and lanes % e.lanes == 0:
+        power = b.fsub(shifted, like(e, value, _ROUNDER))
+        parts = [_scaled_vector(e, *pair) for pair in zip(*_vectors(e, value, power), strict=True)]
+        return _side_by_side(e, parts)
+    # 2**n may be outside f32 where the result is not: it is multiplied in two halves.
+    exponent = b.sub(bits(e, shifted, I32), _integers(e, _ROUNDER_BITS, value))
+    half = b.ashr(exponent, _integers(e, 1, value))
+    rest = b.sub(exponent, half)
+    return b.fmul(b.fmul(value, _power_of_two(e, half)), _power_of_two(e, rest))
+
+
+def _scaled_vector(e: Emitter, value: Value, power: Value) -> Value:
+    """The same with an instruction of AVX-512, all lanes of it, rounding as is usual (4)."""
+    operands = value, power, value, I16(-1), I32(4)
+    return e.external("llvm.x86.avx512.mask.scalef.ps.512", *operands, result=value.type)
+
+
+def _vectors(e: Emitter, *values: Value) -> list[list[Value]]:
+    """Values cut into vectors of the host's size."""
+    begins = range(0, count(values[0]), e.lanes)
+    return [
+        [e.lanes_of(value, value, range(begin, begin + e.lanes)) for begin in begins]
+        for value in values
+    ]
+
+
+def _side_by_side(e: Emitter, parts: list[Value]) -> Value:
+    """Vectors, as many as a power of two, as one."""
+    while len(parts) > 1:
+        both = range(2 * count(parts[0]))
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [e.lanes_of(low, high, both) for low, high in pairs]
+    return parts[0]
 
 
 def _power_of_two(e: Emitter, exponent: Value) -> Value:
