@@ -136,6 +136,14 @@ def test_the_price_of_attention_is_near_what_the_timeline_predicts(
     assert 0.6 * predicted <= priced <= 1.4 * (predicted + tasks * TASK_NS)
 
 
+def test_the_price_of_attention_falls_with_what_rows_may_reach() -> None:
+    """Half of all positions, and some more: a unit reaches as far as its last row."""
+    whole = AttentionProblem(8, 2, 1024, 1024, 64, 64, 1, "f16", "f16", "f16", "f16")
+    causal = replace(whole, reach=tuple(range(1, 1025)))
+    prices = [attention_ns(x, choose_attention(x, LUNAR), LUNAR) for x in (causal, whole)]
+    assert 0.5 <= prices[0] / prices[1] <= 0.85
+
+
 def test_many_rows_are_split_over_height_and_one_row_over_the_kernel() -> None:
     many = MatMulProblem(1, 1024, 4096, 2048, "f16", "u4", "f16")
     assert choose_matmul(many, LUNAR).strategy is Strategy.SPLIT_OVER_HEIGHT

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.builtin import DenseArrayBase, i64
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_attr, ints_attr
@@ -170,6 +171,52 @@ def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None
         actual = run(tiled(model, (rows, keys, positions), tiles), inputs, tiles)
         limit = {"f32": 1e-5, "f16": 4e-3}[element] * np.abs(expected).max()
         assert np.abs(actual.astype("f8") - expected).max() <= limit
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_what_no_row_of_a_unit_may_reach_is_not_even_read(data: st.DataObject) -> None:
+    """Positions beyond the reach of all rows are poison, and yet the rest is as it should be."""
+    element = data.draw(st.sampled_from(["f32", "f16"]))
+    heads, m = data.draw(st.sampled_from([(1, 1), (4, 2), (3, 3)])), data.draw(st.integers(1, 9))
+    lengths = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=2))
+    length = sum(lengths)
+    reach = data.draw(st.lists(st.integers(1, length), min_size=m, max_size=m))
+    draw = np.random.default_rng(data.draw(st.integers(0, 99)))
+    inputs = attention_inputs(draw, heads, m, lengths, element)
+    if data.draw(st.booleans()):
+        inputs = in_8_bits(inputs, len(lengths))
+    shape = (1, data.draw(st.sampled_from([1, heads[0]])), m, length)
+    allowed = draw.random(shape) < 0.7
+    allowed[..., 0] = True
+    allowed &= np.arange(length) < np.array(reach)[:, None]
+    inputs["mask"] = np.where(allowed, np.float32(0), LOWEST)
+    expected = Interpreter(attention_model(inputs, len(lengths), element)).run(inputs)["y"]
+    poisoned = beyond(inputs, len(lengths), max(reach))
+    model = attention_model(poisoned, len(lengths), element)
+    (op,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
+    op.properties["reach"] = DenseArrayBase.from_list(i64, reach)
+    keys = data.draw(st.integers(1, length))
+    rows, tiles = data.draw(st.integers(1, m)), data.draw(st.integers(1, 4))
+    for positions in (length, keys):
+        actual = run(tiled(model, (rows, keys, positions), tiles), poisoned, tiles)
+        limit = {"f32": 1e-5, "f16": 4e-3}[element] * np.abs(expected).max()
+        assert np.abs(actual.astype("f8") - expected).max() <= limit
+
+
+def beyond(inputs: dict[str, np.ndarray], parts: int, reach: int) -> dict[str, np.ndarray]:
+    """The same, with NaNs for keys, values and masks from a position on."""
+    found, begin = dict(inputs), 0
+    for part in range(parts):
+        behind = max(reach - begin, 0)
+        for letter in "kv":
+            name = f"{letter}s{part}" if f"{letter}s{part}" in inputs else f"{letter}{part}"
+            found[name] = inputs[name].copy()
+            found[name][:, :, behind:] = np.nan
+        begin += inputs[f"k{part}"].shape[2]
+    found["mask"] = inputs["mask"].copy()
+    found["mask"][..., reach:] = np.nan
+    return found
 
 
 @pytest.mark.parametrize("positions", [40, 16])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, ModuleOp, f64, i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.dialects import npu
@@ -24,6 +24,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
+from compiler_layer.passes.mask_reach import reach_of
 from compiler_layer.passes.match import producer, scalar_of
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
@@ -131,6 +132,14 @@ def _scale(op: ScaledDotProductAttention) -> float | None:
     return 1 / math.sqrt(shape_of(op.q)[-1]) if op.scale is None else scalar_of(op.scale)
 
 
+def _reach(op: ScaledDotProductAttention, mask: SSAValue | None) -> Attribute | None:
+    """How many positions each query row may attend to, where that is not all of them."""
+    if mask is None:
+        return None
+    found = reach_of(mask, shape_of(op.q)[2], shape_of(op.k)[2])
+    return None if found is None else DenseArrayBase.from_list(i64, found)
+
+
 def _lower(op: ScaledDotProductAttention) -> None:
     refusal, scale = attention_refusal(op), _scale(op)
     if refusal is not None or scale is None:
@@ -145,7 +154,7 @@ def _lower(op: ScaledDotProductAttention) -> None:
     masks, count = [] if mask is None else [mask], len(keys)
     lowered = npu.Attention(
         operands=[op.q, keys, values, masks, scales[:count], scales[count:]],
-        properties={"scale": FloatAttr(scale, f64)},
+        properties={"scale": FloatAttr(scale, f64), "reach": _reach(op, mask)},
         result_types=[op.output.type],
     )
     replace(op, lowered)
@@ -161,7 +170,9 @@ class LowerAttention(ModulePass):
 
     A cache and its new rows stay apart: they are joined on their way into CMX, so that the cache is
     never copied in DDR. A cache in 8 bits stays so, with its scales beside it: where all parts of
-    keys and values are integers with a scale for each row, the DPU takes them as they are.
+    keys and values are integers with a scale for each row, the DPU takes them as they are. Where
+    the mask forbids rows their last positions whatever the inputs, as causal masks do, ``reach``
+    says so.
 
     Raises:
         UnsupportedModel: a batch other than 1, or a scale that is no constant.

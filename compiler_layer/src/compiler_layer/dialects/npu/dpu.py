@@ -105,6 +105,9 @@ class Attention(IRDLOperation):
     ``tile`` is the block of (query rows, key rows, positions) of one key head; with fewer positions
     at a time than there are, the softmax is found online, as in FlashAttention. ``tiles`` NCE tiles
     share the blocks.
+
+    ``reach`` promises for each query row that the mask is very low from that position on, as a
+    causal mask is for tokens that come later: what lies there need not be computed.
     """
 
     name = "npu.attention"
@@ -115,6 +118,7 @@ class Attention(IRDLOperation):
     k_scales = var_operand_def(Tensor)
     v_scales = var_operand_def(Tensor)
     scale = prop_def(FloatAttr[Float64Type])
+    reach = opt_prop_def(DenseArrayBase[IntegerType])
     tile = opt_prop_def(TileAttr)
     tiles = opt_prop_def(IntegerAttr)
     output = result_def(Tensor)
@@ -130,6 +134,11 @@ class Attention(IRDLOperation):
     def scale_value(self) -> float:
         """What scores are multiplied with."""
         return self.scale.value.data
+
+    @property
+    def reach_of_rows(self) -> tuple[int, ...]:
+        """For each query row, how many positions it may attend to; empty if that is all."""
+        return () if self.reach is None else tuple(int(one) for one in self.reach.get_values())
 
     def verify_(self) -> None:
         """Check ranks, heads and part counts."""

@@ -40,6 +40,8 @@ class AttentionProblem:
     mask_per_head: bool = False
     scales: str | None = None
     """The type of what rows of keys and values in 8 bits are worth."""
+    reach: tuple[int, ...] = ()
+    """For each query row, how many positions it may attend to; empty if that is all."""
 
     @property
     def group(self) -> int:
@@ -150,7 +152,17 @@ def attention_ns(x: AttentionProblem, choice: AttentionChoice, machine: Machine)
     heads = -(-used // blocks)  # key heads that a group of units needs
     price = _online if _is_online(x, choice) else _single_pass
     ns, tasks = price(x, choice, machine, used, heads)
-    return groups * (ns + tasks * TASK_NS)
+    return groups * (ns + tasks * TASK_NS) * _attended(x, choice)
+
+
+def _attended(x: AttentionProblem, choice: AttentionChoice) -> float:
+    """The share of positions that groups of units attend to, each as far as its farthest."""
+    if not x.reach:
+        return 1.0
+    limits = [max(x.reach[begin : begin + choice.rows]) for begin in range(0, x.m, choice.rows)]
+    units = limits * x.key_heads
+    farthest = [max(units[i : i + choice.tiles]) for i in range(0, len(units), choice.tiles)]
+    return sum(farthest) / (x.length * len(farthest))
 
 
 def _online(

@@ -124,6 +124,7 @@ def _tile_attention(op: npu.Attention, machine: Machine) -> None:
         mask=None if op.mask is None else element_of(op.mask),
         mask_per_head=op.mask is not None and shape_of(op.mask)[1] > 1,
         scales=element_of(op.k_scales[0]) if op.k_scales else None,
+        reach=op.reach_of_rows,
     )
     choice = choose_attention(problem, machine)
     op.properties["tile"] = ints_attr((choice.rows, choice.keys, choice.positions))

@@ -6,7 +6,8 @@ single_pass  all scores of a unit at once
 online       block of keys by block of keys, with a running maximum and a running sum
 
 Keys, values and masks pass through in blocks, keys and values joined from their parts on the way.
-So nothing but queries, keys, values, masks and the context crosses DDR.
+So nothing but queries, keys, values, masks and the context crosses DDR. What the mask forbids all
+rows of a unit whatever the inputs is neither loaded nor computed.
 """
 
 from __future__ import annotations
@@ -33,8 +34,11 @@ def unroll_attention(index: int, op: HardwareOp, attention: npu.Attention) -> It
     blocks = ranges(x.length, keys)
     for first in range(0, len(units), tiles):
         taken = enumerate(units[first : first + tiles])
-        group = Group(x, [Unit(head, block, tile) for tile, (head, block) in taken])
+        group = Group(
+            x, [Unit(head, block, tile, x.reach_of(block)) for tile, (head, block) in taken]
+        )
+        reached = [block for block in blocks if block[0] < group.positions]
         if positions < x.length:
-            yield from online_steps(index, group, blocks)
+            yield from online_steps(index, group, reached)
         else:
-            yield from single_pass_steps(index, group, blocks)
+            yield from single_pass_steps(index, group, reached)

@@ -28,7 +28,8 @@ def online_steps(index: int, group: Group, key_blocks: Sequence[Range]) -> Itera
         keys, values = group.load_keys(step, block), group.load_values(step, block)
         masks = group.load_masks(step, block)
         for state, q, k, v, mask in zip(states, queries, keys, values, masks, strict=True):
-            step.work += state.add_block(q, (k, v), mask, first=number == 0)
+            if k is not None and v is not None:
+                step.work += state.add_block(q, (k, v), mask, first=number == 0)
             if block == key_blocks[-1]:
                 state.add_store(step)
         yield step

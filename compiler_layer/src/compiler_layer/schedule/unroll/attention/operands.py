@@ -35,6 +35,8 @@ class Operands:
     mask: View | None
     out: View
     scale: float
+    reach: tuple[int, ...]
+    """For each query row, how many positions it may attend to; empty if that is all."""
 
     @property
     def length(self) -> int:
@@ -50,6 +52,10 @@ class Operands:
     def group(self) -> int:
         """Query heads that share a key head."""
         return self.q.shape[1] // self.key_heads
+
+    def reach_of(self, rows: Range) -> int:
+        """How many positions some query rows may attend to."""
+        return max(self.reach[slice(*rows)]) if self.reach else self.length
 
     def heads(self, view: View, unit: Unit) -> View:
         """The query heads and rows of a unit, of a tensor [1, H, M, D]."""
@@ -78,6 +84,7 @@ def read_operands(op: HardwareOp, attention: npu.Attention) -> Operands:
         mask=mask,
         out=op.results[0],
         scale=attention.scale_value,
+        reach=attention.reach_of_rows,
     )
 
 
@@ -91,6 +98,8 @@ class Unit:
     head: int
     rows: Range
     tile: int
+    positions: int
+    """How many of them it attends to, from the first on."""
 
     @property
     def count(self) -> int:
@@ -122,7 +131,8 @@ class Rows:
 class Group:
     """Units that run side by side; what several of them read is loaded to all their tiles at once.
 
-    Each method adds transfers to a step and gives a region for each unit.
+    Each method adds transfers to a step and gives a region for each unit: of a block of positions,
+    as many as the unit attends to, or None if these are none.
     """
 
     def __init__(self, operands: Operands, units: Sequence[Unit]) -> None:
@@ -139,52 +149,77 @@ class Group:
         step.loads.append(Transfer(source, region, (unit.tile,)))
         return region.reshaped(source.shape[1:])
 
-    def load_keys(self, step: Step, block: Range) -> list[Rows]:
+    @property
+    def positions(self) -> int:
+        """The most that a unit attends to."""
+        return max(unit.positions for unit in self.units)
+
+    def load_keys(self, step: Step, block: Range) -> list[Rows | None]:
         """Load rows of the keys."""
         regions = self._join(step, self.operands.k, block, "keys")
         return self._with_scales(step, regions, self.operands.k_scales, block, "key_scales")
 
-    def load_values(self, step: Step, block: Range) -> list[Rows]:
+    def load_values(self, step: Step, block: Range) -> list[Rows | None]:
         """Load rows of the values."""
         regions = self._join(step, self.operands.v, block, "values")
         return self._with_scales(step, regions, self.operands.v_scales, block, "value_scales")
 
-    def _join(self, step: Step, parts: Sequence[View], block: Range, name: str) -> list[Region]:
+    def _attending(self, block: Range) -> list[Unit]:
+        """The units that attend to any of a block."""
+        return [unit for unit in self.units if unit.positions > block[0]]
+
+    def _join(
+        self, step: Step, parts: Sequence[View], block: Range, name: str
+    ) -> list[Region | None]:
         """Load rows from however many parts they lie in, once for each head."""
         regions: dict[int, Region] = {}
-        shape = (1, 1, block[1] - block[0], parts[0].shape[3])
-        for head in dict.fromkeys(unit.head for unit in self.units):
-            tiles = tuple(unit.tile for unit in self.units if unit.head == head)
+        attending = self._attending(block)
+        for head in dict.fromkeys(unit.head for unit in attending):
+            units = [unit for unit in attending if unit.head == head]
+            tiles = tuple(unit.tile for unit in units)
+            taken = block[0], min(block[1], max(unit.positions for unit in units))
+            shape = (1, 1, taken[1] - taken[0], parts[0].shape[3])
             whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
-            for part, taken, rows in _in_parts(parts, block):
+            for part, own, rows in _in_parts(parts, taken):
                 heads = slice(head, head + 1)
-                source = part.sliced([slice(None), heads, taken, slice(None)])
+                source = part.sliced([slice(None), heads, own, slice(None)])
                 step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
             regions[head] = whole.reshaped(shape[2:])
-        return [regions[unit.head] for unit in self.units]
+        return [
+            regions[unit.head].rows(0, 0, min(block[1], unit.positions) - block[0])
+            if unit in attending
+            else None
+            for unit in self.units
+        ]
 
     def _with_scales(
         self,
         step: Step,
-        regions: Sequence[Region],
+        regions: Sequence[Region | None],
         parts: Sequence[View],
         block: Range,
         name: str,
-    ) -> list[Rows]:
+    ) -> list[Rows | None]:
         """Load what rows of 8 bits are worth: in memory, the scales of all heads lie together."""
         if not parts:
-            return [Rows(region, None) for region in regions]
-        tiles = tuple(dict.fromkeys(unit.tile for unit in self.units))
-        count, (first, last) = block[1] - block[0], self._heads_of_scales(parts[0])
-        shape = (1, 1, count, last - first)
+            return [None if region is None else Rows(region, None) for region in regions]
+        attending = self._attending(block)
+        tiles = tuple(dict.fromkeys(unit.tile for unit in attending))
+        first, last = self._heads_of_scales(parts[0])
+        taken = block[0], min(block[1], max(unit.positions for unit in attending))
+        shape = (1, 1, taken[1] - taken[0], last - first)
         whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
-        for part, taken, rows in _in_parts(parts, block):
+        for part, own, rows in _in_parts(parts, taken):
             by_row = part.transposed((0, 3, 2, 1))
-            source = by_row.sliced([slice(None), slice(None), taken, slice(first, last)])
+            source = by_row.sliced([slice(None), slice(None), own, slice(first, last)])
             step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
         table = whole.reshaped(shape[2:])
-        columns = [table.rows(1, unit.head - first, unit.head - first + 1) for unit in self.units]
-        return [Rows(*both) for both in zip(regions, columns, strict=True)]
+        return [
+            None
+            if region is None
+            else Rows(region, table.rows(0, 0, region.shape[0]).rows(1, at, at + 1))
+            for region, at in zip(regions, (unit.head - first for unit in self.units), strict=True)
+        ]
 
     def _heads_of_scales(self, scales: View) -> Range:
         """The heads whose scales are loaded: all, or those that the units need."""
@@ -199,17 +234,25 @@ class Group:
         mask = self.operands.mask
         if mask is None:
             return [None] * len(self.units)
-        mask = mask.sliced([slice(None), slice(None), slice(None), slice(*block)])
-        if mask.shape[1] > 1:
-            return [self._load(step, "mask", mask, unit) for unit in self.units]
-        regions: dict[Range, Region] = {}
-        for rows in dict.fromkeys(unit.rows for unit in self.units):
-            tiles = tuple(unit.tile for unit in self.units if unit.rows == rows)
-            part = mask.sliced([slice(None), slice(None), slice(*rows), slice(None)])
+        attending = self._attending(block)
+        regions: dict[tuple[int, Range], Region] = {}
+        for unit in attending:
+            # A mask for all heads is loaded once for the tiles that have the same rows.
+            head = unit.head if mask.shape[1] > 1 else 0
+            if (head, unit.rows) in regions:
+                continue
+            positions = slice(block[0], min(block[1], unit.positions))
+            part = mask.sliced([slice(None), slice(None), slice(None), positions])
+            if mask.shape[1] > 1:
+                regions[head, unit.rows] = self._load(step, "mask", part, unit)
+                continue
+            tiles = tuple(other.tile for other in attending if other.rows == unit.rows)
+            part = part.sliced([slice(None), slice(None), slice(*unit.rows), slice(None)])
             region = Region.dense("attention.mask", mask.element, part.shape, tiles)
             step.loads.append(Transfer(part, region, tiles))
-            regions[rows] = region.reshaped(part.shape[1:])
-        return [regions[unit.rows] for unit in self.units]
+            regions[head, unit.rows] = region.reshaped(part.shape[1:])
+        shared = mask.shape[1] == 1
+        return [regions.get((0 if shared else unit.head, unit.rows)) for unit in self.units]
 
 
 def _in_parts(parts: Sequence[View], block: Range) -> Iterator[tuple[View, slice, Range]]:

@@ -21,16 +21,16 @@ def single_pass_steps(index: int, group: Group, key_blocks: Sequence[Range]) -> 
         if number == 0:
             queries = group.load_queries(step)
         for state, q, keys in zip(states, queries, group.load_keys(step, block), strict=True):
-            step.work.append(state.scores_of(q, keys, block))
+            step.work += state.scores_of(q, keys, block)
         if block == key_blocks[-1]:
-            masks = group.load_masks(step, (0, group.operands.length))
+            masks = group.load_masks(step, (0, group.positions))
             for state, mask in zip(states, masks, strict=True):
                 step.work.append(state.softmax(mask))
         yield step
     for number, block in enumerate(key_blocks):
         step = Step(index)
         for state, values in zip(states, group.load_values(step, block), strict=True):
-            step.work.append(state.context(values, block, accumulate=number > 0))
+            step.work += state.context(values, block, accumulate=number > 0)
             if block == key_blocks[-1]:
                 state.add_store(step)
         yield step
@@ -43,24 +43,29 @@ class _State:
         self._x = x
         self._unit = unit
         stacked = x.group * unit.count
-        self._scores = unit.region("scores", "f32", (stacked, x.length))
+        scores = stacked, unit.positions
+        self._scores = unit.region("scores", "f32", scores)
         narrow = x.q.element != "f32"
-        self._weights = (
-            unit.region("weights", x.q.element, (stacked, x.length)) if narrow else self._scores
-        )
+        self._weights = unit.region("weights", x.q.element, scores) if narrow else self._scores
         self._out = unit.region("context", x.out.element, (stacked, x.out.shape[3]))
         summed = partial and x.out.element != "f32"
         self._sum = unit.region("sum", "f32", self._out.shape) if summed else self._out
 
-    def scores_of(self, q: Region, keys: Rows, block: Range) -> Work:
-        """Multiply queries with a block of keys."""
+    def scores_of(self, q: Region, keys: Rows | None, block: Range) -> list[Work]:
+        """Multiply queries with a block of keys, if they attend to any of it."""
+        if keys is None:
+            return []
         stacked = q.reshaped((self._scores.shape[0], q.shape[-1]))
-        target = self._scores.rows(1, *block)
-        return matrix_product(self._unit.tile, stacked, keys.as_keys(), target, self._x.scale)
+        target = self._scores.rows(1, *self._taken(block))
+        return [matrix_product(self._unit.tile, stacked, keys.as_keys(), target, self._x.scale)]
+
+    def _taken(self, block: Range) -> Range:
+        """What of a block the unit attends to."""
+        return block[0], min(block[1], self._unit.positions)
 
     def softmax(self, mask: Region | None) -> Work:
         """Turn scores into weights that sum to one."""
-        domain = (self._x.group, self._unit.count, self._x.length)
+        domain = (self._x.group, self._unit.count, self._unit.positions)
         windows = [Window(self._scores.reshaped(domain), Access.READ)]
         if mask is not None:
             windows.append(Window(mask, Access.READ))
@@ -68,11 +73,13 @@ class _State:
         windows.append(Window(self._weights.reshaped(domain), Access.WRITE))
         return invocation(self._unit.tile, programs.softmax(mask is not None), domain, windows)
 
-    def context(self, values: Rows, block: Range, accumulate: bool) -> Work:
+    def context(self, values: Rows | None, block: Range, accumulate: bool) -> list[Work]:
         """Multiply weights with a block of values, adding to those before."""
-        weights = self._weights.rows(1, *block)
+        if values is None:
+            return []
+        weights = self._weights.rows(1, *self._taken(block))
         tile, weight = self._unit.tile, values.as_values()
-        return matrix_product(tile, weights, weight, self._sum, accumulate=accumulate)
+        return [matrix_product(tile, weights, weight, self._sum, accumulate=accumulate)]
 
     def add_store(self, step: Step) -> None:
         """Round the context if it was summed up, and write it to memory."""
