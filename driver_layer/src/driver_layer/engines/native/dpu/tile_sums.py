@@ -26,11 +26,14 @@ from driver_layer.engines.native.dpu.tile_registers import (
 )
 from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
 
-SUMS_PITCH = 2048 + 64
+SUMS_PITCH = 4096 + 64
 """Bytes from row to row of sums; no power of two, whose lines would evict each other."""
 
 _FETCHED_ROWS = 4
 """At each step of k: a block of 256 k has eight, and 32 rows."""
+
+_ROWS_AT_ONCE = 4
+"""Rows of sums that a step of a loop joins."""
 
 _ACTS, _WEIGHTS = (4, 5), (6, 7)
 """Tile registers of operands; the four before them hold sums."""
@@ -163,25 +166,35 @@ class TileSums:
         """Add what registers left, with what the columns' heads say."""
         e, b = self.e, self.b
         zero = e.splat(self.number(0), e.lanes)
-        with e.loop(0, ROWS * place.size[0]) as i:
-            line = e.at(place.sums, b.mul(i, I64(SUMS_PITCH)))
-            fresh = e.at(self.fresh, b.mul(i, I64(2 * ROW_BYTES)))
-            for j, head in enumerate(heads):
-                target = e.at(line, ROW_BYTES * j)
-                present = b.select(first, zero, e.load(target, self.number, e.lanes))
-                total = e.load(e.at(fresh, ROW_BYTES * j), self.number, e.lanes)
-                e.store(self._sum(total, present, head, b.add(place.row, i)), target)
+        joins = [self._join(head) for head in heads]
+        with e.loop(0, ROWS * place.size[0], _ROWS_AT_ONCE) as begin:
+            for number in range(_ROWS_AT_ONCE):
+                i = b.add(begin, I64(number))
+                line = e.at(place.sums, b.mul(i, I64(SUMS_PITCH)))
+                fresh = e.at(self.fresh, b.mul(i, I64(2 * ROW_BYTES)))
+                for j, join in enumerate(joins):
+                    target = e.at(line, ROW_BYTES * j)
+                    present = b.select(first, zero, e.load(target, self.number, e.lanes))
+                    total = e.load(e.at(fresh, ROW_BYTES * j), self.number, e.lanes)
+                    e.store(join(total, present, b.add(place.row, i)), target)
 
-    def _sum(self, total: Value, present: Value, head: Value, row: Value) -> Value:
+    def _join(self, head: Value) -> Callable[[Value, Value, Value], Value]:
+        """Give what adds a vector of a row's fresh sums to those present, in this order."""
         e, b, lanes = self.e, self.b, self.e.lanes
         if self.flavour is not Flavour.BYTES:
-            return e.fma(total, e.load(head, F32, lanes), present)
-        total = b.add(total, e.load(head, I32, lanes))
-        if self.acts.sums_rows:
-            act_sum = e.splat(e.load(e.at(self.acts.sums, b.mul(row, I64(4))), I32), lanes)
-            factor = e.load(e.at(head, ROW_BYTES), I32, lanes)
-            total = b.add(total, b.mul(act_sum, factor))
-        return b.add(total, present)
+            scales = e.load(head, F32, lanes)
+            return lambda total, present, row: e.fma(total, scales, present)
+        moved = e.load(head, I32, lanes)
+        factor = e.load(e.at(head, ROW_BYTES), I32, lanes) if self.acts.sums_rows else None
+
+        def join(total: Value, present: Value, row: Value) -> Value:
+            total = b.add(total, moved)
+            if factor is not None:
+                act_sum = e.splat(e.load(e.at(self.acts.sums, b.mul(row, I64(4))), I32), lanes)
+                total = b.add(total, b.mul(act_sum, factor))
+            return b.add(total, present)
+
+        return join
 
     def _add_units(
         self, place: _Place, runs: Runs, units: tuple[Value, Value], fetches: bool = False

@@ -31,7 +31,7 @@ from driver_layer.engines.native.jit.emitter import I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.jit.kernels import KernelSpec
 
-COLUMNS = 512
+COLUMNS = 1024
 """Columns for which activations are taken once."""
 
 _ROWS = 512
