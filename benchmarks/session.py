@@ -97,6 +97,8 @@ class Session:
         processors = sorted(os.sched_getaffinity(0))[: place.threads]
         config = dict(peer.properties())
         environment = dict(os.environ)
+        # Python keeps what it compiled, unless it is told not to, as in some workshops it is.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         if peer.is_ours:
             config["CACHE_DIR"] = str(place.cache / "blobs")
             environment["NPU_KERNEL_CACHE_DIR"] = str(place.cache / "kernels")
