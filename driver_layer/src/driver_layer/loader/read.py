@@ -1,7 +1,8 @@
 """Reads the sections of a blob; nothing of the file is copied.
 
-pyelftools parses the header and the section headers. The checks are stricter than those of the
-public loader, which trusts offsets and indices that a file may get wrong.
+pyelftools judges the header; section headers are read as the records that they are. The checks are
+stricter than those of the public loader, which trusts offsets and indices that a file may get
+wrong.
 
 Source: fact sheet elf_driver §1.1, §1.2, §8 (what upstream does not check).
 """
@@ -150,20 +151,21 @@ def _check_header(view: memoryview) -> None:
 
 
 def _headers(view: memoryview) -> Iterator[tuple[str, dict[str, int]]]:
-    """Give names and headers of all sections as pyelftools reads them."""
+    """Give names and headers of all sections."""
     raw = np.frombuffer(view, EHDR, 1)[0]
     table, count = int(raw["e_shoff"]), int(raw["e_shnum"])
-    types = np.frombuffer(view, SHDR, count, table)["sh_type"].tolist()
     try:
-        # Only the headers go through pyelftools' stream: contents are used where they lie.
-        elf = ELFFile(io.BytesIO(view[: table + count * SHDR.itemsize]))
-        headers = [dict(elf._get_section_header(index)) for index in range(count)]  # pyright: ignore[reportPrivateUsage] (the public method reads contents)
+        # Whether it is ELF, pyelftools says. Of section headers, hundreds in each blob, it would
+        # make a parser's objects one by one; they are a table, as what they describe is.
+        ELFFile(io.BytesIO(view[: table + count * SHDR.itemsize]))
     except (ELFError, ConstructError) as error:
         raise HeaderError(f"pyelftools cannot read it: {error}") from error
+    rows = np.frombuffer(view, SHDR, count, table)
+    fields, values = rows.dtype.names or (), rows.tolist()
+    headers: list[dict[str, int]] = [dict(zip(fields, row, strict=True)) for row in values]
     names = headers[int(raw["e_shstrndx"])]
     strings = bytes(view[names["sh_offset"] : names["sh_offset"] + names["sh_size"]])
-    for header, kind in zip(headers, types, strict=True):
-        header["sh_type"] = kind  # pyelftools gives names to the types that it knows
+    for header in headers:
         yield read_text(strings[header["sh_name"] :]), header
 
 

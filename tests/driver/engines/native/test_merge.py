@@ -74,7 +74,7 @@ def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> 
     [
         ((48, 96, 64), 16, 24, 2),  # a part of 64 columns for one thread, 32 for the other
         ((33, 50, 48), 33, 50, 2),
-        ((128, 1400, 32), 32, 350, 4),  # two parts of 352 for each thread
+        ((64, 2800, 32), 32, 700, 4),  # two parts of 704 for each thread
         ((9, 30, 20), 9, 7, 1),
     ],
 )

@@ -91,17 +91,17 @@ def make_calls(accesses: Accesses, forwarding: Forwarding, in_python: Flags) -> 
     Args:
         accesses: all operations.
         forwarding: what goes through copies.
-        in_python: what the reference engine runs has no arguments.
+        in_python: what the reference engine runs has no arguments, nor has what is left out.
     """
-    templates = accesses.templates
+    templates, without = accesses.templates, in_python | forwarding.dropped
     counts = np.array([len(one.words) for one in templates], np.int64)[accesses.template]
-    counts[in_python] = 0
+    counts[without] = 0
     begin: Ints = np.concatenate([[0], np.cumsum(counts)])
     pool = np.zeros(int(begin[-1]), np.int64)
     for number, template in enumerate(templates):
         if template.spec is None:
             continue
-        members = np.flatnonzero((accesses.template == number) & ~in_python)
+        members = np.flatnonzero((accesses.template == number) & ~without)
         block = np.tile(np.array(template.words, np.int64), (len(members), 1))
         for index, slot in enumerate(template.slots):
             if slot.word != NO_WORD:
@@ -110,8 +110,9 @@ def make_calls(accesses: Accesses, forwarding: Forwarding, in_python: Flags) -> 
     owners = accesses.owners
     for way in find_ways(accesses, forwarding.copies):
         assert way.moved is not None  # or it would not go there
-        places = begin[owners[way.accesses]]
-        pool[places + way.operand.word] = accesses.hosts[way.far] + way.moved.offset
+        there = ~without[owners[way.accesses]]
+        places = begin[owners[way.accesses[there]]]
+        pool[places + way.operand.word] = accesses.hosts[way.far[there]] + way.moved.offset
         for word, stride in way.moved.strides:
             pool[places + word] = stride
     cost = np.array([one.cost for one in templates], np.int64)[accesses.template]
