@@ -3,9 +3,9 @@
 128 activations, or as many as share a scale if that are more, have one unit, and become fixed-point
 numbers of three signed bytes (``fixed_point``). A vector holds 128 weights: the lower halves of its
 bytes are those of even k, the upper ones of odd k, and so are digits laid out. A lane adds up the
-products of 8 weights and of all three digits, which i32 holds; only then it becomes an f32, less
-its part of the zero point, and is scaled. A row that fixed point does not suit goes through
-``lookups``, in the same kernel.
+products of 8 weights and of all three digits, which i32 holds; only then it becomes an f32, and is
+scaled. What zero points take from a column is a sum over groups, of which a vector holds 16: sums
+begin with that. A row that fixed point does not suit goes through ``lookups``, in the same kernel.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def choose(problem: Problem, host: Host) -> Choice | None:
 def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
     padded = k + _CHUNK
     groups = padded // problem.group + 2 * _LANES
-    acts = (_DIGITS + 4) * padded + padded // 2 + _VECTOR * _BLOCK
-    tables = 4 * groups * (1 + 3 * _BLOCK)
+    acts = (_DIGITS + 4) * padded + _VECTOR * _BLOCK
+    tables = 4 * groups * (2 + 4 * _BLOCK)
     ours = acts + tables + 4 * (n + _BLOCK) + 8 * _VECTOR
     return max(ours, lookups.scratch(problem, m, n, k))
 
@@ -76,6 +76,13 @@ def _write(problem: Problem, host: Host) -> str:
     return e.finish()
 
 
+def _moved(problem: Problem) -> float | None:
+    """What is added to weights, as they are multiplied, besides zero points; None if nothing is."""
+    if problem.weight is DType.I4:
+        return -8.0
+    return None if problem.zero is DType.UNSET else 0.0
+
+
 class _NibbleDigits:
     """One kernel as it is written."""
 
@@ -84,6 +91,7 @@ class _NibbleDigits:
         self.task = task = Task(e)
         self.per_unit = max(1, _CHUNK // problem.group)
         """Groups that share a unit."""
+        self.moved = _moved(problem)
         self.ahead = lookups.read_ahead(task, _COLUMNS)
         b = e.b
         self.padded = task.rounded(task[Word.K], _CHUNK)
@@ -105,11 +113,13 @@ class _NibbleDigits:
 
         self.digits = place(b.mul(self.padded, I64(_DIGITS)))
         self.plain = place(b.mul(self.padded, I64(4)))
-        self.lane_sums = place(b.lshr(self.padded, I64(1)))
+        self.group_sums = place(self.group_bytes)
         """Of activations in their units, f32: what zero points are multiplied by."""
         self.units = place(self.group_bytes)
         self.factors = place(self.group_bytes, _BLOCK)
         """Scales times units, by column of a block."""
+        self.taken = place(self.group_bytes, _BLOCK)
+        """The same times what weights are more than they should be, less than 0."""
         self.scales = place(self.group_bytes, _BLOCK)
         self.zeros = place(self.group_bytes, _BLOCK)
         self.totals = place(I64(_VECTOR * _BLOCK))
@@ -152,14 +162,26 @@ class _NibbleDigits:
         fixed = FixedRow(e, self.plain, _DIGITS, _CHUNK)
         span = I64(_CHUNK) if self.per_unit > 1 else task[Word.GROUP]
         group = e.variable(I64(0))
+        with e.loop(0, self.group_bytes, _VECTOR) as at:
+            e.store(e.zero(_LANES), e.at(self.group_sums, at))
         with e.loop(0, self.padded, span) as begin:
             end = task.least(b.add(begin, span), self.padded)
-            unit = e.splat(fixed.round(begin, end, self._store), self.per_unit)
-            e.store(unit, e.at(self.units, b.mul(group.get(), I64(4))))
+            sums = e.variable(e.zero(_LANES))
+            unit = e.splat(fixed.round(begin, end, partial(self._store, sums)), self.per_unit)
+            at = b.mul(group.get(), I64(4))
+            e.store(unit, e.at(self.units, at))
+            self._store_sums(sums.get(), e.at(self.group_sums, at))
             group.set(b.add(group.get(), I64(self.per_unit)))
         return fixed.usable()
 
-    def _store(self, k: Value, digits: list[Value]) -> None:
+    def _store_sums(self, lanes: Value, target: Value) -> None:
+        """Write the sums of the groups that lanes belong to."""
+        e, each = self.e, _LANES // self.per_unit
+        for number in range(self.per_unit):
+            own = e.lanes_of(lanes, lanes, range(each * number, each * (number + 1)))
+            e.store(e.reduce(own, e.b.fadd), e.at(target, 4 * number))
+
+    def _store(self, sums: Variable, k: Value, digits: list[Value]) -> None:
         """Write the digits of a chunk, the highest ones first, each of even k, then of odd k."""
         e, b = self.e, self.b
         chunk = e.at(self.digits, b.mul(k, I64(_DIGITS)))
@@ -171,10 +193,10 @@ class _NibbleDigits:
                 e.store(b.trunc(values, ir.VectorType(I8, _VECTOR)), place)
         ones = e.splat(I8(1), _VECTOR)
         total = b.sitofp(self._products((ones, ones), k), ir.VectorType(F32, _LANES))
-        e.store(total, self._lane_sum(k))
+        sums.set(b.fadd(sums.get(), total))
 
     def _take_tables(self, block: Span) -> None:
-        """Bring zero points of a block's columns into scratch, and scales times units.
+        """Bring scales times units into scratch, and what zero points make of them.
 
         What is read behind the last group, for weights that are not there, is 0.
         """
@@ -183,18 +205,30 @@ class _NibbleDigits:
         nothing, groups = e.zero(_LANES), b.mul(self.groups, I64(4))
         if problem.zero is not DType.UNSET:
             take_table(self.task, Word.ZERO, problem.zero, self.groups, self.zeros, block)
-            e.store(nothing, e.at(self.zeros, b.mul(block.count, groups)))
         scaled = problem.scale is not DType.UNSET
         if scaled:
             take_table(self.task, Word.SCALE, problem.scale, self.groups, self.scales, block)
         with e.loop(0, block.count) as column:
             with e.loop(0, groups, _VECTOR) as at:
+                first = b.add(b.mul(column, groups), at)
                 factors = e.load(e.at(self.units, at), F32, _LANES)
                 if scaled:
-                    first = b.add(b.mul(column, groups), at)
                     factors = b.fmul(factors, e.load(e.at(self.scales, first), F32, _LANES))
-                e.store(factors, e.at(self._factors(column), at))
-            e.store(nothing, e.at(self._factors(column), groups))
+                e.store(factors, e.at(self._of_column(self.factors, column), at))
+                if self.moved is not None:
+                    taken = b.fmul(factors, self._taken(first))
+                    e.store(taken, e.at(self._of_column(self.taken, column), at))
+            e.store(nothing, e.at(self._of_column(self.factors, column), groups))
+            if self.moved is not None:
+                e.store(nothing, e.at(self._of_column(self.taken, column), groups))
+
+    def _taken(self, at: Value) -> Value:
+        """What is to be added to weights of 16 groups as they are multiplied."""
+        e, b = self.e, self.b
+        moved = e.constant(self.moved or 0.0, _LANES)
+        if self.problem.zero is DType.UNSET:
+            return moved
+        return b.fsub(moved, e.load(e.at(self.zeros, at), F32, _LANES))
 
     def _fetch_tables(self, block: Span) -> None:
         """Ask for the tables of the next block: they are read in one go, before its weights."""
@@ -223,6 +257,8 @@ class _NibbleDigits:
             for place in (b.add(block.begin, column) for column in columns)
         ]
         totals = [e.variable(e.zero(_LANES)) for _ in columns]
+        if self.moved is not None:
+            self._begin_sums(columns, totals)
         whole = b.and_(task[Word.K], I64(-_CHUNK))
 
         def add_chunk(k: Value, group: Value) -> None:
@@ -232,11 +268,12 @@ class _NibbleDigits:
                 vector = e.load(place, I8, _VECTOR)
                 self._add(vector, columns[column], k, group, totals[column])
 
-        if self.per_unit > 1:
-            with e.loop(0, whole, _CHUNK) as k:
+        # Where groups are no longer than a chunk, one loop does.
+        short = b.icmp_signed("==", task[Word.GROUP], I64(self.problem.group))
+        with b.if_else(short, likely=True) as (one_loop, two_loops):
+            with one_loop, e.loop(0, whole, _CHUNK) as k:
                 add_chunk(k, b.udiv(k, I64(self.problem.group)))
-        else:
-            with e.loop(0, self.groups) as group:
+            with two_loops, e.loop(0, self.groups) as group:
                 begin = b.mul(group, task[Word.GROUP])
                 end = task.least(b.add(begin, task[Word.GROUP]), whole)
                 with e.loop(begin, end, _CHUNK) as k:
@@ -253,17 +290,21 @@ class _NibbleDigits:
         for column, total in enumerate(totals):
             e.store(total.get(), e.at(target, _VECTOR * column))
 
+    def _begin_sums(self, columns: list[Value], totals: list[Variable]) -> None:
+        """Let columns' sums begin with what zero points take from them, of 16 groups at a time."""
+        e, b = self.e, self.b
+        with e.loop(0, b.mul(self.groups, I64(4)), _VECTOR) as at:
+            sums = e.load(e.at(self.group_sums, at), F32, _LANES)
+            for column, total in zip(columns, totals, strict=True):
+                taken = e.load(e.at(self._of_column(self.taken, column), at), F32, _LANES)
+                total.set(e.fma(taken, sums, total.get()))
+
     def _add(self, packed: Value, column: Value, k: Value, group: Value, total: Variable) -> None:
         """Add the products of a vector of a column's weights, whose first group is given."""
         e, b = self.e, self.b
-        halves = self._halves(packed)
-        at = b.mul(group, I64(4))
-        zero = self._zero(e.at(self.zeros, b.add(b.mul(b.mul(column, self.groups), I64(4)), at)))
-        value = b.sitofp(self._products(halves, k), ir.VectorType(F32, _LANES))
-        if zero is not None:
-            value = e.fma(zero, e.load(self._lane_sum(k), F32, _LANES), value)
-        factor = self._spread(e.at(self._factors(column), at))
-        total.set(e.fma(value, factor, total.get()))
+        value = b.sitofp(self._products(self._halves(packed), k), ir.VectorType(F32, _LANES))
+        place = e.at(self._of_column(self.factors, column), b.mul(group, I64(4)))
+        total.set(e.fma(value, self._spread(place), total.get()))
 
     def _halves(self, packed: Value) -> tuple[Value, Value]:
         """Weights of even and of odd k, as u8: of i4, 8 more than they are."""
@@ -276,14 +317,6 @@ class _NibbleDigits:
             return halves
         eight = e.splat(I8(8), _VECTOR)
         return b.xor(halves[0], eight), b.xor(halves[1], eight)
-
-    def _zero(self, place: Value) -> Value | None:
-        """What lanes' sums of activations are multiplied by: zero points, without their sign."""
-        e, b = self.e, self.b
-        moved = -8.0 if self.problem.weight is DType.I4 else 0.0
-        if self.problem.zero is DType.UNSET:
-            return e.constant(moved, _LANES) if moved else None
-        return b.fsub(e.constant(moved, _LANES), self._spread(place))
 
     def _spread(self, place: Value) -> Value:
         """The numbers of a chunk's groups, each in the lanes of its weights."""
@@ -316,8 +349,5 @@ class _NibbleDigits:
 
     # Places in scratch
 
-    def _lane_sum(self, k: Value) -> Value:
-        return self.e.at(self.lane_sums, self.b.lshr(k, I64(1)))
-
-    def _factors(self, column: Value) -> Value:
-        return self.e.at(self.factors, self.b.mul(self.group_bytes, column))
+    def _of_column(self, table: Value, column: Value) -> Value:
+        return self.e.at(table, self.b.mul(self.group_bytes, column))
