@@ -161,7 +161,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         growths=growths,
         part=choice.columns,
         shares=None if growths else _GROWTHS[1],
-        kept=_KEPT if growths else (),
+        kept=_KEPT if growths and choice.keeps_weights(n, k, int(words[Word.GROUP])) else (),
         reuse=Word.REUSE,
         cuts=cuts_of(problem, choice, words),
         depth=_depth(problem, choice, (m, n)) if problem.out is DType.FP32 else None,
