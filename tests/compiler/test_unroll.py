@@ -26,6 +26,7 @@ from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.hazards import hazards
 from compiler_layer.schedule.place_ddr import lifetimes
+from compiler_layer.schedule.tasks import Region, Transfer
 from compiler_layer.testing.pass_test import parse_passes
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.loader.hpi import HostParsedInference
@@ -217,6 +218,26 @@ def beyond(inputs: dict[str, np.ndarray], parts: int, reach: int) -> dict[str, n
     found["mask"] = inputs["mask"].copy()
     found["mask"][..., reach:] = np.nan
     return found
+
+
+@pytest.mark.parametrize("positions", [64, 16])
+def test_as_many_positions_are_loaded_as_rows_may_reach(positions: int) -> None:
+    """Two units, one for each four rows: keys, values, their scales and the mask."""
+    inputs = attention_inputs(np.random.default_rng(4), (2, 1), 8, [64], "f16")
+    inputs["mask"] = np.zeros((1, 1, 8, 64), np.float32)
+    model = tiled(attention_model(in_8_bits(inputs, 1), 1, "f16"), (4, 16, positions), 1)
+    (op,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
+    op.properties["reach"] = DenseArrayBase.from_list(i64, [3, 1, 2, 5, 20, 9, 7, 1])
+    loaded: dict[str, int] = {}
+    for task in expanded(schedule(model, PLATFORM, 1)).tasks:
+        if isinstance(task.work, Transfer) and isinstance(task.work.target, Region):
+            name = task.work.target.buffer.name
+            loaded[name] = loaded.get(name, 0) + task.work.target.nbytes
+    rows = {name.removeprefix("attention."): count for name, count in loaded.items()}
+    reached = 5 + 20
+    assert (rows["keys"], rows["values"]) == (16 * reached, 16 * reached)
+    assert (rows["key_scales"], rows["value_scales"]) == (2 * reached, 2 * reached)
+    assert rows["mask"] == 4 * 4 * reached
 
 
 @pytest.mark.parametrize("positions", [40, 16])
