@@ -91,6 +91,15 @@ def test_of_a_constant_mask_the_reach_is_exact(data: st.DataObject) -> None:
     assert reach_of(mask, rows, positions) == expected
 
 
+def test_parts_that_are_used_again_and_again_are_looked_at_once() -> None:
+    """Each of 60 ops uses the one before twice: 2**60 ways lead to the constant."""
+    _, g, inputs = masks(2, 3)
+    mask = g.op(logic.BitwiseAnd, g.constant(np.array([[[[1, 0, 0], [1, 1, 0]]]], bool)), inputs[0])
+    for _ in range(60):
+        mask = g.op(logic.BitwiseOr, mask, mask)
+    assert reach_of(mask, 2, 3) == (1, 2)
+
+
 def test_a_bias_forbids_nothing() -> None:
     """ALiBi lowers scores of tokens far away, and they still count."""
     _, g, _ = masks(2, 3)

@@ -47,7 +47,7 @@ def reach_of(mask: SSAValue, rows: int, positions: int) -> tuple[int, ...] | Non
     """
     if rows * positions > _MOST:
         return None
-    found = _forbidden(mask)
+    found = _Masks().forbidden(mask)
     if found is None or found.ndim > 4:
         return None
     whole = np.broadcast_to(found, (*found.shape[:-2], rows, positions))
@@ -57,41 +57,48 @@ def reach_of(mask: SSAValue, rows: int, positions: int) -> tuple[int, ...] | Non
     return None if min(reach) == positions else tuple(reach)
 
 
-def _forbidden(mask: SSAValue) -> Flags | None:
-    """Positions that are forbidden whatever the inputs; None if nothing is known."""
-    shape_ = shape_of(mask)
-    if not is_static(shape_) or math.prod(shape_) > _MOST:
-        return None
-    if element_of(mask) == "boolean":
-        return _never(mask)
-    op = mask.owner
-    known = constant_of(mask)
-    if known is not None:
-        values = _loaded(known)
-        return None if values is None else np.less(values.astype(np.float32), _VERY_LOW)
-    if isinstance(op, Select):
-        low = scalar_of(op.otherwise)
-        return _never(op.condition) if low is not None and low < _VERY_LOW else None
-    if isinstance(op, _VIEWS):
-        return _viewed(_forbidden(op.operands[0]), op)
-    return None
+class _Masks:
+    """Looks at masks, at each part of one once."""
 
+    def __init__(self) -> None:
+        self._found: dict[SSAValue, Flags | None] = {}
 
-def _never(value: SSAValue) -> Flags | None:
-    """Where booleans are false whatever the inputs."""
-    op, known = value.owner, constant_of(value)
-    if known is not None:
-        loaded = _loaded(known)
-        return None if loaded is None else ~loaded.astype(np.bool_)
-    if isinstance(op, _ALL):
-        sides = [side for side in map(_never, op.operands) if side is not None]
-        return np.logical_or(*sides) if len(sides) == 2 else next(iter(sides), None)
-    if isinstance(op, _ANY):
-        a, b = map(_never, op.operands)
-        return None if a is None or b is None else np.logical_and(a, b)
-    if isinstance(op, logic.Comparison):
-        return _compared(op)
-    return _viewed(_never(op.operands[0]), op) if isinstance(op, _VIEWS) else None
+    def forbidden(self, mask: SSAValue) -> Flags | None:
+        """Positions that are forbidden whatever the inputs; None if nothing is known."""
+        dims = shape_of(mask)
+        if not is_static(dims) or math.prod(dims) > _MOST:
+            return None
+        if element_of(mask) == "boolean":
+            return self._never(mask)
+        op, known = mask.owner, constant_of(mask)
+        if known is not None:
+            values = _loaded(known)
+            return None if values is None else np.less(values.astype(np.float32), _VERY_LOW)
+        if isinstance(op, Select):
+            low = scalar_of(op.otherwise)
+            return self._never(op.condition) if low is not None and low < _VERY_LOW else None
+        return _viewed(self.forbidden(op.operands[0]), op) if isinstance(op, _VIEWS) else None
+
+    def _never(self, value: SSAValue) -> Flags | None:
+        """Where booleans are false whatever the inputs."""
+        if value not in self._found:
+            self._found[value] = self._computed(value)
+        return self._found[value]
+
+    def _computed(self, value: SSAValue) -> Flags | None:
+        op, known = value.owner, constant_of(value)
+        if known is not None:
+            loaded = _loaded(known)
+            return None if loaded is None else ~loaded.astype(np.bool_)
+        if isinstance(op, _ALL):
+            sides = [side for side in map(self._never, op.operands) if side is not None]
+            return np.logical_or(*sides) if len(sides) == 2 else next(iter(sides), None)
+        if isinstance(op, _ANY):
+            a, b = map(self._never, op.operands)
+            return None if a is None or b is None else np.logical_and(a, b)
+        if isinstance(op, logic.Comparison):
+            return _compared(op)
+        return _viewed(self._never(op.operands[0]), op) if isinstance(op, _VIEWS) else None
 
 
 def _compared(op: logic.Comparison) -> Flags | None:

@@ -1,13 +1,13 @@
 """Products of many rows in tile registers.
 
 As ``gemm``, but sums are registers 32 by 32 at a time, and products so fast that bringing operands
-into place would take longer: weights are packed once for 512 rows, activations taken once for 512
-columns. f16 operands are multiplied as sums of two bf16 (``Flavour.HALVES``, ``Flavour.PAIRS``):
+into place would take longer: weights are packed once for 512 rows, activations taken once for
+1,024 columns. f16 operands are multiplied as sums of two bf16 (``Flavour.HALVES``, ``Flavour.PAIRS``):
 tile registers know no other floats, and their products of bf16 are exact. ``tile_sums`` writes the
 products.
 
 Block by block of k, some rows of activations after the other meet all packed weights: 32 rows stay
-in the first cache, weights and sums in the second.
+in the first cache, weights in the second; sums are fetched before registers begin with them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ COLUMNS = 1024
 """Columns for which activations are taken once."""
 
 _ROWS = 512
-"""Rows for which weights are packed once: their sums and the weights fit into the second cache."""
+"""Rows for which weights are packed once."""
 _STRIP = 128
-"""Rows of activations at a time: with the rest they still fit into the second cache."""
+"""Rows of activations at a time: with packed weights they fit into the second cache."""
 _UNITS = 320
 """The most units of a block's row, of all its parts: those of 32 rows fit into the first cache."""
 _VECTORS = COLUMNS // ROWS
