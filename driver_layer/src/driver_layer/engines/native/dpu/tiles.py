@@ -1,8 +1,8 @@
 """Products of many rows in tile registers.
 
 As ``gemm``, but sums are registers 32 by 32 at a time, and products so fast that bringing operands
-into place would take longer: weights are packed once for 512 rows, activations taken once for
-1,024 columns. f16 operands are multiplied as sums of two bf16 (``Flavour.HALVES``, ``Flavour.PAIRS``):
+into place would take longer: weights are packed once for 512 rows, activations taken once for 1,024
+columns. f16 operands are multiplied as sums of two bf16 (``Flavour.HALVES``, ``Flavour.PAIRS``):
 tile registers know no other floats, and their products of bf16 are exact. ``tile_sums`` writes the
 products.
 
