@@ -97,7 +97,7 @@ class Session:
         processors = sorted(os.sched_getaffinity(0))[: place.threads]
         config = dict(peer.properties())
         environment = dict(os.environ)
-        # Python keeps what it compiled, unless it is told not to, as in some workshops it is.
+        # Users' Python keeps modules that it has compiled; told not to, it would at each start.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         if peer.is_ours:
             config["CACHE_DIR"] = str(place.cache / "blobs")

@@ -6,6 +6,7 @@ checked by the independent checker on its way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.utils.exceptions import VerifyException
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_attr, ints_attr
@@ -165,18 +167,26 @@ def test_attention_in_any_blocks_computes_attention(data: st.DataObject) -> None
     if data.draw(st.booleans()):
         inputs = in_8_bits(inputs, len(lengths))
     model = attention_model(inputs, len(lengths), element)
-    expected = Interpreter(model).run(inputs)["y"]
+    check_in_any_blocks(data, model, inputs, Interpreter(model).run(inputs)["y"])
+
+
+def check_in_any_blocks(
+    data: st.DataObject, model: Model, inputs: Arrays, expected: np.ndarray
+) -> None:
+    """Cut an attention as is drawn, in one pass and online, run it and compare."""
+    m, element = inputs["q"].shape[2], str(expected.dtype)
+    length = sum(array.shape[2] for name, array in inputs.items() if re.fullmatch(r"k\d", name))
     keys = data.draw(st.integers(1, length))
     rows, tiles = data.draw(st.integers(1, m)), data.draw(st.integers(1, 4))
     for positions in (length, keys):
         actual = run(tiled(model, (rows, keys, positions), tiles), inputs, tiles)
-        limit = {"f32": 1e-5, "f16": 4e-3}[element] * np.abs(expected).max()
+        limit = {"float32": 1e-5, "float16": 4e-3}[element] * np.abs(expected).max()
         assert np.abs(actual.astype("f8") - expected).max() <= limit
 
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_what_no_row_of_a_unit_may_reach_is_not_even_read(data: st.DataObject) -> None:
+def test_what_no_row_may_reach_takes_no_part(data: st.DataObject) -> None:
     """Positions beyond the reach of all rows are poison, and yet the rest is as it should be."""
     element = data.draw(st.sampled_from(["f32", "f16"]))
     heads, m = data.draw(st.sampled_from([(1, 1), (4, 2), (3, 3)])), data.draw(st.integers(1, 9))
@@ -197,12 +207,7 @@ def test_what_no_row_of_a_unit_may_reach_is_not_even_read(data: st.DataObject) -
     model = attention_model(poisoned, len(lengths), element)
     (op,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
     op.properties["reach"] = DenseArrayBase.from_list(i64, reach)
-    keys = data.draw(st.integers(1, length))
-    rows, tiles = data.draw(st.integers(1, m)), data.draw(st.integers(1, 4))
-    for positions in (length, keys):
-        actual = run(tiled(model, (rows, keys, positions), tiles), poisoned, tiles)
-        limit = {"f32": 1e-5, "f16": 4e-3}[element] * np.abs(expected).max()
-        assert np.abs(actual.astype("f8") - expected).max() <= limit
+    check_in_any_blocks(data, model, poisoned, expected)
 
 
 def beyond(inputs: dict[str, np.ndarray], parts: int, reach: int) -> dict[str, np.ndarray]:
@@ -218,6 +223,17 @@ def beyond(inputs: dict[str, np.ndarray], parts: int, reach: int) -> dict[str, n
     found["mask"] = inputs["mask"].copy()
     found["mask"][..., reach:] = np.nan
     return found
+
+
+@pytest.mark.parametrize("reach", [[1, 2], [1, 2, 0], [1, 65, 2], [-1, 1, 1]])
+def test_a_reach_that_is_none_is_refused(reach: list[int]) -> None:
+    """Of other text than the compiler's own; rows are three, positions 64."""
+    inputs = attention_inputs(np.random.default_rng(4), (2, 1), 3, [64], "f16")
+    model = attention_model(inputs, 1, "f16")
+    (op,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
+    op.properties["reach"] = DenseArrayBase.from_list(i64, reach)
+    with pytest.raises(VerifyException, match="reaches 1 to 64 positions, for each of 3 rows"):
+        op.verify()
 
 
 @pytest.mark.parametrize("positions", [64, 16])

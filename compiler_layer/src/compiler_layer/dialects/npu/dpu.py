@@ -141,7 +141,7 @@ class Attention(IRDLOperation):
         return () if self.reach is None else tuple(int(one) for one in self.reach.get_values())
 
     def verify_(self) -> None:
-        """Check ranks, heads and part counts."""
+        """Check ranks, heads, part counts, and that rows reach what there is."""
         q = shape_of(self.q)
         if len(q) != 4 or q[0] != 1 or len(self.k) != len(self.v) or not self.k:
             raise VerifyException("npu.attention takes q [1, H, M, D] and as many k as v")
@@ -153,6 +153,11 @@ class Attention(IRDLOperation):
             wanted = [(*shape_of(part)[:3], 1) for part in parts] if self.k_scales else []
             if [shape_of(scale) for scale in scales] != wanted:
                 raise VerifyException("npu.attention takes a scale for each row of a head, or none")
+        reach, positions = self.reach_of_rows, sum(part_rows(self.k))
+        if reach and (len(reach) != q[2] or not 1 <= min(reach) <= max(reach) <= positions):
+            raise VerifyException(
+                f"npu.attention reaches 1 to {positions} positions, for each of {q[2]} rows"
+            )
 
 
 def part_rows(parts: Sequence[SSAValue]) -> list[int]:

@@ -106,6 +106,10 @@ class Unit:
         """Rows of each head."""
         return self.rows[1] - self.rows[0]
 
+    def part_of(self, block: Range) -> Range:
+        """The positions of a block that it attends to; an empty range if there are none."""
+        return block[0], max(block[0], min(block[1], self.positions))
+
     def region(self, name: str, element: str, shape: tuple[int, ...]) -> Region:
         """A new tensor in its tile's CMX."""
         return Region.dense(f"attention.{name}", element, shape, (self.tile,))
@@ -177,7 +181,7 @@ class Group:
         for head in dict.fromkeys(unit.head for unit in attending):
             units = [unit for unit in attending if unit.head == head]
             tiles = tuple(unit.tile for unit in units)
-            taken = block[0], min(block[1], max(unit.positions for unit in units))
+            taken = max(unit.part_of(block) for unit in units)
             shape = (1, 1, taken[1] - taken[0], parts[0].shape[3])
             whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
             for part, own, rows in _in_parts(parts, taken):
@@ -185,12 +189,11 @@ class Group:
                 source = part.sliced([slice(None), heads, own, slice(None)])
                 step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
             regions[head] = whole.reshaped(shape[2:])
-        return [
-            regions[unit.head].rows(0, 0, min(block[1], unit.positions) - block[0])
-            if unit in attending
-            else None
-            for unit in self.units
-        ]
+        found: list[Region | None] = []
+        for unit in self.units:
+            begin, end = unit.part_of(block)
+            found.append(regions[unit.head].rows(0, 0, end - begin) if end > begin else None)
+        return found
 
     def _with_scales(
         self,
@@ -206,7 +209,7 @@ class Group:
         attending = self._attending(block)
         tiles = tuple(dict.fromkeys(unit.tile for unit in attending))
         first, last = self._heads_of_scales(parts[0])
-        taken = block[0], min(block[1], max(unit.positions for unit in attending))
+        taken = max(unit.part_of(block) for unit in attending)
         shape = (1, 1, taken[1] - taken[0], last - first)
         whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
         for part, own, rows in _in_parts(parts, taken):
@@ -214,12 +217,12 @@ class Group:
             source = by_row.sliced([slice(None), slice(None), own, slice(first, last)])
             step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
         table = whole.reshaped(shape[2:])
-        return [
-            None
-            if region is None
-            else Rows(region, table.rows(0, 0, region.shape[0]).rows(1, at, at + 1))
-            for region, at in zip(regions, (unit.head - first for unit in self.units), strict=True)
-        ]
+        found: list[Rows | None] = []
+        for unit, region in zip(self.units, regions, strict=True):
+            column = table.rows(1, unit.head - first, unit.head - first + 1)
+            scaled = region and Rows(region, column.rows(0, 0, region.shape[0]))
+            found.append(scaled)
+        return found
 
     def _heads_of_scales(self, scales: View) -> Range:
         """The heads whose scales are loaded: all, or those that the units need."""
@@ -241,7 +244,7 @@ class Group:
             head = unit.head if mask.shape[1] > 1 else 0
             if (head, unit.rows) in regions:
                 continue
-            positions = slice(block[0], min(block[1], unit.positions))
+            positions = slice(*unit.part_of(block))
             part = mask.sliced([slice(None), slice(None), slice(None), positions])
             if mask.shape[1] > 1:
                 regions[head, unit.rows] = self._load(step, "mask", part, unit)

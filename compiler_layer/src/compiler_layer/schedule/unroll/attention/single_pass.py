@@ -56,12 +56,8 @@ class _State:
         if keys is None:
             return []
         stacked = q.reshaped((self._scores.shape[0], q.shape[-1]))
-        target = self._scores.rows(1, *self._taken(block))
+        target = self._scores.rows(1, *self._unit.part_of(block))
         return [matrix_product(self._unit.tile, stacked, keys.as_keys(), target, self._x.scale)]
-
-    def _taken(self, block: Range) -> Range:
-        """What of a block the unit attends to."""
-        return block[0], min(block[1], self._unit.positions)
 
     def softmax(self, mask: Region | None) -> Work:
         """Turn scores into weights that sum to one."""
@@ -77,7 +73,7 @@ class _State:
         """Multiply weights with a block of values, adding to those before."""
         if values is None:
             return []
-        weights = self._weights.rows(1, *self._taken(block))
+        weights = self._weights.rows(1, *self._unit.part_of(block))
         tile, weight = self._unit.tile, values.as_values()
         return [matrix_product(tile, weights, weight, self._sum, accumulate=accumulate)]
 

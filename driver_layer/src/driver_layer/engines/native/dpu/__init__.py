@@ -10,8 +10,8 @@ bf16 dots; the first where these are fast), ``quads`` (few rows of integers, byt
 ``gemm`` (the rest of what vectors can do), ``generic`` (everything).
 
 Sums are f32, or i32 of integers, in another order than the reference's; of what ``fixed_point``
-rounds, no more is lost than that may lose. What a kernel reads must
-not overlap what it writes, but where it accumulates; elements of the output must not overlap.
+rounds, no more is lost than that may lose. What a kernel reads must not overlap what it writes, but
+where it accumulates; elements of the output must not overlap.
 """
 
 from driver_layer.engines.native.dpu.choice import choose

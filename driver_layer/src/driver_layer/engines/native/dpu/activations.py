@@ -15,7 +15,6 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 UNITS = 256
 """The most units of a row: those of 8 rows fit into the first cache."""
 
-
 _AHEAD = 4
 """Rows between the one that is taken and that which is fetched meanwhile."""
 

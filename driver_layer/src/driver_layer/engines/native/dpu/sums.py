@@ -39,7 +39,7 @@ def sums_of(e: Emitter, vectors: list[Value]) -> Value:
         vectors = [add(e.lanes_of(x, y, low), e.lanes_of(x, y, high)) for x, y in pairs]
         width //= 2
     if len(vectors) > 1:
-        return _joined(e, vectors)
+        return e.side_by_side(vectors)
     total = vectors[0]
     while width > 1:
         nothing = ir.Constant(total.type, ir.Undefined)
@@ -47,12 +47,3 @@ def sums_of(e: Emitter, vectors: list[Value]) -> Value:
         total = add(e.lanes_of(total, nothing, low), e.lanes_of(total, nothing, high))
         width //= 2
     return total
-
-
-def _joined(e: Emitter, vectors: list[Value]) -> Value:
-    """Vectors one behind another."""
-    while len(vectors) > 1:
-        numbers = range(2 * vectors[0].type.count)
-        pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [e.lanes_of(x, y, numbers) for x, y in pairs]
-    return vectors[0]

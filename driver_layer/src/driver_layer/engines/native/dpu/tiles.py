@@ -107,14 +107,12 @@ class _Tiles:
     def write(self) -> None:
         """Write all of it."""
         e, b, task = self.e, self.b, self.task
-        with e.loop(0, task[Word.BATCH]) as batch, e.loop(0, task[Word.M], _ROWS) as m:
+        with (
+            e.loop(0, task[Word.BATCH]) as batch,
+            e.loop(0, task[Word.M], _ROWS) as m,
+            e.loop(0, task[Word.N], COLUMNS) as n,
+        ):
             rows = Span(m, task.least(b.sub(task[Word.M], m), I64(_ROWS)))
-            self.write_rows(batch, rows)
-
-    def write_rows(self, batch: Value, rows: Span) -> None:
-        """Write the products of some rows, at most ``_ROWS``."""
-        e, b, task = self.e, self.b, self.task
-        with e.loop(0, task[Word.N], COLUMNS) as n:
             columns = Span(n, task.least(b.sub(task[Word.N], n), I64(COLUMNS)))
             self._sum_up(batch, rows, columns)
             self._finish(batch, rows, columns)

@@ -227,6 +227,14 @@ class Emitter:
         mask = ir.Constant(ir.VectorType(I32, len(numbers)), list(numbers))
         return self.b.shuffle_vector(first, second, mask)
 
+    def side_by_side(self, vectors: Sequence[Value]) -> Value:
+        """Vectors one behind another, as many as a power of two, as one."""
+        while len(vectors) > 1:
+            every = range(2 * vectors[0].type.count)
+            pairs = zip(vectors[::2], vectors[1::2], strict=True)
+            vectors = [self.lanes_of(low, high, every) for low, high in pairs]
+        return vectors[0]
+
 
 _LOOP = ("head", "body", "done")
 

@@ -77,8 +77,9 @@ def _scaled(e: Emitter, value: Value, shifted: Value) -> Value:
     b, lanes = e.b, count(value)
     if e.host.isa >= Isa.AVX512 and lanes % e.lanes == 0:
         power = b.fsub(shifted, like(e, value, _ROUNDER))
-        parts = [_scaled_vector(e, *pair) for pair in zip(*_vectors(e, value, power), strict=True)]
-        return _side_by_side(e, parts)
+        spans = [range(begin, begin + e.lanes) for begin in range(0, lanes, e.lanes)]
+        both = [[e.lanes_of(whole, whole, span) for whole in (value, power)] for span in spans]
+        return e.side_by_side([_scaled_vector(e, *vectors) for vectors in both])
     # 2**n may be outside f32 where the result is not: it is multiplied in two halves.
     exponent = b.sub(bits(e, shifted, I32), _integers(e, _ROUNDER_BITS, value))
     half = b.ashr(exponent, _integers(e, 1, value))
@@ -90,24 +91,6 @@ def _scaled_vector(e: Emitter, value: Value, power: Value) -> Value:
     """The same with an instruction of AVX-512, all lanes of it, rounding as is usual (4)."""
     operands = value, power, value, I16(-1), I32(4)
     return e.external("llvm.x86.avx512.mask.scalef.ps.512", *operands, result=value.type)
-
-
-def _vectors(e: Emitter, *values: Value) -> list[list[Value]]:
-    """Values cut into vectors of the host's size."""
-    begins = range(0, count(values[0]), e.lanes)
-    return [
-        [e.lanes_of(value, value, range(begin, begin + e.lanes)) for begin in begins]
-        for value in values
-    ]
-
-
-def _side_by_side(e: Emitter, parts: list[Value]) -> Value:
-    """Vectors, as many as a power of two, as one."""
-    while len(parts) > 1:
-        both = range(2 * count(parts[0]))
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [e.lanes_of(low, high, both) for low, high in pairs]
-    return parts[0]
 
 
 def _power_of_two(e: Emitter, exponent: Value) -> Value:
