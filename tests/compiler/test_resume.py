@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,35 @@ DAMAGE = {
     "another id": ('"past_key_values.3.keypresent.3.key"', '"elsewhere"'),
     "a pass": ('npuc.after = "lift-state"', 'npuc.after = "lunch"'),
 }
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [(None, "the weights cannot be read"), (0, "cannot be read"), (9, "of 9 bytes")],
+)
+def test_weights_that_are_gone_are_missed_in_one_line(
+    demo: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kept: int | None,
+    said: str,
+) -> None:
+    """A text says where its weights lie; the file may have been removed or cut since."""
+    folder, text, blob = tmp_path / "model", tmp_path / "demo.mlir", tmp_path / "demo.blob"
+    shutil.copytree(demo, folder)
+    assert main(["compile", str(folder), "--stop-after", "lift-state", *SHAPES]) == 0
+    text.write_text(capsys.readouterr().out)
+    for weights in folder.glob("*.safetensors"):
+        whole = weights.read_bytes()
+        weights.unlink()
+        if kept is not None:
+            weights.write_bytes(whole[:kept])
+    assert main(["compile", str(text), "-o", str(blob)]) == 2
+    found = capsys.readouterr().err
+    assert found.startswith("npuc: ")
+    assert said in found
+    assert "Traceback" not in found
+    assert not blob.exists()
 
 
 @pytest.mark.parametrize("name", DAMAGE)

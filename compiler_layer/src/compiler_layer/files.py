@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from compiler_layer.elements import Array, convert_values, from_bytes, to_bytes
+from compiler_layer.errors import BadModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,15 @@ class FileView:
 
     @property
     def raw(self) -> memoryview:
-        """The bytes, in the mapped file."""
-        return mapped_file(self.path)[self.offset : self.offset + self.size]
+        """The bytes, in the mapped file.
+
+        Raises:
+            BadModel: it cannot be read, or is too short.
+        """
+        file, end = mapped_file(self.path), self.offset + self.size
+        if not 0 <= self.offset <= end <= len(file):
+            raise BadModel(self.path, f"a weight ends at {end} of {len(file)} bytes")
+        return file[self.offset : end]
 
     def load(self, element: str, shape: tuple[int, ...]) -> Array:
         """Give the values in a type, read-only; only what is touched is read."""
@@ -44,9 +52,16 @@ class FileView:
 
 
 def mapped_file(path: str) -> memoryview:
-    """Map a file read-only; a file that has changed since is mapped anew."""
-    status = Path(path).stat()
-    return _map(path, status.st_mtime_ns, status.st_size)
+    """Map a file read-only; a file that has changed since is mapped anew.
+
+    Raises:
+        BadModel: it cannot be read.
+    """
+    try:
+        status = Path(path).stat()
+        return _map(path, status.st_mtime_ns, status.st_size)
+    except (OSError, ValueError) as error:
+        raise BadModel(path, f"the weights cannot be read: {error}") from None
 
 
 @lru_cache(maxsize=64)

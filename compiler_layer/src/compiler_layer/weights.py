@@ -73,10 +73,7 @@ class WeightRef:
             raise BadModel(
                 path, f"{self.size} bytes are no {self.stored} {list(shape)}; compile the blob anew"
             )
-        try:
-            length = len(mapped_file(str(path)))
-        except (OSError, ValueError) as error:
-            raise BadModel(path, f"the weights cannot be read: {error}") from None
+        length = len(mapped_file(str(path)))
         if self.offset + self.size > length:
             raise BadModel(path, f"a weight ends at {self.offset + self.size} of {length} bytes")
 
