@@ -1,8 +1,11 @@
 """Sums in tile registers: a strip of activations times packed weights.
 
-Products of 32 rows and 32 columns are added in registers. Where nothing has to be done to a block's
-sums before they are added to those of the blocks before, registers begin with those; else vectors
-scale or correct what registers leave, group by group.
+Products of 32 rows and 32 columns, a square, are added in registers. Where nothing has to be done to
+a block's sums before they are added to those of the blocks before, registers begin with those; else
+vectors scale or correct what registers leave, group by group.
+
+Sums of a square lie side by side, on a page: rows of all columns would be on as many pages, of which
+processors keep few addresses for stores.
 """
 
 from __future__ import annotations
@@ -24,13 +27,19 @@ from driver_layer.engines.native.dpu.tile_registers import (
     store_tile,
     stream_tile,
 )
-from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
+from driver_layer.engines.native.jit.emitter import F32, I32, I64, Emitter, Value
 
-SUMS_PITCH = 4096 + 64
-"""Bytes from row to row of sums; no power of two, whose lines would evict each other."""
+SIDE = 2 * ROWS
+"""Rows and columns of a square."""
 
-_FETCHED_ROWS = 4
-"""At each step of k: a block of 256 k has eight, and 32 rows."""
+SUMS_PITCH = 4 * SIDE
+"""Bytes from row to row of a square's sums."""
+
+SQUARE = SIDE * SUMS_PITCH
+"""Bytes of a square's sums."""
+
+_FETCHED = 8
+"""Lines of sums that are fetched at each step of k: a block of 128 units has eight."""
 
 _ROWS_AT_ONCE = 4
 """Rows of sums that a step of a loop joins."""
@@ -64,6 +73,21 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class Strip:
+    """Rows whose activations are taken, and the columns that they meet."""
+
+    batch: Value
+    rows: Span
+    columns: Span
+    above: Value
+    """How many rows that have sums are above."""
+
+
+Finish = Callable[[Value, Value, tuple[Span, Span]], None]
+"""Of a batch's number and the address of a square's sums: of these rows and columns."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Place:
     """Where some tiles of sums belong."""
 
@@ -89,35 +113,47 @@ class TileSums:
         task: the kernel's arguments.
         acts: the strip.
         corrected: whether sums of a group are scaled or corrected before they are added.
+        sums: where those of squares lie, row by row.
+        finish: writes what is done with a square's complete sums.
     """
 
-    def __init__(self, flavour: Flavour, task: Task, acts: Activations, corrected: bool) -> None:
+    def __init__(
+        self,
+        flavour: Flavour,
+        task: Task,
+        acts: Activations,
+        corrected: bool,
+        sums: Value,
+        finish: Finish,
+    ) -> None:
         self.flavour, self.acts, self.corrected = flavour, acts, corrected
+        self.sums, self.finish, self.task = sums, finish, task
         self.e, self.b = task.e, task.e.b
-        self.fresh = self.e.room(4 * ROWS * ROW_BYTES)
+        self.fresh = self.e.room(SQUARE)
         """Sums of a group, as registers leave them."""
         self.number = I32 if flavour.whole else F32
 
-    def add(self, sums: Value, rows: Value, columns: Span, runs: Runs, first: Value) -> None:
-        """Add products to sums, or make them the first.
+    def add(self, strip: Strip, runs: Runs, first: Value, last: Value) -> None:
+        """Add a block's products to a strip's sums, or make them the first.
 
         Args:
-            sums: where those of the strip's first row lie.
-            rows: how many the strip has.
-            columns: how many the block has.
-            runs: their weights.
+            strip: rows, of which activations are taken, and columns.
+            runs: the columns' weights.
             first: whether there are no sums yet.
+            last: whether they are complete then.
         """
         e, b = self.e, self.b
+        rows, columns = strip.rows.count, strip.columns.count
+        line = b.udiv(b.add(columns, I64(SIDE - 1)), I64(SIDE))
+        # What is complete at once needs no place of its own.
+        step = b.select(b.and_(first, last), I64(0), I64(SQUARE))
         # Rows stay in the first cache while all columns' weights pass through.
-        with (
-            e.loop(0, rows, 2 * ROWS) as row,
-            e.loop(0, columns.count, 2 * ROWS) as column,
-        ):
-            corner = e.at(sums, b.add(b.mul(row, I64(SUMS_PITCH)), b.mul(column, I64(4))))
-            vector = b.sdiv(column, I64(ROWS))
+        with e.loop(0, rows, SIDE) as row, e.loop(0, columns, SIDE) as column:
+            i, j = (b.udiv(n, I64(SIDE)) for n in (b.add(strip.above, row), column))
+            corner = e.at(self.sums, b.mul(b.add(b.mul(i, line), j), step))
+            vector = b.udiv(column, I64(ROWS))
             tall = b.icmp_signed(">", b.sub(rows, row), I64(ROWS))
-            wide = b.icmp_signed(">", b.sub(columns.count, column), I64(ROWS))
+            wide = b.icmp_signed(">", b.sub(columns, column), I64(ROWS))
             for is_tall, is_wide in product((True, False), repeat=2):
                 fits = b.and_(tall if is_tall else b.not_(tall), wide if is_wide else b.not_(wide))
                 with b.if_then(fits):
@@ -126,11 +162,19 @@ class TileSums:
                         self._add_groups(place, runs, first)
                     else:
                         self._go_on(place, runs, first)
+            with b.if_then(last):
+                spans = self._side(strip.rows, row), self._side(strip.columns, column)
+                self.finish(strip.batch, corner, spans)
+
+    def _side(self, span: Span, begin: Value) -> Span:
+        """The rows, or columns, of the square that begins there."""
+        count = self.task.least(self.b.sub(span.count, begin), I64(SIDE))
+        return Span(self.b.add(span.begin, begin), count)
 
     def _go_on(self, place: _Place, runs: Runs, first: Value) -> None:
         """Add to the sums that are there, in registers."""
         e = self.e
-        sums = {(i, j): e.at(place.sums, ROWS * (SUMS_PITCH * i + 4 * j)) for i, j in place.tiles()}
+        sums = {(i, j): _corner(e, place.sums, i, j) for i, j in place.tiles()}
         with self.b.if_else(first) as (then, otherwise):
             with then:
                 for i, j in sums:
@@ -153,8 +197,7 @@ class TileSums:
             end = b.select(b.icmp_signed("<", end, runs.count), end, runs.count)
             self._add_units(place, runs, (begin, end))
             for i, j in place.tiles():
-                corner = e.at(self.fresh, ROW_BYTES * (2 * ROWS * i + j))
-                store_tile(e, _tile(i, j), corner, 2 * ROW_BYTES)
+                store_tile(e, _tile(i, j), _corner(e, self.fresh, i, j), SUMS_PITCH)
             new = b.and_(first, b.icmp_signed("==", group, I64(0)))
             head = b.mul(group, I64(runs.head))
             heads = [
@@ -171,7 +214,7 @@ class TileSums:
             for number in range(_ROWS_AT_ONCE):
                 i = b.add(begin, I64(number))
                 line = e.at(place.sums, b.mul(i, I64(SUMS_PITCH)))
-                fresh = e.at(self.fresh, b.mul(i, I64(2 * ROW_BYTES)))
+                fresh = e.at(self.fresh, b.mul(i, I64(SUMS_PITCH)))
                 for j, join in enumerate(joins):
                     target = e.at(line, ROW_BYTES * j)
                     present = b.select(first, zero, e.load(target, self.number, e.lanes))
@@ -227,12 +270,17 @@ class TileSums:
                         add_products(e, flavour, _tile(i, j), _ACTS[i], _WEIGHTS[j])
 
     def _fetch(self, place: _Place, unit: Value) -> None:
-        """Fetch some rows of the sums behind, which registers will begin with; see ``_go_on``."""
+        """Fetch some of the next square's sums, which registers will begin with; see ``_go_on``."""
         step = self.b.udiv(unit, I64(ROWS))
-        rows = self.e.at(place.sums, self.b.mul(step, I64(_FETCHED_ROWS * SUMS_PITCH)))
-        for i, j in product(range(_FETCHED_ROWS), range(2)):
-            self.e.prefetch(self.e.at(rows, SUMS_PITCH * i + ROW_BYTES * (2 + j)), writes=True)
+        lines = self.e.at(place.sums, self.b.mul(step, I64(_FETCHED * ROW_BYTES)))
+        for line in range(_FETCHED):
+            self.e.prefetch(self.e.at(lines, SQUARE + ROW_BYTES * line), writes=True)
 
 
 def _tile(i: int, j: int) -> int:
     return 2 * i + j
+
+
+def _corner(e: Emitter, square: Value, i: int, j: int) -> Value:
+    """The address of a tile's sums in a square."""
+    return e.at(square, ROWS * SUMS_PITCH * i + ROW_BYTES * j)

@@ -25,7 +25,14 @@ from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice, 
 from driver_layer.engines.native.dpu.rows import Row, widen_row
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.tile_registers import ROW_BYTES, ROWS, configured
-from driver_layer.engines.native.dpu.tile_sums import SUMS_PITCH, Runs, TileSums
+from driver_layer.engines.native.dpu.tile_sums import (
+    SIDE,
+    SQUARE,
+    SUMS_PITCH,
+    Runs,
+    Strip,
+    TileSums,
+)
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.host import Host
@@ -80,7 +87,7 @@ class _Places:
         """Bytes of a vector of columns, packed."""
         self.scales = _rounded(Activations.size(flavour, _STRIP, self.units))
         self.sums = self.scales + 4 * COLUMNS
-        self.packed = self.sums + _ROWS * SUMS_PITCH
+        self.packed = self.sums + _ROWS * COLUMNS // SIDE**2 * SQUARE
         self.end = self.packed + _VECTORS * self.run
 
 
@@ -93,12 +100,14 @@ class _Tiles:
         self.places = places = _Places(problem, flavour)
         self.acts = Activations(problem, flavour, self.task, _STRIP, places.units)
         self.packer = Packer(problem, flavour, self.task, places.part)
-        self.scales, self.sums, self.packed = (
-            e.at(e.scratch, place) for place in (places.scales, places.sums, places.packed)
-        )
+        self.packed = e.at(e.scratch, places.packed)
         self.corrected = flavour.whole or bool(problem.group and places.head)
         """Whether sums are scaled or corrected as they are made; else they are in the end."""
-        self.products = TileSums(flavour, self.task, self.acts, self.corrected)
+        scaled = problem.scale is not DType.UNSET and (flavour.whole or not self.corrected)
+        self.scales = e.at(e.scratch, places.scales) if scaled else None
+        """Scales that complete sums are multiplied with."""
+        sums = e.at(e.scratch, places.sums)
+        self.products = TileSums(flavour, self.task, self.acts, self.corrected, sums, self._finish)
         self.group = self.task[Word.GROUP] if problem.group else self.task[Word.K]
         _, step = square_steps(problem, e.lanes)
         self.step = max(step, ROWS * flavour.per_unit)
@@ -114,20 +123,15 @@ class _Tiles:
         ):
             rows = Span(m, task.least(b.sub(task[Word.M], m), I64(_ROWS)))
             columns = Span(n, task.least(b.sub(task[Word.N], n), I64(COLUMNS)))
+            self._widen_scales(columns)
             self._sum_up(batch, rows, columns)
-            self._finish(batch, rows, columns)
 
-    def _finish(self, batch: Value, rows: Span, columns: Span) -> None:
-        e, task, problem = self.e, self.task, self.problem
-        whole = self.flavour.whole
-        scales = None
-        if (whole or not self.corrected) and problem.scale is not DType.UNSET:
-            address = task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
-            scales = self.scales
-            widen_row(e, Row(problem.scale, address, task[Word.SCALE_N], columns.count), scales)
-        finish(
-            problem, task, Tile(self.sums, I64(SUMS_PITCH), whole, scales), batch, (rows, columns)
-        )
+    def _widen_scales(self, columns: Span) -> None:
+        """Bring the scales into scratch that complete sums are multiplied with."""
+        if self.scales is not None:
+            address = self.task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
+            row = Row(self.problem.scale, address, self.task[Word.SCALE_N], columns.count)
+            widen_row(self.e, row, self.scales)
 
     def _sum_up(self, batch: Value, rows: Span, columns: Span) -> None:
         """Sum up block by block: some whole groups, or a part of one."""
@@ -139,12 +143,21 @@ class _Tiles:
                 depth = Span(k, task.least(b.sub(end, k), length))
                 runs = self._pack(batch, columns, depth)
                 first = b.icmp_signed("==", k, I64(0))
-                with e.loop(0, rows.count, _STRIP) as strip:
-                    count = task.least(b.sub(rows.count, strip), I64(_STRIP))
-                    taken = Span(b.add(rows.begin, strip), count)
-                    self.acts.take(batch, taken, depth, (ROWS, self.step))
-                    sums = e.at(self.sums, b.mul(strip, I64(SUMS_PITCH)))
-                    self.products.add(sums, count, columns, runs, first)
+                last = b.icmp_signed("==", b.add(k, depth.count), task[Word.K])
+                with e.loop(0, rows.count, _STRIP) as above:
+                    count = task.least(b.sub(rows.count, above), I64(_STRIP))
+                    strip = Strip(batch, Span(b.add(rows.begin, above), count), columns, above)
+                    self.acts.take(batch, strip.rows, depth, (ROWS, self.step))
+                    self.products.add(strip, runs, first, last)
+
+    def _finish(self, batch: Value, sums: Value, spans: tuple[Span, Span]) -> None:
+        """Store the complete sums of a square."""
+        scales = self.scales
+        if scales is not None:
+            within = self.b.urem(spans[1].begin, I64(COLUMNS))
+            scales = self.e.at(scales, self.b.mul(within, I64(4)))
+        tile = Tile(sums, I64(SUMS_PITCH), self.flavour.whole, scales)
+        finish(self.problem, self.task, tile, batch, spans)
 
     def _lengths(self) -> tuple[Value, Value]:
         """Give k of a section, at whose end a group ends, and of a block: a part of it, or all.
