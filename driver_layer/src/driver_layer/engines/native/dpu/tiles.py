@@ -43,7 +43,7 @@ COLUMNS = 1024
 
 _ROWS = 512
 """Rows for which weights are packed once."""
-_STRIP = 128
+_STRIP = 32
 """Rows of activations at a time: with packed weights they fit into the second cache."""
 _UNITS = 320
 """The most units of a block's row, of all its parts: those of 32 rows fit into the first cache."""
