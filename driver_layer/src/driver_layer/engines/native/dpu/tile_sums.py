@@ -1,11 +1,11 @@
 """Sums in tile registers: a strip of activations times packed weights.
 
-Products of 32 rows and 32 columns, a square, are added in registers. Where nothing has to be done to
-a block's sums before they are added to those of the blocks before, registers begin with those; else
-vectors scale or correct what registers leave, group by group.
+Products of 32 rows and 32 columns, a square, are added in registers. Where nothing has to be done
+to a block's sums before they are added to those of the blocks before, registers begin with those;
+else vectors scale or correct what registers leave of each group, and add it.
 
-Sums of a square lie side by side, on a page: rows of all columns would be on as many pages, of which
-processors keep few addresses for stores.
+Sums of a square lie side by side, on a page: rows of all columns would be on as many pages, of
+which processors keep few addresses for stores.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ SQUARE = SIDE * SUMS_PITCH
 _FETCHED = 8
 """Lines of sums that are fetched at each step of k: a block of 128 units has eight."""
 
-_ROWS_AT_ONCE = 4
-"""Rows of sums that a step of a loop joins."""
+_ROWS_AT_ONCE = 8
+"""Rows of sums that are in vectors while groups' are added: of 32 columns, half of all vectors."""
 
 _ACTS, _WEIGHTS = (4, 5), (6, 7)
 """Tile registers of operands; the four before them hold sums."""
@@ -74,13 +74,21 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Rows whose activations are taken, and the columns that they meet."""
+    """Rows of a line of squares, whose activations are taken, and the columns that they meet."""
 
     batch: Value
     rows: Span
     columns: Span
-    above: Value
-    """How many rows that have sums are above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Addresses of sums."""
+
+    squares: Value
+    """Those of squares, row by row."""
+    fresh: Value
+    """Those of a square's groups, as registers leave them."""
 
 
 Finish = Callable[[Value, Value, tuple[Span, Span]], None]
@@ -89,14 +97,11 @@ Finish = Callable[[Value, Value, tuple[Span, Span]], None]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where some tiles of sums belong."""
+    """A square, or what there is of it."""
 
-    row: Value
-    """The first, in the strip of activations."""
     vector: Value
     """The first of packed columns."""
     sums: Value
-    """The address of their corner."""
     size: tuple[int, int]
     """How many tiles of rows, and of columns."""
 
@@ -113,7 +118,7 @@ class TileSums:
         task: the kernel's arguments.
         acts: the strip.
         corrected: whether sums of a group are scaled or corrected before they are added.
-        sums: where those of squares lie, row by row.
+        room: where sums lie.
         finish: writes what is done with a square's complete sums.
     """
 
@@ -123,53 +128,47 @@ class TileSums:
         task: Task,
         acts: Activations,
         corrected: bool,
-        sums: Value,
+        room: Room,
         finish: Finish,
     ) -> None:
         self.flavour, self.acts, self.corrected = flavour, acts, corrected
-        self.sums, self.finish, self.task = sums, finish, task
+        self.room, self.finish, self.task = room, finish, task
         self.e, self.b = task.e, task.e.b
-        self.fresh = self.e.room(SQUARE)
-        """Sums of a group, as registers leave them."""
         self.number = I32 if flavour.whole else F32
 
-    def add(self, strip: Strip, runs: Runs, first: Value, last: Value) -> None:
+    def add(self, strip: Strip, runs: Runs, line: Value, ends: tuple[Value, Value]) -> None:
         """Add a block's products to a strip's sums, or make them the first.
 
         Args:
             strip: rows, of which activations are taken, and columns.
             runs: the columns' weights.
-            first: whether there are no sums yet.
-            last: whether they are complete then.
+            line: how many strips are above.
+            ends: whether there are no sums yet, and whether they are complete then.
         """
         e, b = self.e, self.b
-        rows, columns = strip.rows.count, strip.columns.count
-        line = b.udiv(b.add(columns, I64(SIDE - 1)), I64(SIDE))
+        first, last = ends
+        columns = strip.columns.count
+        before = b.mul(line, b.udiv(b.add(columns, I64(SIDE - 1)), I64(SIDE)))
         # What is complete at once needs no place of its own.
         step = b.select(b.and_(first, last), I64(0), I64(SQUARE))
-        # Rows stay in the first cache while all columns' weights pass through.
-        with e.loop(0, rows, SIDE) as row, e.loop(0, columns, SIDE) as column:
-            i, j = (b.udiv(n, I64(SIDE)) for n in (b.add(strip.above, row), column))
-            corner = e.at(self.sums, b.mul(b.add(b.mul(i, line), j), step))
+        tall = b.icmp_signed(">", strip.rows.count, I64(ROWS))
+        with e.loop(0, columns, SIDE) as column:
+            square = b.add(before, b.udiv(column, I64(SIDE)))
+            sums = e.at(self.room.squares, b.mul(square, step))
             vector = b.udiv(column, I64(ROWS))
-            tall = b.icmp_signed(">", b.sub(rows, row), I64(ROWS))
             wide = b.icmp_signed(">", b.sub(columns, column), I64(ROWS))
             for is_tall, is_wide in product((True, False), repeat=2):
                 fits = b.and_(tall if is_tall else b.not_(tall), wide if is_wide else b.not_(wide))
                 with b.if_then(fits):
-                    place = _Place(row, vector, corner, (1 + is_tall, 1 + is_wide))
+                    place = _Place(vector, sums, (1 + is_tall, 1 + is_wide))
                     if self.corrected:
                         self._add_groups(place, runs, first)
                     else:
                         self._go_on(place, runs, first)
             with b.if_then(last):
-                spans = self._side(strip.rows, row), self._side(strip.columns, column)
-                self.finish(strip.batch, corner, spans)
-
-    def _side(self, span: Span, begin: Value) -> Span:
-        """The rows, or columns, of the square that begins there."""
-        count = self.task.least(self.b.sub(span.count, begin), I64(SIDE))
-        return Span(self.b.add(span.begin, begin), count)
+                count = self.task.least(b.sub(columns, column), I64(SIDE))
+                spans = strip.rows, Span(b.add(strip.columns.begin, column), count)
+                self.finish(strip.batch, sums, spans)
 
     def _go_on(self, place: _Place, runs: Runs, first: Value) -> None:
         """Add to the sums that are there, in registers."""
@@ -182,7 +181,7 @@ class TileSums:
             with otherwise:
                 for (i, j), address in sums.items():
                     load_tile(e, _tile(i, j), address, SUMS_PITCH)
-        self._add_units(place, runs, (I64(0), runs.count), fetches=True)
+        self._add_units(place, runs, (I64(0), runs.count))
         for (i, j), address in sums.items():
             store_tile(e, _tile(i, j), address, SUMS_PITCH)
 
@@ -196,30 +195,34 @@ class TileSums:
             end = b.add(begin, runs.group)
             end = b.select(b.icmp_signed("<", end, runs.count), end, runs.count)
             self._add_units(place, runs, (begin, end))
+            fresh = e.at(self.room.fresh, b.mul(group, I64(SQUARE)))
             for i, j in place.tiles():
-                store_tile(e, _tile(i, j), _corner(e, self.fresh, i, j), SUMS_PITCH)
-            new = b.and_(first, b.icmp_signed("==", group, I64(0)))
-            head = b.mul(group, I64(runs.head))
-            heads = [
-                e.at(runs.address(b.add(place.vector, I64(j))), head) for j in range(place.size[1])
-            ]
-            self._correct(place, heads, new)
+                store_tile(e, _tile(i, j), _corner(e, fresh, i, j), SUMS_PITCH)
+        self._correct(place, runs, first)
 
-    def _correct(self, place: _Place, heads: list[Value], first: Value) -> None:
-        """Add what registers left, with what the columns' heads say."""
-        e, b = self.e, self.b
-        zero = e.splat(self.number(0), e.lanes)
-        joins = [self._join(head) for head in heads]
+    def _correct(self, place: _Place, runs: Runs, first: Value) -> None:
+        """Add what registers left of each group, with what the columns' heads say."""
+        e, b, lanes = self.e, self.b, self.e.lanes
+        zero = e.splat(self.number(0), lanes)
+        runs_of_columns = [runs.address(b.add(place.vector, I64(j))) for j in range(place.size[1])]
+        places = list(product(range(_ROWS_AT_ONCE), range(place.size[1])))
         with e.loop(0, ROWS * place.size[0], _ROWS_AT_ONCE) as begin:
-            for number in range(_ROWS_AT_ONCE):
-                i = b.add(begin, I64(number))
-                line = e.at(place.sums, b.mul(i, I64(SUMS_PITCH)))
-                fresh = e.at(self.fresh, b.mul(i, I64(SUMS_PITCH)))
-                for j, join in enumerate(joins):
-                    target = e.at(line, ROW_BYTES * j)
-                    present = b.select(first, zero, e.load(target, self.number, e.lanes))
-                    total = e.load(e.at(fresh, ROW_BYTES * j), self.number, e.lanes)
-                    e.store(join(total, present, b.add(place.row, i)), target)
+            rows = b.mul(begin, I64(SUMS_PITCH))
+            lines = [SUMS_PITCH * i + ROW_BYTES * j for i, j in places]
+            targets = [e.at(e.at(place.sums, rows), line) for line in lines]
+            totals = [
+                e.variable(b.select(first, zero, e.load(target, self.number, lanes)))
+                for target in targets
+            ]
+            with e.loop(0, runs.groups) as group:
+                head = b.mul(group, I64(runs.head))
+                joins = [self._join(e.at(run, head)) for run in runs_of_columns]
+                fresh = e.at(e.at(self.room.fresh, b.mul(group, I64(SQUARE))), rows)
+                for (i, j), line, total in zip(places, lines, totals, strict=True):
+                    added = e.load(e.at(fresh, line), self.number, lanes)
+                    total.set(joins[j](added, total.get(), b.add(begin, I64(i))))
+            for total, target in zip(totals, targets, strict=True):
+                e.store(total.get(), target)
 
     def _join(self, head: Value) -> Callable[[Value, Value, Value], Value]:
         """Give what adds a vector of a row's fresh sums to those present, in this order."""
@@ -239,38 +242,28 @@ class TileSums:
 
         return join
 
-    def _add_units(
-        self, place: _Place, runs: Runs, units: tuple[Value, Value], fetches: bool = False
-    ) -> None:
-        """Add products of some units to tile registers.
-
-        Args:
-            place: whose.
-            runs: the weights.
-            units: from which on, and which is behind the last.
-            fetches: whether the sums of the next columns are fetched meanwhile.
-        """
+    def _add_units(self, place: _Place, runs: Runs, units: tuple[Value, Value]) -> None:
+        """Add products of some units to tile registers, from one on to that behind the last."""
         e, b, flavour = self.e, self.b, self.flavour
         begins = [
             e.at(runs.address(b.add(place.vector, I64(j))), runs.units)
             for j in range(place.size[1])
         ]
         with e.loop(*units, ROWS) as unit:
-            if fetches:
-                self._fetch(place, unit)
+            self._fetch(place, unit)
             for weight_part in range(flavour.weight_parts):
                 offset = b.add(b.mul(unit, I64(ROW_BYTES)), I64(weight_part * runs.lower))
                 for j, begin in enumerate(begins):
                     stream_tile(e, _WEIGHTS[j], e.at(begin, offset), ROW_BYTES)
                 for act_part in range(flavour.act_parts):
                     for i in range(place.size[0]):
-                        line = self.acts.row(b.add(place.row, I64(ROWS * i)), act_part)
+                        line = self.acts.row(I64(ROWS * i), act_part)
                         load_tile(e, _ACTS[i], e.at(line, b.mul(unit, I64(4))), self.acts.pitch)
                     for i, j in place.tiles():
                         add_products(e, flavour, _tile(i, j), _ACTS[i], _WEIGHTS[j])
 
     def _fetch(self, place: _Place, unit: Value) -> None:
-        """Fetch some of the next square's sums, which registers will begin with; see ``_go_on``."""
+        """Fetch some of the next square's sums, to which the next products will be added."""
         step = self.b.udiv(unit, I64(ROWS))
         lines = self.e.at(place.sums, self.b.mul(step, I64(_FETCHED * ROW_BYTES)))
         for line in range(_FETCHED):

@@ -6,8 +6,8 @@ columns. f16 operands are multiplied as sums of two bf16 (``Flavour.HALVES``, ``
 tile registers know no other floats, and their products of bf16 are exact. ``tile_sums`` writes the
 products.
 
-Block by block of k, some rows of activations after the other meet all packed weights: 32 rows stay
-in the first cache, weights in the second; sums are fetched before registers begin with them.
+Block by block of k, one strip of activations after the other meets all packed weights: its 32 rows
+stay in the first cache, weights in the second; sums are fetched before registers begin with them.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from driver_layer.engines.native.dpu.tile_sums import (
     SIDE,
     SQUARE,
     SUMS_PITCH,
+    Room,
     Runs,
     Strip,
     TileSums,
@@ -43,10 +44,10 @@ COLUMNS = 1024
 
 _ROWS = 512
 """Rows for which weights are packed once."""
-_STRIP = 32
-"""Rows of activations at a time: with packed weights they fit into the second cache."""
+
 _UNITS = 320
-"""The most units of a block's row, of all its parts: those of 32 rows fit into the first cache."""
+"""The most units of a block's row, of all its parts: those of a strip fit into the first cache."""
+
 _VECTORS = COLUMNS // ROWS
 
 
@@ -77,6 +78,8 @@ class _Places:
     def __init__(self, problem: Problem, flavour: Flavour) -> None:
         self.units = _UNITS // flavour.act_parts
         """The most units of a block."""
+        self.taken = SIDE * 4 * flavour.act_parts
+        """Bytes of a strip's units at the same k."""
         self.part = self.units * ROW_BYTES
         """Bytes of packed units of a vector of columns, of one part of the weights."""
         self.head = head_vectors(problem, flavour) * ROW_BYTES
@@ -85,9 +88,10 @@ class _Places:
         """Bytes of the heads of as many groups as a block can have."""
         self.run = self.heads + self.part * flavour.weight_parts
         """Bytes of a vector of columns, packed."""
-        self.scales = _rounded(Activations.size(flavour, _STRIP, self.units))
+        self.scales = _rounded(Activations.size(flavour, SIDE, self.units))
         self.sums = self.scales + 4 * COLUMNS
-        self.packed = self.sums + _ROWS * COLUMNS // SIDE**2 * SQUARE
+        self.fresh = self.sums + _ROWS * COLUMNS // SIDE**2 * SQUARE
+        self.packed = self.fresh + most * SQUARE
         self.end = self.packed + _VECTORS * self.run
 
 
@@ -98,7 +102,7 @@ class _Tiles:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
         self.task = Task(e)
         self.places = places = _Places(problem, flavour)
-        self.acts = Activations(problem, flavour, self.task, _STRIP, places.units)
+        self.acts = Activations(problem, flavour, self.task, SIDE, places.units)
         self.packer = Packer(problem, flavour, self.task, places.part)
         self.packed = e.at(e.scratch, places.packed)
         self.corrected = flavour.whole or bool(problem.group and places.head)
@@ -106,8 +110,8 @@ class _Tiles:
         scaled = problem.scale is not DType.UNSET and (flavour.whole or not self.corrected)
         self.scales = e.at(e.scratch, places.scales) if scaled else None
         """Scales that complete sums are multiplied with."""
-        sums = e.at(e.scratch, places.sums)
-        self.products = TileSums(flavour, self.task, self.acts, self.corrected, sums, self._finish)
+        room = Room(e.at(e.scratch, places.sums), e.at(e.scratch, places.fresh))
+        self.products = TileSums(flavour, self.task, self.acts, self.corrected, room, self._finish)
         self.group = self.task[Word.GROUP] if problem.group else self.task[Word.K]
         _, step = square_steps(problem, e.lanes)
         self.step = max(step, ROWS * flavour.per_unit)
@@ -144,11 +148,11 @@ class _Tiles:
                 runs = self._pack(batch, columns, depth)
                 first = b.icmp_signed("==", k, I64(0))
                 last = b.icmp_signed("==", b.add(k, depth.count), task[Word.K])
-                with e.loop(0, rows.count, _STRIP) as above:
-                    count = task.least(b.sub(rows.count, above), I64(_STRIP))
-                    strip = Strip(batch, Span(b.add(rows.begin, above), count), columns, above)
+                with e.loop(0, rows.count, SIDE) as above:
+                    count = task.least(b.sub(rows.count, above), I64(SIDE))
+                    strip = Strip(batch, Span(b.add(rows.begin, above), count), columns)
                     self.acts.take(batch, strip.rows, depth, (ROWS, self.step))
-                    self.products.add(strip, runs, first, last)
+                    self.products.add(strip, runs, b.udiv(above, I64(SIDE)), (first, last))
 
     def _finish(self, batch: Value, sums: Value, spans: tuple[Span, Span]) -> None:
         """Store the complete sums of a square."""
@@ -173,7 +177,10 @@ class _Tiles:
         if not self.problem.group:
             return group, part
         whole = b.icmp_signed("==", b.urem(group, I64(self.step)), I64(0))
-        together = b.select(whole, b.udiv(most, group), I64(1))
+        # The first cache is to hold their fresh sums, too.
+        taken = b.mul(b.udiv(group, I64(self.flavour.per_unit)), I64(self.places.taken))
+        fits = b.udiv(I64(self.places.units * self.places.taken), b.add(taken, I64(SQUARE)))
+        together = b.select(whole, fits, I64(1))
         many = b.icmp_signed(">", together, I64(1))
         section = b.mul(group, b.select(many, together, I64(1)))
         return section, b.select(many, section, part)
