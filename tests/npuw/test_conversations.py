@@ -156,6 +156,30 @@ def test_a_reset_begins_anew_and_repeats_exactly(talks) -> None:
     assert np.array_equal(talk.tell([1, 2, 3]), first)
 
 
+@pytest.mark.parametrize("chunk", [128, 4])
+def test_what_is_forgotten_is_never_computed_with(talks, chunk) -> None:
+    """Infinities that nobody attends to would become NaNs, with any length of the past."""
+    options = {"NPUW_LLM_PREFILL_CHUNK_SIZE": chunk, **LADDER}
+    spoiled, fresh = talks(**options), talks(**options)
+    cache = spoiled.request._cache
+    first = fresh.tell([1, 2, 3, 4, 5])
+
+    spoiled.tell([6] * 60)
+    for _ in range(40):
+        spoiled.tell([6])
+    for name in cache.names:
+        cache.rows(name)[...] = np.inf
+    spoiled.reset()
+    assert np.array_equal(spoiled.tell([1, 2, 3, 4, 5]), first)
+    # The smallest variant reads less than there was; a larger one comes to the rest.
+    for _ in range(80):
+        assert np.array_equal(spoiled.tell([7]), fresh.tell([7]))
+
+    for name in cache.names:
+        cache.rows(name)[8:] = np.inf
+    assert np.array_equal(spoiled.tell([9], back=77), fresh.tell([9], back=77))
+
+
 def test_resetting_a_variable_resets_the_cache(talks) -> None:
     talk = talks()
     first = talk.tell([1, 2, 3])

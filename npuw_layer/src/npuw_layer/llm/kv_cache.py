@@ -43,6 +43,8 @@ class KVCache:
     def __init__(self, device: Device, states: Sequence[TensorInfo], rows: int) -> None:
         self.stored = 0
         """Tokens in the cache."""
+        self._written = 0
+        """Rows that hold something, forgotten or not; zeros lie behind them."""
         alike: dict[tuple[str, int, int], list[str]] = {}
         for info in states:
             _, _, heads, width = info.shape
@@ -89,6 +91,7 @@ class KVCache:
         """
         moved = copy_kvcache(present, [stack.rows for stack in self._stacks], plan)
         self.stored = plan.target + plan.rows
+        self._written = max(self._written, self.stored)
         return moved
 
     def truncate(self, tokens: int) -> None:
@@ -96,10 +99,20 @@ class KVCache:
         self.stored = min(self.stored, tokens)
 
     def reset(self) -> None:
-        """Forget everything, and zero the memory."""
+        """Forget everything."""
         self.stored = 0
+
+    def clear_forgotten(self, rows: int) -> None:
+        """Zero what is forgotten among the first rows, which are about to be read.
+
+        Nobody attends to it; but what is no number would not vanish when it is multiplied by 0.
+        """
+        if self._written <= self.stored or rows <= self.stored:
+            return
         for stack in self._stacks:
-            stack.rows[...] = 0
+            stack.rows[:, self.stored : min(rows, self._written)] = 0
+        if rows >= self._written:
+            self._written = self.stored
 
     def free(self) -> None:
         """Give the memory back."""
