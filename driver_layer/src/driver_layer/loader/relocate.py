@@ -143,6 +143,8 @@ RECIPES: dict[Relocation, tuple[int, Recipe]] = {
 """The relocations that are supported."""
 
 _WIDTHS = {int(kind): width for kind, (width, _) in RECIPES.items()}
+_WIDTH_OF: npt.NDArray[np.int64] = np.zeros(max(_WIDTHS) + 1, np.int64)
+_WIDTH_OF[list(_WIDTHS)] = list(_WIDTHS.values())
 _UNSUPPORTED = frozenset(int(kind) for kind in Relocation) - _WIDTHS.keys()
 
 
@@ -162,14 +164,13 @@ class RelocationTable:
 
     def __post_init__(self) -> None:
         types, offsets = self.types, self.entries["r_offset"]
-        widths = np.zeros(len(types), np.uint64)
-        for kind in np.unique(types).tolist():
+        for kind in _different(types):
             if kind in _UNSUPPORTED:
                 raise RelocError(f"type {Relocation(kind).name} is not supported", self.name, 0)
             if kind not in _WIDTHS:
                 at = int(np.argmax(types == kind)) * RELA.itemsize
                 raise RelocError(f"unknown type {kind}", self.name, at)
-            widths[types == kind] = _WIDTHS[kind]
+        widths = _WIDTH_OF[types].astype(np.uint64)
         limit = np.uint64(self.target_size)
         bad = (offsets > limit) | (widths > limit - np.minimum(offsets, limit))
         if bad.any():
@@ -187,11 +188,10 @@ class RelocationTable:
 
     @property
     def cells(self) -> npt.NDArray[np.int64]:
-        """Offset of every byte that is patched."""
+        """Offset of every byte that is patched; where relocations overlap, several times."""
         offsets = self.entries["r_offset"].astype(np.int64)
-        widths = np.array([_WIDTHS[kind] for kind in self.types.tolist()], np.int64)
         spread = offsets[:, None] + np.arange(8)
-        return np.unique(spread[np.arange(8) < widths[:, None]])
+        return spread[np.arange(8) < _WIDTH_OF[self.types][:, None]]
 
     @property
     def symbols(self) -> npt.NDArray[np.intp]:
@@ -234,7 +234,13 @@ def _independent(
     Where two entries touch the same bytes, the order of the table counts: then each is a group.
     """
     order = np.argsort(offsets, kind="stable")
-    widths = np.array([_WIDTHS[kind] for kind in types.tolist()], np.int64)
-    if (np.diff(offsets[order]) >= widths[order][:-1]).all():
-        return [np.flatnonzero(types == kind) for kind in np.unique(types)]
+    if (np.diff(offsets[order]) >= _WIDTH_OF[types][order][:-1]).all():
+        return [np.flatnonzero(types == kind) for kind in _different(types)]
     return [np.array([index]) for index in range(len(types))]
+
+
+def _different(types: npt.NDArray[np.uint64]) -> list[int]:
+    """The types that there are, ascending. They are small, unless the blob is malformed."""
+    if not len(types) or int(types.max()) >= len(_WIDTH_OF):
+        return np.unique(types).tolist()
+    return np.flatnonzero(np.bincount(types.astype(np.intp))).tolist()
