@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -72,12 +73,22 @@ def the_section(blob: Blob, kind: SectionType) -> Section:
     return found[0]
 
 
+_known: WeakKeyDictionary[Blob, NetworkMetadata] = WeakKeyDictionary()
+
+
 def read_network(blob: Blob) -> NetworkMetadata:
-    """Read the NETDESC section.
+    """Read the NETDESC section, once for each blob.
 
     Raises:
         SectionError: it is missing or malformed.
     """
+    found = _known.get(blob)
+    if found is None:
+        found = _known[blob] = _read_network(blob)
+    return found
+
+
+def _read_network(blob: Blob) -> NetworkMetadata:
     section = the_section(blob, SectionType.VPU_SHT_NETDESC)
     arrays = _containers(section, [kind for _, kind in abi.NETWORK_METADATA])
     names = [name for name, _ in abi.NETWORK_METADATA]

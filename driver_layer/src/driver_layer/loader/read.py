@@ -78,7 +78,7 @@ class Section:
         return np.frombuffer(self.data, kind)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Blob:
     """A blob's sections; index 0 is the null section."""
 
