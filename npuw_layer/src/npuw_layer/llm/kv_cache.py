@@ -45,6 +45,8 @@ class KVCache:
         """Tokens in the cache."""
         self._written = 0
         """Rows that hold something, forgotten or not; zeros lie behind them."""
+        self._pending: tuple[Sequence[Array], RowCopy] | None = None
+        """New rows that nobody has had to read yet."""
         alike: dict[tuple[str, int, int], list[str]] = {}
         for info in states:
             _, _, heads, width = info.shape
@@ -79,20 +81,37 @@ class KVCache:
 
     def rows(self, name: str) -> Array:
         """The stored rows of a variable, [tokens, heads, width]; a view."""
+        self._copy_pending()
         stack, number = self._places[name]
         return stack.rows[number, : self.stored]
 
-    def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> int:
-        """Append new rows to all caches; give the bytes moved.
+    def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
+        """Append new rows to all caches, when somebody is about to read them.
+
+        So a prompt's first token need not wait for its rows to be copied; NPUW copies them as
+        late (fact sheet npuw §c.5).
 
         Args:
-            present: for each of ``stacks``, [variables, width, heads, channels].
+            present: for each of ``stacks``, [variables, width, heads, channels]; unchanged until
+                ``prepare_past``.
             plan: which rows go where.
         """
-        moved = copy_kvcache(present, [stack.rows for stack in self._stacks], plan)
+        self._copy_pending()
+        self._pending = present, plan
         self.stored = plan.target + plan.rows
-        self._written = max(self._written, self.stored)
-        return moved
+
+    def prepare_past(self, rows: int) -> None:
+        """Get the first rows ready to be read: copy new ones, and zero those that are forgotten.
+
+        Nobody attends to these; but what is no number would not vanish when it is multiplied by 0.
+        """
+        self._copy_pending()
+        if self._written <= self.stored or rows <= self.stored:
+            return
+        for stack in self._stacks:
+            stack.rows[:, self.stored : min(rows, self._written)] = 0
+        if rows >= self._written:
+            self._written = self.stored
 
     def truncate(self, tokens: int) -> None:
         """Keep only the first tokens; nothing moves."""
@@ -100,19 +119,14 @@ class KVCache:
 
     def reset(self) -> None:
         """Forget everything."""
-        self.stored = 0
+        self.stored, self._pending = 0, None
 
-    def clear_forgotten(self, rows: int) -> None:
-        """Zero what is forgotten among the first rows, which are about to be read.
-
-        Nobody attends to it; but what is no number would not vanish when it is multiplied by 0.
-        """
-        if self._written <= self.stored or rows <= self.stored:
-            return
-        for stack in self._stacks:
-            stack.rows[:, self.stored : min(rows, self._written)] = 0
-        if rows >= self._written:
-            self._written = self.stored
+    def _copy_pending(self) -> None:
+        if self._pending is not None:
+            present, plan = self._pending
+            copy_kvcache(present, [stack.rows for stack in self._stacks], plan)
+            self._written = max(self._written, plan.target + plan.rows)
+            self._pending = None
 
     def free(self) -> None:
         """Give the memory back."""

@@ -78,7 +78,7 @@ class Submodel:
         arena[MASK][...] = 0
         arena[MASK][0, old] = mask[:stored]
         arena[MASK][0, new] = mask[stored:]
-        self._cache.clear_forgotten(self.past)
+        self._cache.prepare_past(self.past)
         self._program.run()
         self._cache.update_kvcache_for(self._present, store_plan(self.width, used, stored))
 
