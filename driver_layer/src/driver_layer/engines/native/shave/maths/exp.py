@@ -6,7 +6,7 @@ import math
 
 from llvmlite import ir
 
-from driver_layer.engines.native.jit.emitter import F32, F64, I16, I32, I64, Emitter, Value
+from driver_layer.engines.native.jit.emitter import F32, F64, I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.host import Isa
 from driver_layer.engines.native.shave.maths.polynomial import (
     bits,
@@ -39,6 +39,9 @@ _REST_F64 = fit(_second_rest, (-_HALF_STEP, _HALF_STEP), 10)
 _VANISHES = -103.98
 """Below it, the exponential is less than half of the smallest f32."""
 
+_INFINITE = 89.0
+"""Above it, the exponential is more than the largest f32."""
+
 _ROUNDER = 1.5 * 2**23
 """Added to a small f32, leaves the nearest integer in the lowest bits."""
 _ROUNDER_BITS = 0x4B400000
@@ -50,7 +53,10 @@ def exp(e: Emitter, x: Value) -> Value:
     b = e.b
     # Results that round to 0 are not computed: numbers below the normal ones are slow.
     vanishes = b.fcmp_ordered("<", x, like(e, x, _VANISHES))
-    inside = b.select(vanishes, like(e, x, 0.0), _at_most(e, x, 89.0))
+    if _scales(e, x):
+        value, shifted = _reduced(e, clamp(e, x, _VANISHES, _INFINITE))
+        return _scaled_vectors(e, value, shifted, b.not_(vanishes))
+    inside = b.select(vanishes, like(e, x, 0.0), _at_most(e, x, _INFINITE))
     value, shifted = _reduced(e, inside)
     return b.select(vanishes, like(e, x, 0.0), _scaled(e, value, shifted))
 
@@ -72,25 +78,34 @@ def _reduced(e: Emitter, x: Value) -> tuple[Value, Value]:
     return _one_plus(e, r, horner(e, r, _REST)), shifted
 
 
+def _scales(e: Emitter, x: Value) -> bool:
+    """Whether the host has an instruction that multiplies with powers of two."""
+    return e.host.isa >= Isa.AVX512 and count(x) % e.lanes == 0
+
+
 def _scaled(e: Emitter, value: Value, shifted: Value) -> Value:
     """A value times a power of two, rounded once where the product is no normal number."""
-    b, lanes = e.b, count(value)
-    if e.host.isa >= Isa.AVX512 and lanes % e.lanes == 0:
-        power = b.fsub(shifted, like(e, value, _ROUNDER))
-        spans = [range(begin, begin + e.lanes) for begin in range(0, lanes, e.lanes)]
-        both = [[e.lanes_of(whole, whole, span) for whole in (value, power)] for span in spans]
-        return e.side_by_side([_scaled_vector(e, *vectors) for vectors in both])
     # 2**n may be outside f32 where the result is not: it is multiplied in two halves.
+    b = e.b
     exponent = b.sub(bits(e, shifted, I32), _integers(e, _ROUNDER_BITS, value))
     half = b.ashr(exponent, _integers(e, 1, value))
     rest = b.sub(exponent, half)
     return b.fmul(b.fmul(value, _power_of_two(e, half)), _power_of_two(e, rest))
 
 
-def _scaled_vector(e: Emitter, value: Value, power: Value) -> Value:
-    """The same with an instruction of AVX-512, all lanes of it, rounding as is usual (4)."""
-    operands = value, power, value, I16(-1), I32(4)
-    return e.external("llvm.x86.avx512.mask.scalef.ps.512", *operands, result=value.type)
+def _scaled_vectors(e: Emitter, value: Value, shifted: Value, there: Value) -> Value:
+    """The same where the host has an instruction for it; 0 where ``there`` is not set."""
+    power = e.b.fsub(shifted, like(e, value, _ROUNDER))
+    parts: list[Value] = []
+    for begin in range(0, count(value), e.lanes):
+        span = range(begin, begin + e.lanes)
+        one, two, some = (e.lanes_of(whole, whole, span) for whole in (value, power, there))
+        mask = e.b.bitcast(some, ir.IntType(e.lanes))
+        # Rounded as is usual (4).
+        operands = one, two, e.zero(e.lanes), mask, I32(4)
+        name = "llvm.x86.avx512.mask.scalef.ps.512"
+        parts.append(e.external(name, *operands, result=one.type))
+    return e.side_by_side(parts)
 
 
 def _power_of_two(e: Emitter, exponent: Value) -> Value:
