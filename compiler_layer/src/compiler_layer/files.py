@@ -32,12 +32,20 @@ class FileView:
         """The bytes, in the mapped file.
 
         Raises:
+            BadModel: as ``check``.
+        """
+        self.check()
+        return mapped_file(self.path)[self.offset : self.offset + self.size]
+
+    def check(self) -> None:
+        """See that the file has the bytes.
+
+        Raises:
             BadModel: it cannot be read, or is too short.
         """
-        file, end = mapped_file(self.path), self.offset + self.size
-        if not 0 <= self.offset <= end <= len(file):
-            raise BadModel(self.path, f"a weight ends at {end} of {len(file)} bytes")
-        return file[self.offset : end]
+        length, end = len(mapped_file(self.path)), self.offset + self.size
+        if not 0 <= self.offset <= end <= length:
+            raise BadModel(self.path, f"a weight ends at {end} of {length} bytes")
 
     def load(self, element: str, shape: tuple[int, ...]) -> Array:
         """Give the values in a type, read-only; only what is touched is read."""

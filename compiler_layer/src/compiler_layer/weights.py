@@ -15,7 +15,7 @@ from pathlib import Path
 
 from compiler_layer.elements import NUMPY, stored_bytes
 from compiler_layer.errors import BadModel, CompilerUsageError
-from compiler_layer.files import FileView, mapped_file
+from compiler_layer.files import FileView
 
 WEIGHT_PREFIX = "vpux_ow_"
 """Begins the name of the input that a weight comes in by."""
@@ -73,9 +73,7 @@ class WeightRef:
             raise BadModel(
                 path, f"{self.size} bytes are no {self.stored} {list(shape)}; compile the blob anew"
             )
-        length = len(mapped_file(str(path)))
-        if self.offset + self.size > length:
-            raise BadModel(path, f"a weight ends at {self.offset + self.size} of {length} bytes")
+        self._view(folder).check()
 
     def read(self, folder: Path, shape: tuple[int, ...]) -> memoryview | bytes:
         """Give the bytes that the blob reads; those of the file itself where no type changes.
@@ -84,5 +82,7 @@ class WeightRef:
             BadModel: as ``check``.
         """
         self.check(folder, shape)
-        view = FileView(str(folder / self.file), self.offset, self.size, self.stored)
-        return view.stored(self.element, shape)
+        return self._view(folder).stored(self.element, shape)
+
+    def _view(self, folder: Path) -> FileView:
+        return FileView(str(folder / self.file), self.offset, self.size, self.stored)

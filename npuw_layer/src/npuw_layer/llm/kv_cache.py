@@ -151,7 +151,7 @@ def _allocate(
     return _Stack(tuple(names), memory, rows)
 
 
-def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy) -> int:
+def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy) -> None:
     """Move the rows that an inference produced to where the next ones read them.
 
     Args:
@@ -161,13 +161,8 @@ def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy)
         plan: which rows go where; one row after a generated token, a prompt's
             after prefill.
 
-    Returns:
-        The bytes moved.
     Source: NPUW's llm_infer_request (fact sheet npuw §c.5).
     """
-    moved = 0
     for new, old in zip(present, past, strict=True):
         source = new[:, plan.source : plan.source + plan.rows]
         np.copyto(old[:, plan.target : plan.target + plan.rows], source)
-        moved += source.nbytes
-    return moved

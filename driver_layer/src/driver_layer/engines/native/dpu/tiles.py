@@ -90,7 +90,7 @@ class _Places:
         """Bytes of a vector of columns, packed."""
         self.scales = _rounded(Activations.size(flavour, SIDE, self.units))
         self.sums = self.scales + 4 * COLUMNS
-        self.fresh = self.sums + _ROWS * COLUMNS // SIDE**2 * SQUARE
+        self.fresh = self.sums + 4 * _ROWS * COLUMNS
         self.packed = self.fresh + most * SQUARE
         self.end = self.packed + _VECTORS * self.run
 
