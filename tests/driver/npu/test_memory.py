@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.errors import DeviceFault, DriverUsageError, OutOfMemory
+from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.memory import PAGE_BYTES, AddressSpace, Allocation, MemoryKind
 
 steps = st.lists(
@@ -34,6 +36,24 @@ def test_allocations_never_touch(plan, draw) -> None:
         assert space.find(one.end - 1) is one
         assert space.find(one.end) is None, "a free page follows each allocation"
     assert space.allocated_bytes == sum(one.size for one in living)
+
+
+@given(st.integers(1, 1 << 23), st.sampled_from(MemoryKind))
+def test_what_is_aligned_on_the_device_is_aligned_on_the_host(size, kind) -> None:
+    one = AddressSpace().allocate(size, kind)
+    assert one.size == size
+    assert one.data.ctypes.data % PAGE_BYTES == one.address % PAGE_BYTES == 0
+
+
+@pytest.mark.parametrize("platform", PLATFORMS.values(), ids=lambda platform: platform.name)
+def test_tiles_begin_at_pages_and_are_apart(platform) -> None:
+    cmx = Cmx(platform)
+    for number, tile in enumerate(cmx.tiles):
+        assert tile.ctypes.data % PAGE_BYTES == 0
+        tile[:] = number
+    for number, tile in enumerate(cmx.tiles):
+        assert tile.size == platform.cmx_bytes
+        assert (tile == number).all()
 
 
 def test_access_needs_one_allocation_with_room() -> None:

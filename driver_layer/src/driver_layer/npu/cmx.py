@@ -6,8 +6,6 @@ every selected one.
 
 from __future__ import annotations
 
-import numpy as np
-
 from driver_layer.abi.platforms import (
     CMX_BASE,
     TILE_OFFSET_MASK,
@@ -16,7 +14,7 @@ from driver_layer.abi.platforms import (
     Platform,
 )
 from driver_layer.errors import DeviceFault
-from driver_layer.npu.memory import Bytes
+from driver_layer.npu.memory import Bytes, zeroed
 
 
 class Cmx:
@@ -24,7 +22,9 @@ class Cmx:
 
     def __init__(self, platform: Platform) -> None:
         self._bytes = platform.cmx_bytes
-        self.tiles = tuple(np.zeros(platform.cmx_bytes, np.uint8) for _ in range(platform.tiles))
+        # In one piece, which the host gives in large pages.
+        whole = zeroed(platform.tiles * platform.cmx_bytes)
+        self.tiles = tuple(whole.reshape(platform.tiles, platform.cmx_bytes))
         """The bytes of each tile."""
 
     @staticmethod

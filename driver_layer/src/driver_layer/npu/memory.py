@@ -74,6 +74,22 @@ class Allocation:
         self.generation += 1
 
 
+def zeroed(size: int) -> Bytes:
+    """Take bytes of the host that begin at a page of it, as what they stand for does.
+
+    So what is aligned on the device is aligned for the host's vectors as well.
+
+    Raises:
+        OutOfMemory: the host has no such memory.
+    """
+    try:
+        raw = np.zeros(size + PAGE_BYTES, np.uint8)
+    except (MemoryError, ValueError, OverflowError):  # numpy's, for sizes beyond any host
+        raise OutOfMemory(f"the host has no {size} bytes left") from None
+    begin = -raw.ctypes.data % PAGE_BYTES
+    return raw[begin : begin + size]
+
+
 class AddressSpace:
     """What one context's programs can reach.
 
@@ -96,11 +112,7 @@ class AddressSpace:
         """
         if size <= 0:
             raise DriverUsageError(f"cannot allocate {size} bytes")
-        try:
-            data = np.zeros(size, np.uint8)
-        except (MemoryError, ValueError):  # numpy's, for sizes beyond any host
-            raise OutOfMemory(f"the host has no {size} bytes left") from None
-        return self._insert(data, kind, writable)
+        return self._insert(zeroed(size), kind, writable)
 
     def map(self, data: Bytes, kind: MemoryKind, writable: bool = True) -> Allocation:
         """Make the host's bytes reachable in place, without a copy."""
