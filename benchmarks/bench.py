@@ -137,7 +137,8 @@ def write_report(
         f"{arguments.threads} processors for each peer, fresh random prompts, greedy; medians "
         f"(min..max) of {arguments.rounds} rounds in which peers take turns; starts: medians of "
         f"{arguments.starts} fresh processes. Load is the time to open the model after imports; "
-        "ours compiles it, and finds it compiled when warm. Shares are of the best rates measured."
+        "ours compiles it, and finds it compiled when warm. Model files were read from the disk "
+        "just before. Shares are of the best rates measured."
     )
     scenarios = chosen_scenarios(arguments)
     date = datetime.now(UTC).strftime("%Y-%m-%d")

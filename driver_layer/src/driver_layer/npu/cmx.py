@@ -22,9 +22,7 @@ class Cmx:
 
     def __init__(self, platform: Platform) -> None:
         self._bytes = platform.cmx_bytes
-        # In one piece, which the host gives in large pages.
-        whole = zeroed(platform.tiles * platform.cmx_bytes)
-        self.tiles = tuple(whole.reshape(platform.tiles, platform.cmx_bytes))
+        self.tiles = tuple(zeroed(platform.cmx_bytes) for _ in range(platform.tiles))
         """The bytes of each tile."""
 
     @staticmethod
