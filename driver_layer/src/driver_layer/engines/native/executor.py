@@ -9,6 +9,7 @@ from typing import NoReturn
 import numpy as np
 
 from driver_layer.engines.contract import Run
+from driver_layer.engines.native.dispatch.table import Table
 from driver_layer.engines.native.dispatch.team import Team, shared_team
 from driver_layer.engines.native.jit.host import Host, detect
 from driver_layer.engines.native.jit.kernels import Kernels
@@ -24,7 +25,7 @@ from driver_layer.engines.native.lower.operations import Group
 from driver_layer.engines.native.lower.order import find_order
 from driver_layer.engines.native.lower.regions import Regions, find_overlaps, number_regions
 from driver_layer.engines.native.lower.shave import shave_operations
-from driver_layer.engines.native.lower.table import Flattened, flatten
+from driver_layer.engines.native.lower.table import flatten
 from driver_layer.engines.native.lower.walk import NONE, Ground
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.errors import DeviceFault
@@ -71,15 +72,13 @@ class NativeExecutor:
         if not len(order):
             return _nothing
         lowering = _Lowering(program, order, bus, self._kernels)
-        flattened = lowering.flatten(self._team.threads)
-        table, operations = flattened.table, flattened.operations
-        steps = lowering.accesses.step
+        table, steps = lowering.flatten(self._team.threads)
 
         def run() -> None:
             self._team.run(table)
             failed = table.failure
             if failed is not None:
-                lowering.explain(int(steps[operations[failed]]))
+                lowering.explain(int(steps[failed]))
 
         return run
 
@@ -117,20 +116,16 @@ class _Lowering:
         self._program, self._order, self._bus, self._kernels = program, order, bus, kernels
         self._reference = ReferenceEngines()
         self._shave_kernels: set[str] = set()
-        groups = [
-            (group, steps)
-            for queue, steps in zip(program.queues, _steps(program, order), strict=True)
-            for group in self._operations(queue)
-        ]
-        try:
-            self.accesses = collect(groups, Addresses(bus))
-        except BadAccess as bad:
-            self.explain(bad.step)
 
-    def flatten(self, threads: int) -> Flattened:
-        """Forward, find levels, and make the table."""
-        pinned = _reference_runs(self.accesses)
-        accesses, regions, ground = _survey(self.accesses, pinned, self._kernels)
+    def flatten(self, threads: int) -> tuple[Table, Ints]:
+        """Forward, find levels, and make the table; give it, and each row's step of the order.
+
+        Raises:
+            DeviceFault: a task is malformed, or touches memory that is not there.
+        """
+        whole = self._collect()
+        pinned = _reference_runs(whole)
+        accesses, regions, ground = _survey(whole, pinned, self._kernels)
         python = {
             operation: self._prepared(int(accesses.step[operation]))
             for operation in np.flatnonzero(pinned).tolist()
@@ -144,7 +139,21 @@ class _Lowering:
             forwarding = forward(accesses, regions, ground, pinned, self._kernels)
             regions_left, dropped = forwarding.regions, forwarding.dropped
             freedom = Freedom(ground, regions_left, dropped, self._kernels)
-        return flatten(accesses, forwarding, freedom, self._kernels, python, threads)
+        flattened = flatten(accesses, forwarding, freedom, self._kernels, python, threads)
+        return flattened.table, accesses.step[flattened.operations]
+
+    def _collect(self) -> Accesses:
+        """All operations of the program, in the order of issue."""
+        steps_by_queue = _steps(self._program, self._order)
+        groups = [
+            (group, steps)
+            for queue, steps in zip(self._program.queues, steps_by_queue, strict=True)
+            for group in self._operations(queue)
+        ]
+        try:
+            return collect(groups, Addresses(self._bus))
+        except BadAccess as bad:
+            self.explain(bad.step)
 
     def explain(self, step: int) -> NoReturn:
         """Let the reference engine say what is wrong with a task.
