@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.blob_cache import BlobCache, cache_key
+from npuw_layer.blob_cache import BlobCache, cache_key, let_go
 from npuw_layer.errors import NotFolded
 from npuw_layer.llm.lengths import Lengths, plan_lengths
 from npuw_layer.llm.variants import given_ladder, ladder
@@ -136,7 +136,9 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
             compiled += 1
             if cache is not None:
                 cache.write(key, program)
+                program = cache.read(key) or program
         loaded.append(device.load(program))
+        let_go(program)
     seconds = time.perf_counter() - began
     origin = Origin(compiled, len(stages) - compiled, seconds)
     _log.info("%s", origin)
