@@ -16,7 +16,7 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.blob_cache import BlobCache
+from npuw_layer.blob_cache import BlobCache, let_go
 from npuw_layer.errors import NpuwFault
 from npuw_layer.model_digest import digest_model
 
@@ -54,6 +54,37 @@ def test_the_second_start_compiles_nothing_and_says_the_same(tiny, tmp_path) -> 
     assert np.array_equal(logits, again)
     assert len(list(tmp_path.glob("*.blob"))) == 2
     assert not list(tmp_path.glob(".*")), "no temporary file stays"
+
+
+def resident_bytes(path: Path) -> int:
+    """How much of a mapped file this process holds in memory."""
+    lines = Path("/proc/self/smaps").read_text().splitlines()
+    begins = [number for number, line in enumerate(lines) if line.endswith(str(path))]
+    sizes = [
+        next(line for line in lines[begin:] if line.startswith("Rss:")).split()[1]
+        for begin in begins
+    ]
+    assert sizes, f"{path} is not mapped"
+    return 1024 * sum(map(int, sizes))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is in memory")
+def test_a_program_that_gives_its_memory_back_is_still_there(tmp_path) -> None:
+    cache = BlobCache(tmp_path)
+    content = np.random.default_rng(0).bytes(1 << 20)
+    cache.write("one", content)
+    program = cache.read("one")
+    assert program is not None
+    assert resident_bytes(tmp_path / "one.blob") >= len(content)
+    let_go(program)
+    assert resident_bytes(tmp_path / "one.blob") == 0
+    assert program == content
+
+
+def test_what_is_not_mapped_keeps_its_memory() -> None:
+    for program in (b"whole", memoryview(b"whole")):
+        let_go(program)
+        assert program == b"whole"
 
 
 ANSWER = """
