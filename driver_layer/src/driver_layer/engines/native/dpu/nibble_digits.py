@@ -45,7 +45,7 @@ _GROUPS = (32, 64, _CHUNK)
 _BLOCK = 16
 """Columns whose tables are taken, and whose sums' lanes are added up, together."""
 
-_COLUMNS = 4
+_COLUMNS = 2
 """Columns at a time."""
 
 
