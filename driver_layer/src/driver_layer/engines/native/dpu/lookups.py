@@ -54,9 +54,6 @@ _SUMS = {1: 2, 2: 1, 4: 1}
 """Sums of a column by the rows at a time: four that do not wait for each other keep both
 multipliers busy."""
 
-_AHEAD = 2048
-"""About so many bytes before its use memory is asked for."""
-
 _UNITS = {2: I8, 4: I16, 8: I32}
 """What holds so many weights."""
 
@@ -92,19 +89,6 @@ def _write(problem: Problem, host: Host) -> str:
     return e.finish()
 
 
-def read_ahead(task: Task, columns: int) -> Value:
-    """How far before its use memory is asked for: an odd number of halves of what columns have.
-
-    Processors read on by themselves in a page that was begun. Columns that lie in one page are
-    asked for in two halves, one before the other, so that the second is found already on its way:
-    that gives a tenth more than whole steps of columns.
-    """
-    b = task.e.b
-    half = b.mul(task[Word.WEIGHT_N], I64(columns // 2))
-    some = b.select(b.icmp_signed(">", half, I64(0)), half, I64(_AHEAD))
-    return b.mul(half, b.or_(b.udiv(I64(_AHEAD), some), I64(3)))
-
-
 _Sums = list[Variable]
 """Vectors whose lanes add up to the sum of a row with a column."""
 
@@ -120,7 +104,7 @@ class Lookups:
         self.parts = _parts(problem)
         self.chunk = self.parts * _LANES
         self.buffer = e.room(_VECTOR)
-        self.ahead = read_ahead(task, self.columns)
+        self.ahead = task.ahead_by_halves(self.columns)
         above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
         self.acts = e.scratch

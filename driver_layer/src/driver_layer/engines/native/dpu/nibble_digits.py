@@ -92,7 +92,7 @@ class _NibbleDigits:
         self.per_unit = max(1, _CHUNK // problem.group)
         """Groups that share a unit."""
         self.moved = _moved(problem)
-        self.ahead = lookups.read_ahead(task, _COLUMNS)
+        self.ahead = task.ahead_by_halves(_COLUMNS)
         b = e.b
         self.padded = task.rounded(task[Word.K], _CHUNK)
         above = b.add(task[Word.K], b.sub(task[Word.GROUP], I64(1)))
