@@ -51,6 +51,30 @@ def test_the_number_of_threads_does_not_count(threads: str, expected: list[str])
     assert answers({"NPU_ENGINE": "native", "NPU_ENGINE_THREADS": threads}) == expected
 
 
+def explanations(engine: str, cache: Path) -> dict[str, str]:
+    """What the demo model's blobs are said to do, and to take, by their names."""
+    environment = {"NPU_ENGINE": engine}
+    answers(environment, CACHE_DIR=str(cache))
+    command = [str(Path(sys.executable).with_name("npuc")), "explain", "--each"]
+    return {
+        blob.name: subprocess.run(
+            [*command, str(blob)],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for blob in cache.glob("*.blob")
+    }
+
+
+def test_simulated_time_does_not_depend_on_the_engine(tmp_path) -> None:
+    native, reference = (explanations(one, tmp_path / one) for one in ("native", "reference"))
+    assert len(native) >= 2, "prefill and generate"
+    assert all(" µs" in text for text in native.values())
+    assert native == reference
+
+
 @pytest.mark.parametrize("precision", ["f32", "bf16"])
 def test_other_precisions_give_the_same_words(precision: str) -> None:
     properties = {"INFERENCE_PRECISION_HINT": precision}
