@@ -52,7 +52,7 @@ class Measurement:
         for result in self.result.peers:
             self._look(result)
         for source in {self._source(result) for result in self._present()}:
-            _forget(source)
+            _drop_pages(source)
             _read_into_memory(source)
         for repetition in range(self._starts):
             for result in self._present():
@@ -189,7 +189,7 @@ def _peak_bytes(result: PeerResult) -> float:
     return max((start.peak_rss_mb for start in starts), default=0.0) * 1e6
 
 
-def _forget(source: Path) -> None:
+def _drop_pages(source: Path) -> None:
     """Let the system give up what it keeps of a model's files.
 
     Files read long ago, or bit by bit, lie in small pages anywhere; whoever maps them decodes up to

@@ -16,7 +16,7 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.blob_cache import BlobCache, let_go
+from npuw_layer.blob_cache import BlobCache, drop_pages
 from npuw_layer.errors import NpuwFault
 from npuw_layer.model_digest import digest_model
 
@@ -69,21 +69,21 @@ def resident_bytes(path: Path) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is in memory")
-def test_a_program_that_gives_its_memory_back_is_still_there(tmp_path) -> None:
+def test_a_program_whose_pages_are_dropped_is_still_there(tmp_path) -> None:
     cache = BlobCache(tmp_path)
     content = np.random.default_rng(0).bytes(1 << 20)
     cache.write("one", content)
     program = cache.read("one")
     assert program is not None
     assert resident_bytes(tmp_path / "one.blob") >= len(content)
-    let_go(program)
+    drop_pages(program)
     assert resident_bytes(tmp_path / "one.blob") == 0
     assert program == content
 
 
 def test_what_is_not_mapped_keeps_its_memory() -> None:
     for program in (b"whole", memoryview(b"whole")):
-        let_go(program)
+        drop_pages(program)
         assert program == b"whole"
 
 

@@ -15,6 +15,10 @@ from pathlib import Path
 from compiler_layer.elements import Array, convert_values, from_bytes, to_bytes
 from compiler_layer.errors import BadModel
 
+_HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
+"""Asks for large pages, which Linux has for files too where these are read for the first time.
+Weights are read from end to end for each token: from large pages that is a tenth faster."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileView:
@@ -82,8 +86,3 @@ def _map(path: str, mtime_ns: int, size: int) -> memoryview:
         with contextlib.suppress(OSError):  # the system may be built without them
             whole.madvise(_HUGE_PAGES)
     return memoryview(whole)
-
-
-_HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
-"""Asks for large pages, which Linux has for files too where these are read for the first time.
-Weights are read from end to end for each token: from large pages that is a tenth faster."""

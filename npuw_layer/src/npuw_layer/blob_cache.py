@@ -28,8 +28,8 @@ def cache_key(parts: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def let_go(program: bytes | memoryview) -> None:
-    """Give back the memory of a mapped program that was loaded; what is looked at again returns."""
+def drop_pages(program: bytes | memoryview) -> None:
+    """Take a mapped program that was loaded out of memory; what is looked at again comes back."""
     whole = program.obj if isinstance(program, memoryview) else None
     if isinstance(whole, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         whole.madvise(mmap.MADV_DONTNEED)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.blob_cache import BlobCache, cache_key, let_go
+from npuw_layer.blob_cache import BlobCache, cache_key, drop_pages
 from npuw_layer.errors import NotFolded
 from npuw_layer.llm.lengths import Lengths, plan_lengths
 from npuw_layer.llm.variants import given_ladder, ladder
@@ -136,9 +136,8 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
             compiled += 1
             if cache is not None:
                 cache.write(key, program)
-                program = cache.read(key) or program
         loaded.append(device.load(program))
-        let_go(program)
+        drop_pages(program)
     seconds = time.perf_counter() - began
     origin = Origin(compiled, len(stages) - compiled, seconds)
     _log.info("%s", origin)
