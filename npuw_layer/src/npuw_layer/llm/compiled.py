@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.blob_cache import BlobCache, cache_key, drop_pages
 from npuw_layer.errors import NotFolded
-from npuw_layer.llm.lengths import Lengths, plan_lengths
-from npuw_layer.llm.variants import given_ladder, ladder
+from npuw_layer.llm.lengths import Lengths
+from npuw_layer.llm.stages import Stage, plan, plan_stages
 from npuw_layer.model_digest import digest_model
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
@@ -26,15 +26,6 @@ _log = logging.getLogger(__name__)
 
 CACHE_FORMAT = "3"
 """Changes whenever a split model gives another graph; part of the cache's key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One static model to make: new tokens it takes, and stored ones it reads."""
-
-    name: str
-    tokens: int
-    past: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +115,7 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     began = time.perf_counter()
     cache = BlobCache(Path(options.cache_dir).expanduser()) if options.cache_dir else None
     source = _Source(path, device, options)
-    stages = list(_stages(lengths, capacities))
+    stages = list(plan_stages(lengths, capacities))
     loaded: list[LoadedModel] = []
     compiled = 0
     for number, stage in enumerate(stages, 1):
@@ -144,31 +135,6 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     prefill, *generate = loaded
     bank = WeightsBank(device, path if path.is_dir() else path.parent)
     return CompiledLLM(device, lengths, tuple(capacities), prefill, tuple(generate), bank, origin)
-
-
-def plan(options: Options) -> tuple[Lengths, list[int]]:
-    """Give the lengths and the capacities of the generate models.
-
-    Raises:
-        OptionError: they contradict one another.
-    """
-    lengths = plan_lengths(
-        options.max_prompt_len,
-        options.min_response_len,
-        options.prefill_chunk_size,
-        options.prefill_hint == "DYNAMIC",
-    )
-    if not options.generate_pyramid:
-        return lengths, [lengths.total]
-    if options.pyramid_steps:
-        return lengths, given_ladder(options.pyramid_steps, lengths.total)
-    return lengths, ladder(lengths.total)
-
-
-def _stages(lengths: Lengths, capacities: list[int]) -> Iterator[Stage]:
-    yield Stage(f"prefill_{lengths.max_prompt}", lengths.prefill_input, lengths.prefill_past)
-    for capacity in capacities:
-        yield Stage(f"generate_{capacity}", 1, capacity - 1)
 
 
 def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str:
