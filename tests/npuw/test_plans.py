@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuw_layer.errors import OptionError
-from npuw_layer.llm.kv_plan import chunks, mask_columns, store_plan
 from npuw_layer.llm.lengths import plan_lengths
 from npuw_layer.llm.variants import given_ladder, ladder, select_generate_request
 from npuw_layer.options import NAMES, parse_options
@@ -69,28 +68,6 @@ def test_the_smallest_variant_that_holds_all_is_chosen(total, tokens, reserve) -
     smaller = capacities[:chosen]
     assert all(capacity < tokens + reserve for capacity in smaller)
     assert capacities[chosen] >= tokens + reserve or chosen == len(capacities) - 1
-
-
-@given(st.integers(1, 999), st.sampled_from([1, 16, 64, 1024]))
-def test_chunks_cover_a_prompt_once(tokens: int, width: int) -> None:
-    pieces = list(chunks(tokens, width))
-    covered = [token for begin, end in pieces for token in range(begin, end)]
-    assert covered == list(range(tokens))
-    assert all(end - begin == width for begin, end in pieces[:-1])
-
-
-@given(st.integers(1, 64), st.integers(0, 200), st.data())
-def test_present_rows_land_where_past_reads_them(width: int, past: int, data) -> None:
-    used = data.draw(st.integers(1, width))
-    stored = data.draw(st.integers(0, past))
-    plan = store_plan(width, used, stored)
-    old, new = mask_columns(past, width, stored, used)
-    # The new tokens are the last of the model's columns, their rows the last it gives out.
-    assert plan.source + plan.rows == width
-    assert new == slice(past + plan.source, past + width)
-    # They are stored right behind what the mask says is stored.
-    assert plan.target == old.stop == stored
-    assert plan.rows == used
 
 
 def test_every_option_has_a_name_and_a_default() -> None:

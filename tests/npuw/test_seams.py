@@ -71,7 +71,7 @@ def test_a_whole_model_runs_alike_on_all_of_them(llama_8m: Path, serial_compiler
         "serial on the NPU": last_logits(Core(compiler=serial), llama_8m, ids),
         "interpreter": last_logits(Core(device=InterpreterDevice()), llama_8m, ids),
     }
-    assert serial.compiled == 2
+    assert serial.compiled == 3, "prefill, generate and the head"
     expected = logits.pop("interpreter")
     for name, found in logits.items():
         error = np.abs(found - expected).max() / np.abs(expected).max()

@@ -3,7 +3,9 @@
 NpuwError (RuntimeError)
 ├── NpuwUsageError          you called it wrongly
 │   ├── OptionError         an unknown option, or a value out of range
-│   └── TensorError         an input is missing, or has a wrong type or shape
+│   ├── TensorError         an input is missing, or has a wrong type or shape
+│   │   └── TooManyTokens   more than a generate step takes
+│   └── InferCancelled      cancel() was called
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
 │   │   └── NotFolded       its layers cannot be compiled as one
@@ -38,6 +40,31 @@ class OptionError(NpuwUsageError):
 
 class TensorError(NpuwUsageError):
     """A tensor is missing, or of another type or shape."""
+
+
+class TooManyTokens(TensorError):
+    """More tokens go on with a conversation than one generate step takes.
+
+    Args:
+        tokens: how many there are.
+        limit: NPUW_LLM_MAX_GENERATION_TOKEN_LEN, rounded.
+    """
+
+    def __init__(self, tokens: int, limit: int) -> None:
+        self.tokens = tokens
+        self.limit = limit
+        super().__init__(
+            f"{tokens} tokens go on with what is stored, a generate step takes at most {limit}; "
+            "raise NPUW_LLM_MAX_GENERATION_TOKEN_LEN, or set "
+            "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL to YES to read them as a prompt"
+        )
+
+
+class InferCancelled(NpuwUsageError):
+    """An inference was stopped by ``cancel``; what it had stored so far stays."""
+
+    def __init__(self) -> None:
+        super().__init__("the inference was cancelled")
 
 
 class ModelError(NpuwInputError):

@@ -35,6 +35,38 @@ class Options(BaseModel):
     """Compile generate models of several capacities, so that short conversations run faster."""
     pyramid_steps: tuple[int, ...] = Field((), alias="NPUW_LLM_GENERATE_PYRAMID_STEPS")
     """Their capacities, ascending, e.g. "256,1152"; empty doubles from 256."""
+    prefill_pyramid: bool = Field(True, alias="NPUW_LLM_PREFILL_PYRAMID")
+    """Compile prefill models of several sizes, so that short prompts, and the last chunks of long
+    ones, do not pay for a whole chunk."""
+    prefill_attention_hint: Literal["PYRAMID", "STATIC"] = Field(
+        "PYRAMID", alias="NPUW_LLM_PREFILL_ATTENTION_HINT"
+    )
+    """With STATIC all chunks of a prompt attend to the whole cache; with PYRAMID there are models
+    for the first ones that span less."""
+    max_generation_token_len: int = Field(1, alias="NPUW_LLM_MAX_GENERATION_TOKEN_LEN", ge=1, le=64)
+    """Tokens that one generate step takes at most, e.g. candidates of speculative decoding; more
+    than 1 is rounded up to 8."""
+    shared_head: bool = Field(True, alias="NPUW_LLM_SHARED_HEAD")
+    """Cut the product with the vocabulary off, into one model for prefill and all variants."""
+    kv_switchover: Literal["ZERO_COPY", "COPY"] = Field("ZERO_COPY", alias="NPUW_LLM_KV_SWITCHOVER")
+    """Where prefill puts a prompt's K and V: right where generate reads them, or into a buffer that
+    is copied, as the original does."""
+    continuous_prefill: bool = Field(False, alias="NPUW_LLM_ENABLE_CONTINUOUS_PREFILL")
+    """Let several tokens at once go on with what is stored, by prefill; otherwise they must be a
+    new conversation, or fit one generate step."""
+    prefix_caching: bool = Field(False, alias="NPUW_LLM_ENABLE_PREFIX_CACHING")
+    """Keep K and V of prompts by blocks, and take them from there when a prompt begins alike."""
+    prefix_block_size: int = Field(256, alias="NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE", ge=1)
+    """Tokens of such a block."""
+    prefix_max_blocks: int = Field(128, alias="NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS", ge=1)
+    """Blocks to keep; the least recently used go first."""
+    prefix_max_bytes: int = Field(1 << 30, alias="NPUW_LLM_PREFIX_CACHING_MAX_BYTES", ge=0)
+    """Bytes that they may take."""
+    on_full: Literal["ERROR", "TRUNCATE", "SLIDE"] = Field("ERROR", alias="NPUW_LLM_ON_FULL")
+    """What to do when the KV cache is full: fail; forget the older half, and read the rest anew; or
+    let each new token take the place of the oldest, as StreamingLLM does."""
+    sink_tokens: int = Field(4, alias="NPUW_LLM_SINK_TOKENS", ge=0)
+    """Tokens at the beginning that are never forgotten (attention sinks)."""
     devices: str = Field("NPU", alias="NPUW_DEVICES")
     """The device, by its name among the entry points: NPU, or CPU (numpy, for exact checks)."""
     compiler: str = Field("npuc", alias="NPUW_COMPILER")
@@ -68,7 +100,16 @@ class Options(BaseModel):
     """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
 
     @field_validator(
-        "use_npuw", "llm", "generate_pyramid", "enable_weightless", "fold", mode="before"
+        "use_npuw",
+        "llm",
+        "generate_pyramid",
+        "prefill_pyramid",
+        "shared_head",
+        "continuous_prefill",
+        "prefix_caching",
+        "enable_weightless",
+        "fold",
+        mode="before",
     )
     @classmethod
     def _read_flag(cls, value: object) -> object:
@@ -102,6 +143,11 @@ class Options(BaseModel):
         if self.enable_weightless is not None:
             return self.enable_weightless
         return self.cache_mode == "OPTIMIZE_SIZE"
+
+    @property
+    def resumes_prefill(self) -> bool:
+        """Whether prompts may begin behind tokens that are stored already."""
+        return self.continuous_prefill or self.prefix_caching
 
     def compiler_config(self) -> dict[str, str]:
         """What the compiler is told."""

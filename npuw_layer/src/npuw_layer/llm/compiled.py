@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.blob_cache import BlobCache, cache_key, drop_pages
 from npuw_layer.errors import NotFolded
-from npuw_layer.llm.lengths import Lengths
-from npuw_layer.llm.stages import Stage, plan, plan_stages
+from npuw_layer.llm.prefix_cache import PrefixCache
+from npuw_layer.llm.stages import Kind, Plan, Stage, plan
 from npuw_layer.model_digest import digest_model
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-CACHE_FORMAT = "3"
+CACHE_FORMAT = "4"
 """Changes whenever a split model gives another graph; part of the cache's key."""
 
 
@@ -47,14 +47,17 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class CompiledLLM:
-    """The loaded programs of an LLM and its weights; conversations change nothing here."""
+    """The loaded programs of an LLM and its weights; conversations change nothing here.
+
+    They do fill the prefix cache, which is theirs in common.
+    """
 
     device: Device
-    lengths: Lengths
-    capacities: tuple[int, ...]
-    prefill: LoadedModel
-    generate: tuple[LoadedModel, ...]
+    options: Options
+    plan: Plan
+    models: Mapping[Stage, LoadedModel]
     bank: WeightsBank
+    prefixes: PrefixCache | None
     origin: Origin
 
 
@@ -69,17 +72,26 @@ class _Source:
 
     def compile(self, stage: Stage) -> bytes:
         """Split and compile what a stage needs."""
-        # Imported here and below: a warm start, which compiles nothing, loads no graphs.
-        from npuw_layer.llm.split import split
-
         while True:
             model = self._smallest or self._next()
-            graph = split(model, stage.tokens, stage.past, self._options.kv_cache_precision)
+            graph = self._graph(model, stage)
             try:
                 return self._device.compile(graph, self._options.compiler_config())
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
                 self._smallest = None
+
+    def _graph(self, model: Model, stage: Stage) -> Model:
+        """The static graph of a stage."""
+        # Imported here and below: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.llm.head import Head, cut_head
+        from npuw_layer.llm.split import split
+
+        if stage.kind is Kind.HEAD:
+            return cut_head(model, stage.tokens)
+        whole = Head.ALL if stage.kind is Kind.GENERATE else Head.LAST
+        head = Head.CUT if self._options.shared_head else whole
+        return split(model, stage.tokens, stage.past, self._options.kv_cache_precision, head)
 
     def _next(self) -> Model:
         """The next larger graph; the last is that of all layers, which is not folded."""
@@ -111,36 +123,43 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
         ModelError: the model cannot be read or split.
         RuntimeError: the compiler or the device refuses it.
     """
-    lengths, capacities = plan(options)
+    planned = plan(options)
     began = time.perf_counter()
     cache = BlobCache(Path(options.cache_dir).expanduser()) if options.cache_dir else None
     source = _Source(path, device, options)
-    stages = list(plan_stages(lengths, capacities))
-    loaded: list[LoadedModel] = []
+    loaded: dict[Stage, LoadedModel] = {}
     compiled = 0
-    for number, stage in enumerate(stages, 1):
+    for number, stage in enumerate(planned.stages, 1):
         key = _key(source, stage, device, options) if cache is not None else ""
         program = cache.read(key) if cache is not None else None
         if program is None:
-            _log.info("compiling %s (%d of %d)", stage.name, number, len(stages))
+            _log.info("compiling %s (%d of %d)", stage.name, number, len(planned.stages))
             program = source.compile(stage)
             compiled += 1
             if cache is not None:
                 cache.write(key, program)
-        loaded.append(device.load(program))
+        loaded[stage] = device.load(program)
         drop_pages(program)
     seconds = time.perf_counter() - began
-    origin = Origin(compiled, len(stages) - compiled, seconds)
+    origin = Origin(compiled, len(loaded) - compiled, seconds)
     _log.info("%s", origin)
-    prefill, *generate = loaded
     bank = WeightsBank(device, path if path.is_dir() else path.parent)
-    return CompiledLLM(device, lengths, tuple(capacities), prefill, tuple(generate), bank, origin)
+    return CompiledLLM(device, options, planned, loaded, bank, _prefixes(options), origin)
+
+
+def _prefixes(options: Options) -> PrefixCache | None:
+    if not options.prefix_caching:
+        return None
+    sizes = options.prefix_block_size, options.prefix_max_blocks, options.prefix_max_bytes
+    return PrefixCache(*sizes)
 
 
 def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str:
     return cache_key(
         {
             "model": source.digest,
+            "kind": stage.kind.value,
+            "head": str(options.shared_head),
             "tokens": str(stage.tokens),
             "past": str(stage.past),
             "device": f"{options.devices} {device.version}",
