@@ -3,7 +3,10 @@
 NpuwError (RuntimeError)
 ├── NpuwUsageError          you called it wrongly
 │   ├── OptionError         an unknown option, or a value out of range
-│   └── TensorError         an input is missing, or has a wrong type or shape
+│   ├── TensorError         an input is missing, or has a wrong type or shape
+│   ├── RemoteError         memory cannot be, or no longer is, a remote tensor
+│   └── RequestBusy         the request is running
+├── InferenceCancelled      someone called cancel()
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
 │   │   └── NotFolded       its layers cannot be compiled as one
@@ -38,6 +41,18 @@ class OptionError(NpuwUsageError):
 
 class TensorError(NpuwUsageError):
     """A tensor is missing, or of another type or shape."""
+
+
+class RemoteError(NpuwUsageError):
+    """Memory cannot become a remote tensor, or is none any more."""
+
+
+class RequestBusy(NpuwUsageError):
+    """A request that is running was asked for something else; ``wait`` for it first."""
+
+
+class InferenceCancelled(NpuwError):
+    """An inference was cancelled before its results were given out."""
 
 
 class ModelError(NpuwInputError):
