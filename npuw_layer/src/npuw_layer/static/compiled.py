@@ -25,7 +25,7 @@ from npuw_layer.static.port import Port
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
-    from compiler_layer.model import Model
+    pass
 
 _log = logging.getLogger(__name__)
 
@@ -124,17 +124,11 @@ def _compile(
 
     model = read_model(path)
     initial = prepare(model, options.precision)
-    return device.compile(model, _config(options, stateful=_is_stateful(model))), initial
+    return device.compile(model, _config(options)), initial
 
 
-def _is_stateful(model: Model) -> bool:
-    return bool(model.variables())
-
-
-def _config(options: Options, stateful: bool = False) -> dict[str, str]:
-    """What the compiler is told. Variables stay in place, which rules out folding."""
-    config = {**options.compiler_config(), "STATE_IN_PLACE": "YES"}
-    return config | {"NPUW_FOLD": "NO"} if stateful else config
+def _config(options: Options) -> dict[str, str]:
+    return {**options.compiler_config(), "STATE_IN_PLACE": "YES"}
 
 
 def _variables(loaded: LoadedModel, initial: Mapping[str, Array]) -> list[Variable]:

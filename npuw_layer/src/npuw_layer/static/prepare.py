@@ -20,6 +20,7 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Variable
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.ports import Array
 
 
@@ -34,11 +35,13 @@ def prepare(model: Model, precision: str) -> dict[str, Array]:
         The initial values of variables that do not start as zeros, as the device keeps them.
 
     Raises:
-        ModelError: it is dynamic, or a variable starts from the values of inputs or of variables.
+        ModelError: it is dynamic, has an input or output of a type that the device has not, or a
+            variable starts from the values of inputs or of variables.
     """
     try:
         initial = _initial_values(model, precision)
         _check_static(model)
+        _check_types(model)
     except CompilerError as error:
         raise ModelError(str(error)) from error
     _tell_outputs_from_inputs(model)
@@ -59,6 +62,16 @@ def _check_static(model: Model) -> None:
             f"dynamic shapes: {', '.join(dynamic)}; the NPU runs static models: reshape the model, "
             "or, if it is a stateful language model, set NPU_USE_NPUW and NPUW_LLM to YES"
         )
+
+
+def _check_types(model: Model) -> None:
+    for port in (*model.inputs, *model.outputs):
+        element = element_of(port.value)
+        if element not in ELEMENT_TYPES:
+            raise ModelError(
+                f"{port.name!r} is {element}; the NPU's inputs and outputs are "
+                f"{', '.join(ELEMENT_TYPES)}: convert it outside of the model"
+            )
 
 
 def _dims(value: SSAValue) -> str:
