@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +41,8 @@ class Variable:
     """Its id as a name, and its type on the device."""
     initial: Array
     """Its value after a reset."""
-    assigned: bool
-    """Whether inferences change it."""
+    arguments: tuple[str, ...]
+    """The program's input that it is read by, and the output that it is assigned by, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,28 +132,32 @@ def _config(options: Options) -> dict[str, str]:
 
 
 def _variables(loaded: LoadedModel, initial: Mapping[str, Array]) -> list[Variable]:
-    outputs = {info.name: info for info in loaded.outputs}
-    found: list[Variable] = []
-    for info in loaded.inputs:
-        if info.name.startswith(READ_PREFIX):
-            name = info.name.removeprefix(READ_PREFIX)
-            new = outputs.get(ASSIGN_PREFIX + name)
-            found.append(_variable(name, len(found), info, new, initial.get(name)))
-    return found
+    """Pair inputs and outputs by their names; what nobody uses the old value of has no input."""
+    reads = _by_name(loaded.inputs, READ_PREFIX)
+    assigns = _by_name(loaded.outputs, ASSIGN_PREFIX)
+    return [
+        _variable(name, index, reads.get(name), assigns.get(name), initial.get(name))
+        for index, name in enumerate(dict.fromkeys([*reads, *assigns]))
+    ]
+
+
+def _by_name(infos: Sequence[TensorInfo], prefix: str) -> dict[str, TensorInfo]:
+    found = [info for info in infos if info.name.startswith(prefix)]
+    return {info.name.removeprefix(prefix): info for info in found}
 
 
 def _variable(
-    name: str, index: int, old: TensorInfo, new: TensorInfo | None, initial: Array | None
+    name: str, index: int, old: TensorInfo | None, new: TensorInfo | None, initial: Array | None
 ) -> Variable:
-    if new is not None and (new.element, new.shape) != (old.element, old.shape):
-        raise ModelError(
-            f"variable {name!r} is read as {old.element} {list(old.shape)} and assigned as "
-            f"{new.element} {list(new.shape)}; on the NPU it has one type and one shape"
-        )
-    kind = NUMPY[old.element]
+    kinds = {(info.element, info.shape) for info in (old, new) if info is not None}
+    if len(kinds) > 1:
+        said = " and ".join(f"{element} {list(shape)}" for element, shape in kinds)
+        raise ModelError(f"variable {name!r} is {said}; on the NPU it has one type and one shape")
+    ((element, shape),) = kinds
+    kind = NUMPY[element]
     if initial is None:
-        initial = np.zeros(old.shape, kind)
-    if (initial.dtype, initial.shape) != (kind, old.shape):
+        initial = np.zeros(shape, kind)
+    if (initial.dtype, initial.shape) != (kind, shape):
         raise DeviceError(f"variable {name!r}: the program is not that of its initial values")
-    port = Port(name, old.element, old.shape, index, is_input=True)
-    return Variable(port, initial, new is not None)
+    ports = tuple(info.name for info in (old, new) if info is not None)
+    return Variable(Port(name, element, shape, index, is_input=True), initial, ports)

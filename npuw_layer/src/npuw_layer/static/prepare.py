@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.state import ReadValue
@@ -18,6 +19,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY, convert_values
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Variable
+from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.arena import ELEMENT_TYPES
@@ -39,9 +41,9 @@ def prepare(model: Model, precision: str) -> dict[str, Array]:
             variable starts from the values of inputs or of variables.
     """
     try:
-        initial = _initial_values(model, precision)
         _check_static(model)
         _check_types(model)
+        initial = _initial_values(model, precision)
     except CompilerError as error:
         raise ModelError(str(error)) from error
     _tell_outputs_from_inputs(model)
@@ -101,12 +103,16 @@ def _initial_values(model: Model, precision: str) -> dict[str, Array]:
         for variable in starting
         if (read := reads[variable.name]) is not None and read.init is not None
     ]
-    kinds = {name: read.output for name, read in reads.items() if read is not None}
+    shapes = {name: shape_of(read.output) for name, read in reads.items() if read is not None}
     clone.set_outputs(inits)
+    for variable in clone.variables():
+        if variable.assign is not None:
+            Rewriter.replace_op(variable.assign, [], [variable.assign.value])
+    remove_dead_code(clone)
     found = Interpreter(clone).run({port.name: _zeros(port.value) for port in clone.inputs})
     values: dict[str, Array] = {}
     for name, init in inits:
-        element, shape = element_of(init), shape_of(kinds[name])
+        element, shape = element_of(init), shapes[name]
         if found[name].any():
             stored = precision if element == "f32" else element
             values[name] = _broadcast(name, convert_values(found[name], element, stored), shape)

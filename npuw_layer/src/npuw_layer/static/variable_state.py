@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.errors import RemoteError
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Program
+from npuw_layer.ports import Array, Program
 from npuw_layer.remote.memory import Piece, make_memory
 from npuw_layer.remote.properties import RemoteProperties, TensorType
 from npuw_layer.remote.tensor import RemoteTensor
@@ -108,8 +108,8 @@ class VariableState:
         """
         piece = self._tensor.piece()
         if piece is not self._bound:
-            for prefix in (READ_PREFIX, ASSIGN_PREFIX)[: 2 if self._variable.assigned else 1]:
-                self._program.bind(prefix + self.name, piece.memory, piece.offset)
+            for argument in self._variable.arguments:
+                self._program.bind(argument, piece.memory, piece.offset)
             self._bound = piece
         self._transfers.in_place += self._variable.port.byte_size
 
