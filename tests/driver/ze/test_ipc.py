@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -396,6 +397,7 @@ class TestDescriptors:
 
 
 def test_nothing_stays_open_when_memory_goes(rig, child) -> None:
+    gc.collect()  # what other tests left
     before = memory_descriptors()
     child("allocate", "theirs", SIZE, 1)
     theirs = opened(rig, child.handle("theirs"))
