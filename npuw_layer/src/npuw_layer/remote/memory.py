@@ -25,6 +25,9 @@ _log = logging.getLogger(__name__)
 _ALIGNMENT = 64
 """Where a tensor may begin: kernels read whole vectors."""
 
+_DESCRIPTORS = 1 << 31
+"""Numbers below are descriptors: the device's addresses are above."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -83,7 +86,7 @@ def _allocated(context: ze.ze_context_handle_t, nbytes: int) -> Piece:
 
 
 def _shared(context: ze.ze_context_handle_t, properties: RemoteProperties, nbytes: int) -> Piece:
-    """Find memory that was allocated through Level Zero, by its object or by an address in it."""
+    """Find memory that was allocated through Level Zero: by object, address or descriptor."""
     handle = properties.handle
     if not isinstance(handle, ze.Memory | int) or isinstance(handle, bool):
         raise RemoteError(
@@ -91,6 +94,8 @@ def _shared(context: ze.ze_context_handle_t, properties: RemoteProperties, nbyte
             "new or numpy does not work: pass it as CPU_VA if it is whole pages, or copy it into "
             "an L0_INTERNAL_BUF tensor with copy_from"
         )
+    if isinstance(handle, int) and 0 <= handle < _DESCRIPTORS:
+        return _imported(context, handle, properties, nbytes)
     found = context.find(handle) if context.alive else None
     if found is None:
         raise RemoteError(
@@ -105,10 +110,36 @@ def _shared(context: ze.ze_context_handle_t, properties: RemoteProperties, nbyte
     return Piece(memory, offset, owned=False)
 
 
+def _imported(
+    context: ze.ze_context_handle_t, descriptor: int, properties: RemoteProperties, nbytes: int
+) -> Piece:
+    """Map a DMA-BUF of another context or process; its descriptor stays the caller's."""
+    can = ze.zeDeviceGetExternalMemoryProperties(context.device).memoryAllocationImportTypes
+    dma_buf = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
+    if not can & dma_buf:
+        raise RemoteError("SHARED_BUF: this driver imports no descriptors; copy the memory")
+    chained = ze.ze_external_memory_import_fd_t(dma_buf, descriptor)
+    desc = ze.ze_host_mem_alloc_desc_t(_flags(_is_read_only(properties)), chained)
+    try:
+        return Piece(DeviceMemory(context, ze.zeMemAllocHost(context, nbytes, host_desc=desc)))
+    except ze.ZeError as error:
+        raise RemoteError(f"SHARED_BUF: descriptor {descriptor}: {error}") from error
+
+
+def _flags(read_only: bool) -> ze.ze_host_mem_alloc_flags_t:
+    flags = ze.ze_host_mem_alloc_flags_t
+    return flags.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY if read_only else flags.NONE
+
+
+def _is_read_only(properties: RemoteProperties) -> bool:
+    return properties.tensor_type is TensorType.INPUT
+
+
 def _kind(handle: object) -> str:
     if isinstance(handle, ze.Memory):
         return f"memory at {handle.address:#x}"
-    return f"address {handle:#x}" if isinstance(handle, int) else f"a {type(handle).__name__}"
+    is_address = isinstance(handle, int) and not isinstance(handle, bool)
+    return f"address {handle:#x}" if is_address else f"a {type(handle).__name__}"
 
 
 def _check_room(what: str, there: int, wanted: int) -> None:
@@ -117,7 +148,7 @@ def _check_room(what: str, there: int, wanted: int) -> None:
 
 
 def _check_writable(what: str, writable: bool, properties: RemoteProperties) -> None:
-    if not writable and properties.tensor_type is not TensorType.INPUT:
+    if not (writable or _is_read_only(properties)):
         raise RemoteError(
             f"{what}: the memory is read-only; with TENSOR_TYPE INPUT that is no harm"
         )
@@ -135,7 +166,7 @@ def _host_pages(
         )
     _check_room("CPU_VA", data.size, nbytes)
     _check_writable("CPU_VA", data.flags.writeable, properties)
-    return _import(context, data, read_only=properties.tensor_type is TensorType.INPUT)
+    return _import(context, data, _is_read_only(properties))
 
 
 def _bytes_of(handle: object) -> Array:
@@ -150,9 +181,8 @@ def _bytes_of(handle: object) -> Array:
 
 
 def _import(context: ze.ze_context_handle_t, data: Array, read_only: bool) -> Piece:
-    flags = ze.ze_host_mem_alloc_flags_t
-    flag = flags.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY if read_only else flags.NONE
-    desc = ze.ze_host_mem_alloc_desc_t(flag, ze.ze_external_memmap_sysmem_ext_desc_t(data))
+    chained = ze.ze_external_memmap_sysmem_ext_desc_t(data)
+    desc = ze.ze_host_mem_alloc_desc_t(_flags(read_only), chained)
     with reported(f"importing {data.size} bytes"):
         memory = ze.zeMemAllocHost(context, data.size, host_desc=desc)
     return Piece(DeviceMemory(context, memory))

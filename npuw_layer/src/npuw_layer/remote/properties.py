@@ -22,11 +22,12 @@ class MemType(StrEnum):
     L0_INTERNAL_BUF = "L0_INTERNAL_BUF"
     """It is allocated, through Level Zero."""
     SHARED_BUF = "SHARED_BUF"
-    """MEM_HANDLE names memory that was allocated through Level Zero."""
+    """MEM_HANDLE is memory that was allocated through Level Zero: an object of this context, an
+    address in one, or the descriptor of a DMA-BUF of any."""
     MMAPED_FILE = "MMAPED_FILE"
     """FILE_DESCRIPTOR names a file that is mapped; for inputs alone."""
     CPU_VA = "CPU_VA"
-    """MEM_HANDLE is memory of the host: whole pages."""
+    """MEM_HANDLE is memory of the host: an array, or another buffer, of whole pages."""
 
 
 class TensorType(StrEnum):

@@ -180,12 +180,18 @@ def element_name(element: str | npt.DTypeLike) -> str:
     named = getattr(element, "get_type_name", None)
     name = str(named()) if callable(named) else element
     if not (isinstance(name, str) and name in NUMPY):
-        try:
-            name = numpy_element(np.dtype(name))
-        except (TypeError, KeyError):
-            raise RemoteError(
-                f"no element type {element!r}; there are {', '.join(NUMPY)}"
-            ) from None
+        name = _of_numpy(name)
     if name in FOUR_BIT:
         raise RemoteError(f"{name}: two elements share a byte; make a tensor of u8 instead")
     return name
+
+
+def _of_numpy(element: npt.DTypeLike) -> str:
+    """Give the name of numpy's type; its short names ("f8") mean other types to OpenVINO."""
+    try:
+        kind = np.dtype(element)
+        if not isinstance(element, str) or element == kind.name:
+            return numpy_element(kind)
+    except (TypeError, KeyError):
+        pass
+    raise RemoteError(f"no element type {element!r}; there are {', '.join(NUMPY)}")
