@@ -308,6 +308,20 @@ def test_memory_goes_back_when_nobody_holds_the_tensor(context, level_zero) -> N
     assert level_zero.space.allocated_bytes == before
 
 
+def test_a_tensor_that_the_garbage_collector_finds_waits_for_the_next(context, level_zero) -> None:
+    """It may run where the driver holds a lock: there nothing can be freed."""
+    before = level_zero.space.allocated_bytes
+    cycle: list[object] = [context.create_tensor("f32", (1024, 1024))]
+    cycle.append(cycle)
+    del cycle
+    with level_zero.space._lock:
+        gc.collect()
+    assert level_zero.space.allocated_bytes == before + (4 << 20)
+    small = context.create_tensor("f32", (1,))
+    assert level_zero.space.allocated_bytes == before + 4096
+    del small
+
+
 def test_memory_that_its_owner_freed_is_not_used(context, level_zero, classify) -> None:
     theirs = classify.compiled.get_context()
     handle = theirs.get_params()["L0_CONTEXT"]

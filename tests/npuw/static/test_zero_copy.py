@@ -101,6 +101,19 @@ def test_the_device_reads_and_writes_the_very_memory(classify) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_another_tensor_may_be_bound_after_each_inference(classify) -> None:
+    request, context = classify.compiled.create_infer_request(), classify.compiled.get_context()
+    interpreter = classify.interpreter()
+    for seed in range(3):
+        inputs = classify.inputs(seed)
+        gain, scores = context.create_tensor("f32", (4, 16)), context.create_tensor("f32", (4, 8))
+        gain.copy_from(inputs["gain"])
+        request.set_tensor("scores", scores)
+        request.infer(inputs | {"gain": gain})
+        expected = interpreter.run(inputs)["scores"]
+        np.testing.assert_allclose(scores.data, expected, rtol=1e-5, atol=1e-5)
+
+
 def test_a_tensor_of_another_core_is_copied_and_counted(classify) -> None:
     request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
     far = Core().get_default_context("NPU")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from npuw_layer.remote.properties import (
     TENSOR_TYPE,
     RemoteProperties,
 )
+from npuw_layer.remote.release import release_waiting, release_with
 from npuw_layer.tensor import Tensor
 
 
@@ -49,12 +49,13 @@ class RemoteTensor:
         piece: Piece,
         properties: RemoteProperties,
     ) -> None:
+        release_waiting()
         self._device = device
         self._element = element
         self._shape = shape
         self._piece = piece
         self._properties = properties
-        weakref.finalize(self, piece.release)
+        release_with(self, piece)
 
     @property
     def element_type(self) -> str:
