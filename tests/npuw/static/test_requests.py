@@ -97,12 +97,12 @@ def test_a_cancelled_inference_writes_no_host_tensor(classify, hold) -> None:
     assert gate.reached.wait(60)
     request.cancel()
     gate.opened.set()
-    for _ in range(2):  # each time, until the next start
+    for _ in range(2):  # each time, until the next inference
         with pytest.raises(InferenceCancelled):
             request.wait()
     assert (scores == 7).all()
-    request.start_async()
-    request.wait()
+    request.infer()
+    request.wait()  # what was cancelled is over
     assert (scores != 7).all()
 
 

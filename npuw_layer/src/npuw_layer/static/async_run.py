@@ -48,6 +48,7 @@ class AsyncRun:
             RequestBusy: the request is running.
         """
         self._claim()
+        self._started = None
         try:
             work()
         finally:
@@ -70,7 +71,7 @@ class AsyncRun:
         self._started = self._worker.submit(self._work, work, callback)
 
     def wait(self, milliseconds: float | None = None) -> bool:
-        """Wait for what was started; raise what it raised, each time until the next start.
+        """Wait for what was started; raise what it raised, each time until the next inference.
 
         Args:
             milliseconds: how long at most; None: for ever.
