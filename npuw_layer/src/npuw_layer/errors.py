@@ -5,7 +5,9 @@ NpuwError (RuntimeError)
 │   ├── OptionError         an unknown option, or a value out of range
 │   ├── TensorError         an input is missing, or has a wrong type or shape
 │   │   └── TooManyTokens   more than a generate step takes
-│   └── InferCancelled      cancel() was called
+│   ├── RemoteError         memory cannot be, or no longer is, a remote tensor
+│   └── RequestBusy         the request is running
+├── InferenceCancelled      someone called cancel()
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
 │   │   └── NotFolded       its layers cannot be compiled as one
@@ -60,11 +62,16 @@ class TooManyTokens(TensorError):
         )
 
 
-class InferCancelled(NpuwUsageError):
-    """An inference was stopped by ``cancel``; what it had stored so far stays."""
+class RemoteError(NpuwUsageError):
+    """Memory cannot become a remote tensor, or is none any more."""
 
-    def __init__(self) -> None:
-        super().__init__("the inference was cancelled")
+
+class RequestBusy(NpuwUsageError):
+    """A request that is running was asked for something else; ``wait`` for it first."""
+
+
+class InferenceCancelled(NpuwError):
+    """An inference was cancelled before its results were given out."""
 
 
 class ModelError(NpuwInputError):

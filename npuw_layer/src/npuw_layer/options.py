@@ -19,10 +19,10 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
 
-    use_npuw: Literal[True] = Field(True, alias="NPU_USE_NPUW")
-    """The only way of running a model on this stack."""
-    llm: Literal[True] = Field(True, alias="NPUW_LLM")
-    """Only language models are supported."""
+    use_npuw: bool | None = Field(None, alias="NPU_USE_NPUW")
+    """YES leaves the model to NPUW, NO runs a static model as it is; else see ``routing``."""
+    llm: bool | None = Field(None, alias="NPUW_LLM")
+    """Whether NPUW is to split the model as a language model."""
     max_prompt_len: int = Field(1024, alias="NPUW_LLM_MAX_PROMPT_LEN", ge=1, le=1 << 20)
     """The longest prompt, in tokens; rounded up to 64, and to the chunk."""
     min_response_len: int = Field(128, alias="NPUW_LLM_MIN_RESPONSE_LEN", ge=0, le=1 << 20)

@@ -54,7 +54,8 @@ class Compiler(Protocol):
             model: consumed: the compiler may rewrite it.
             config: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
                 DYNAMIC_QUANTIZATION_GROUP_SIZE, and ENABLE_WEIGHTLESS: with YES, weights may be
-                inputs, named as ``compiler_layer.weights`` says.
+                inputs, named as ``compiler_layer.weights`` says; STATE_IN_PLACE: with YES, a
+                variable's input and output may be bound to the same memory.
 
         Raises:
             NotFolded: the graph is a smaller one that turned out not to stand for the whole model.

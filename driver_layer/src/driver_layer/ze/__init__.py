@@ -77,24 +77,6 @@ from driver_layer.ze.context import (
 from driver_layer.ze.context import (
     zeContextDestroy as zeContextDestroy,
 )
-from driver_layer.ze.context import (
-    zeMemAllocDevice as zeMemAllocDevice,
-)
-from driver_layer.ze.context import (
-    zeMemAllocHost as zeMemAllocHost,
-)
-from driver_layer.ze.context import (
-    zeMemAllocShared as zeMemAllocShared,
-)
-from driver_layer.ze.context import (
-    zeMemFree as zeMemFree,
-)
-from driver_layer.ze.context import (
-    zeMemGetAddressRange as zeMemGetAddressRange,
-)
-from driver_layer.ze.context import (
-    zeMemGetAllocProperties as zeMemGetAllocProperties,
-)
 from driver_layer.ze.driver import (
     GRAPH_EXTENSION as GRAPH_EXTENSION,
 )
@@ -140,11 +122,68 @@ from driver_layer.ze.driver import (
 from driver_layer.ze.driver import (
     zeInitDrivers as zeInitDrivers,
 )
+from driver_layer.ze.external_memory import (
+    zeDeviceGetExternalMemoryProperties as zeDeviceGetExternalMemoryProperties,
+)
+from driver_layer.ze.external_types import (
+    ZE_MAX_IPC_HANDLE_SIZE as ZE_MAX_IPC_HANDLE_SIZE,
+)
+from driver_layer.ze.external_types import (
+    ze_device_external_memory_properties_t as ze_device_external_memory_properties_t,
+)
+from driver_layer.ze.external_types import (
+    ze_external_memory_export_desc_t as ze_external_memory_export_desc_t,
+)
+from driver_layer.ze.external_types import (
+    ze_external_memory_export_fd_t as ze_external_memory_export_fd_t,
+)
+from driver_layer.ze.external_types import (
+    ze_external_memory_import_fd_t as ze_external_memory_import_fd_t,
+)
+from driver_layer.ze.external_types import (
+    ze_external_memory_type_flags_t as ze_external_memory_type_flags_t,
+)
+from driver_layer.ze.external_types import (
+    ze_ipc_mem_handle_t as ze_ipc_mem_handle_t,
+)
+from driver_layer.ze.external_types import (
+    ze_ipc_memory_flags_t as ze_ipc_memory_flags_t,
+)
 from driver_layer.ze.graph import (
     ze_graph_handle_t as ze_graph_handle_t,
 )
 from driver_layer.ze.graph_extension import (
     ze_graph_dditable_ext_t as ze_graph_dditable_ext_t,
+)
+from driver_layer.ze.ipc import (
+    zeMemCloseIpcHandle as zeMemCloseIpcHandle,
+)
+from driver_layer.ze.ipc import (
+    zeMemGetIpcHandle as zeMemGetIpcHandle,
+)
+from driver_layer.ze.ipc import (
+    zeMemOpenIpcHandle as zeMemOpenIpcHandle,
+)
+from driver_layer.ze.ipc import (
+    zeMemPutIpcHandle as zeMemPutIpcHandle,
+)
+from driver_layer.ze.memory import (
+    zeMemAllocDevice as zeMemAllocDevice,
+)
+from driver_layer.ze.memory import (
+    zeMemAllocHost as zeMemAllocHost,
+)
+from driver_layer.ze.memory import (
+    zeMemAllocShared as zeMemAllocShared,
+)
+from driver_layer.ze.memory import (
+    zeMemFree as zeMemFree,
+)
+from driver_layer.ze.memory import (
+    zeMemGetAddressRange as zeMemGetAddressRange,
+)
+from driver_layer.ze.memory import (
+    zeMemGetAllocProperties as zeMemGetAllocProperties,
 )
 from driver_layer.ze.result import (
     ze_result_t as ze_result_t,
@@ -163,6 +202,9 @@ from driver_layer.ze.types import (
 )
 from driver_layer.ze.types import (
     ze_device_graph_properties_2_t as ze_device_graph_properties_2_t,
+)
+from driver_layer.ze.types import (
+    ze_device_mem_alloc_desc_t as ze_device_mem_alloc_desc_t,
 )
 from driver_layer.ze.types import (
     ze_device_memory_properties_t as ze_device_memory_properties_t,

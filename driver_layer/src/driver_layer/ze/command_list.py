@@ -106,10 +106,11 @@ def zeCommandListAppendMemoryCopy(
     """Record a copy of ``size`` bytes.
 
     Raises:
-        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: not memory of the list's context.
+        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: not memory of the list's context, or the
+            target may only be read.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
-    target = command_list.context.bytes_at(dstptr, size)
+    target = command_list.context.bytes_at(dstptr, size, write=True)
     source = command_list.context.bytes_at(srcptr, size)
     command_list.append(lambda: np.copyto(target, source))
 
@@ -128,6 +129,6 @@ def zeCommandListAppendMemoryFill(
     if not length or length & (length - 1) or size % length:
         message = f"{size} bytes cannot be filled with a pattern of {length}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
-    target = command_list.context.bytes_at(ptr, size).reshape(-1, length)
+    target = command_list.context.bytes_at(ptr, size, write=True).reshape(-1, length)
     repeated = np.frombuffer(pattern, np.uint8)
     command_list.append(lambda: np.copyto(target, repeated))

@@ -38,6 +38,7 @@ class StaticCompiler:
             integer_activations=config.get("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0") != "0",
             weightless=config.get("ENABLE_WEIGHTLESS") == "YES",
             fold=config.get("NPUW_FOLD") != "NO",
+            state_in_place=config.get("STATE_IN_PLACE") == "YES",
         )
         try:
             return compile_model(model, options)

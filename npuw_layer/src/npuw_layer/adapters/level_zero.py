@@ -22,7 +22,7 @@ _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TY
 
 
 @contextmanager
-def _reported(what: str) -> Generator[None, None, None]:
+def reported(what: str) -> Generator[None, None, None]:
     """Turn what Level Zero raises into npuw's own error."""
     try:
         yield
@@ -34,13 +34,28 @@ class DeviceMemory:
     """Memory that host and NPU share; satisfies ``ports.Memory``."""
 
     def __init__(self, context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
-        self._context = context
+        self.context = context
         self._memory = memory
 
     @property
     def data(self) -> Array:
         """The bytes."""
         return self._memory.data
+
+    @property
+    def host_visible(self) -> bool:
+        """Whether the host sees the bytes."""
+        return self._memory.kind is not ze.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
+
+    @property
+    def writable(self) -> bool:
+        """Whether the device may write to it."""
+        return self._memory.allocation.writable
+
+    @property
+    def alive(self) -> bool:
+        """Whether nobody has freed it."""
+        return self._memory.alive and self.context.alive
 
     @property
     def address(self) -> int:
@@ -50,7 +65,22 @@ class DeviceMemory:
     def free(self) -> None:
         """Give it back; a second call does nothing."""
         if self._memory.alive:
-            ze.zeMemFree(self._context, self._memory)
+            ze.zeMemFree(self.context, self._memory)
+
+
+class Contexts:
+    """A context for each platform: what the devices of one Core share their memory in."""
+
+    def __init__(self) -> None:
+        self._made: dict[ze.ze_driver_handle_t, ze.ze_context_handle_t] = {}
+        self._lock = threading.Lock()
+
+    def of(self, driver: ze.ze_driver_handle_t) -> ze.ze_context_handle_t:
+        """Give a driver's context; it is made when it is first asked for."""
+        with self._lock:
+            if driver not in self._made:
+                self._made[driver] = ze.zeContextCreate(driver)
+            return self._made[driver]
 
 
 class LevelZeroDevice:
@@ -59,17 +89,23 @@ class LevelZeroDevice:
     Args:
         compiler: makes the blobs.
         platform: which simulated NPU, e.g. "4000".
+        contexts: where to take the context from; a new one if not given.
 
     Raises:
         DeviceError: there is no such platform.
     """
 
-    def __init__(self, compiler: Compiler, platform: str) -> None:
+    def __init__(
+        self,
+        compiler: Compiler,
+        platform: str,
+        contexts: Contexts | None = None,
+    ) -> None:
         self._compiler = compiler
-        with _reported(f"NPU {platform}"):
+        with reported(f"NPU {platform}"):
             driver = ze.simulated_driver(platform)
             (self._device,) = ze.zeDeviceGet(driver)
-            self._context = ze.zeContextCreate(driver)
+            self._context = (contexts or Contexts()).of(driver)
             self._queue = ze.zeCommandQueueCreate(self._context, self._device)
             self._table: ze.ze_graph_dditable_ext_t = ze.zeDriverGetExtensionFunctionAddress(
                 driver, ze.GRAPH_EXTENSION
@@ -84,6 +120,11 @@ class LevelZeroDevice:
             f"{self._compiler.version} NPU {_label(self._device.platform)} "
             f"ELF {elf.major}.{elf.minor} MI {runtime.major}.{runtime.minor}"
         )
+
+    @property
+    def context(self) -> ze.ze_context_handle_t:
+        """Where its memory and its graphs are; what is not of this context is out of reach."""
+        return self._context
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a static graph to a blob; see ``ports.Compiler.compile``."""
@@ -100,7 +141,7 @@ class LevelZeroDevice:
             DeviceError: it is no blob, or for another device, or does not fit.
         """
         desc = ze.ze_graph_desc_2_t(ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE, program)
-        with _reported("loading a blob"):
+        with reported("loading a blob"):
             graph = self._table.pfnCreate2(self._context, self._device, desc)
             self._table.pfnGraphInitialize(graph)
         return LoadedBlob(self._table, self._queue, graph)
@@ -111,7 +152,7 @@ class LevelZeroDevice:
         Raises:
             DeviceError: there is none left.
         """
-        with _reported(f"allocating {nbytes} bytes"):
+        with reported(f"allocating {nbytes} bytes"):
             memory = ze.zeMemAllocShared(self._context, nbytes, 0, self._device)
         return DeviceMemory(self._context, memory)
 
@@ -123,7 +164,7 @@ class LevelZeroDevice:
         """
         flag = ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
         desc = ze.ze_host_mem_alloc_desc_t(flag, ze.ze_external_memmap_sysmem_ext_desc_t(data))
-        with _reported(f"mapping {data.nbytes} bytes"):
+        with reported(f"mapping {data.nbytes} bytes"):
             try:
                 memory = ze.zeMemAllocHost(self._context, data.nbytes, host_desc=desc)
             except ze.ZeError as error:
@@ -216,7 +257,7 @@ class RecordedProgram:
         Raises:
             DeviceError: a tensor is not bound or its memory too small.
         """
-        with _reported("recording a blob"):
+        with reported("recording a blob"):
             if self._commands is None:
                 self._commands = self._record()
 
@@ -228,7 +269,7 @@ class RecordedProgram:
         """
         self.prepare()
         assert self._commands is not None  # prepare() sets it or raises
-        with _reported("running a blob"):
+        with reported("running a blob"):
             # A fence, not the queue: others may have submitted work of their own.
             ze.zeCommandQueueExecuteCommandLists(self._loaded.queue, [self._commands], self._done)
             try:

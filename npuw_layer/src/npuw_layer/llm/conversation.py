@@ -9,14 +9,13 @@ each time.
 from __future__ import annotations
 
 import logging
-import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from npuw_layer.errors import (
     CapacityError,
-    InferCancelled,
     ModelError,
     PromptTooLong,
     TensorError,
@@ -48,9 +47,10 @@ class Conversation:
 
     Args:
         compiled: the static models; nothing here changes them.
+        check_wanted: called before each run of a program; raises to end the inference there.
     """
 
-    def __init__(self, compiled: CompiledLLM) -> None:
+    def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
         self._compiled = compiled
         self._options = compiled.options
         self._plan = compiled.plan
@@ -74,8 +74,7 @@ class Conversation:
         self._variant = 0
         self.history = History()
         self.counts = Counts([])
-        self.cancelled = threading.Event()
-        """Set by another thread to stop between two runs of a program."""
+        self._check_wanted = check_wanted
         self._prepare()
 
     @property
@@ -101,10 +100,9 @@ class Conversation:
         Raises:
             TensorError: positions do not continue what is stored, or the mask does not fit.
             PromptTooLong, TooManyTokens, CapacityError: it is too much.
-            InferCancelled: ``cancelled`` was set.
+            InferenceCancelled: it is no longer wanted; what was read so far stays.
             DeviceError: the device failed.
         """
-        self.cancelled.clear()
         begin, history = int(tokens.positions[0]), self.history
         if not history.said:
             history.begin(begin)
@@ -182,7 +180,7 @@ class Conversation:
         count, begin = len(tokens.ids), self.cache.rows.tokens - done
         last: Submodel | None = None
         while done < count:
-            self._stop_if_cancelled()
+            self._check_wanted()
             stage = choose_prefill(self._plan.prefill, count - done, self.cache.rows.tokens)
             if stage is None or not self.cache.rows.plain:
                 raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
@@ -237,7 +235,7 @@ class Conversation:
 
     def _generate(self, tokens: NewTokens) -> Array:
         """Run a step on the current variant, or the next larger one if that is full."""
-        self._stop_if_cancelled()
+        self._check_wanted()
         if not self.cache.rows.tokens:
             self.counts = Counts([])
             self._select()
@@ -281,11 +279,6 @@ class Conversation:
     def _logits(self, submodel: Submodel, count: int) -> Array:
         found = submodel.output(count)
         return found if submodel.has_head or self._head is None else self._head.logits(found)
-
-    def _stop_if_cancelled(self) -> None:
-        if self.cancelled.is_set():
-            self.cancelled.clear()
-            raise InferCancelled()
 
 
 def _check(tokens: NewTokens, keep: int, said: int) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as StillRunning
 from typing import Any
 
 import numpy as np
 
+from npuw_layer.async_run import AsyncRun, void
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
@@ -28,12 +27,12 @@ class InferRequest:
 
     def __init__(self, compiled: CompiledLLM) -> None:
         self._compiled = compiled
-        self._conversation = Conversation(compiled)
+        self._run = AsyncRun()
+        self._conversation = Conversation(compiled, self._run.check_wanted)
         self._inputs: dict[str, Array] = {}
         self._logits: Array | None = None
-        self._worker: ThreadPoolExecutor | None = None
-        self._running: Future[None] | None = None
-        self._callback: Callable[[], object] | None = None
+        self._callback: Callable[[Any], object] | None = None
+        self._userdata: Any = None
 
     def infer(self, inputs: Mapping[str, Array] | None = None, /) -> dict[str, Array]:
         """Run on new tokens.
@@ -50,59 +49,55 @@ class InferRequest:
         Raises:
             TensorError: an input is missing or does not fit.
             PromptTooLong, CapacityError: the conversation is too long.
-            InferCancelled: ``cancel`` was called meanwhile.
+            RequestBusy: the request is running.
+            InferenceCancelled: ``cancel`` was called meanwhile.
             DeviceError: the device failed.
         """
-        self.wait()
-        self._infer(inputs)
+        self._run.run(lambda: self._infer(inputs))
         assert self._logits is not None  # _infer sets it or raises
         return {LOGITS: self._logits}
 
-    def start_async(self, inputs: Mapping[str, Array] | None = None, /) -> None:
-        """Begin one inference on another thread; ``wait`` ends it."""
-        self.wait()
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, "npuw-request")
-        self._running = self._worker.submit(self._infer_and_call, inputs)
-
-    def wait(self) -> None:
-        """Block until the inference begun by ``start_async`` has ended; raise what it raised."""
-        running, self._running = self._running, None
-        if running is not None:
-            running.result()
-
-    def wait_for(self, timeout: int) -> bool:
-        """Wait at most so many milliseconds; tell whether the inference has ended.
-
-        Raises:
-            NpuwError: what the inference raised.
-        """
-        if self._running is None:
-            return True
-        try:
-            self._running.exception(timeout / 1000)
-        except StillRunning:
-            return False
-        self.wait()
-        return True
-
-    def cancel(self) -> None:
-        """Stop the inference that is running: it ends with InferCancelled before its next chunk.
-
-        What it has stored so far stays; positions say how to go on, or ``reset_state``.
-        """
-        if self._running is not None and not self._running.done():
-            self._conversation.cancelled.set()
-
-    def set_callback(self, callback: Callable[[Any], object], userdata: Any = None) -> None:
-        """Have something called after each inference of ``start_async``, failed ones included.
+    def start_async(
+        self, inputs: Mapping[str, Array] | None = None, /, userdata: Any = None
+    ) -> None:
+        """Begin one inference on the request's own thread; ``wait`` ends it.
 
         Args:
-            callback: gets ``userdata``; it runs on the request's thread, and what it raises is
-                raised by ``wait``.
-            userdata: anything.
+            inputs: as for ``infer``.
+            userdata: for the callback, in place of what ``set_callback`` was given.
+
+        Raises:
+            RequestBusy: the request is running; the rest is raised by ``wait``.
         """
-        self._callback = lambda: callback(userdata)
+        callback, given = self._callback, self._userdata if userdata is None else userdata
+        self._run.start(
+            lambda: self._infer(inputs), None if callback is None else lambda: void(callback(given))
+        )
+
+    def wait(self) -> None:
+        """Wait for the inference begun by ``start_async``; raise what it raised."""
+        self._run.wait()
+
+    def wait_for(self, timeout: float, /) -> bool:
+        """Wait at most ``timeout`` milliseconds; tell whether the inference has ended."""
+        return self._run.wait(timeout)
+
+    def set_callback(self, callback: Callable[[Any], object], userdata: Any = None, /) -> None:
+        """Have ``callback(userdata)`` called whenever an inference of ``start_async`` has ended.
+
+        It is called on the request's thread, also after a failure, when the request is idle: it may
+        start the next inference. ``wait`` returns after it, and raises what it raises.
+        """
+        self._run.check_idle()
+        self._callback, self._userdata = callback, userdata
+
+    def cancel(self) -> None:
+        """Give up the running inference before its next chunk or token.
+
+        ``wait``, or ``infer``, then raises InferenceCancelled. What was stored so far stays:
+        positions say how to go on, or ``reset_state``.
+        """
+        self._run.cancel()
 
     def set_tensor(self, name: str, tensor: Tensor | Array, /) -> None:
         """Set an input for the next inferences.
@@ -110,6 +105,7 @@ class InferRequest:
         Raises:
             TensorError: there is no such input.
         """
+        self._run.check_idle()
         if name not in (IDS, MASK, POSITIONS, BEAMS):
             raise TensorError(f"no input {name!r}; there are {IDS}, {MASK} and {POSITIONS}")
         self._inputs[name] = tensor.data if isinstance(tensor, Tensor) else tensor
@@ -128,12 +124,16 @@ class InferRequest:
 
     def query_state(self) -> Sequence[VariableState]:
         """The variables: each layer's K and V."""
-        self.wait()
+        self._run.check_idle()
         return [VariableState(name, self._conversation) for name in self._conversation.cache.names]
 
     def reset_state(self) -> None:
-        """Begin a new conversation."""
-        self.wait()
+        """Begin a new conversation.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
         self._conversation.reset()
 
     def execution_report(self) -> Mapping[str, str]:
@@ -149,13 +149,6 @@ class InferRequest:
         if self._compiled.prefixes is not None:
             report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
         return report
-
-    def _infer_and_call(self, inputs: Mapping[str, Array] | None) -> None:
-        try:
-            self._infer(inputs)
-        finally:
-            if self._callback is not None:
-                self._callback()
 
     def _infer(self, inputs: Mapping[str, Array] | None) -> None:
         tokens = self._take(dict(self._inputs) | dict(inputs or {}))
