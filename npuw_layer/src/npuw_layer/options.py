@@ -64,6 +64,10 @@ class Options(BaseModel):
     OPTIMIZE_SPEED puts the weights into each blob."""
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
     """Blobs without weights, or with them, whatever CACHE_MODE says."""
+    weights_bank: str = Field("", alias="NPUW_WEIGHTS_BANK", max_length=256)
+    """The name of the weights bank. Models that name the same one have one copy of equal weights in
+    device memory, in this process and, unlike in the original, in all others of the user; empty
+    keeps a bank to oneself."""
     fold: bool = Field(True, alias="NPUW_FOLD")
     """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
 

@@ -21,6 +21,7 @@ from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from npuw_layer.sharing.arena import SharedArena
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +57,8 @@ class CompiledLLM:
     generate: tuple[LoadedModel, ...]
     bank: WeightsBank
     origin: Origin
+    shared: SharedArena | None = None
+    """The weights that other processes use too."""
 
 
 class _Source:
@@ -95,6 +98,10 @@ class _Source:
 
     @cached_property
     def digest(self) -> str:
+        return self.read_digest()
+
+    def read_digest(self) -> str:
+        """Hash the model's files as they are now."""
         folder = self._options.cache_dir
         return digest_model(self._path, Path(folder).expanduser() if folder else None)
 
@@ -134,7 +141,24 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     _log.info("%s", origin)
     prefill, *generate = loaded
     bank = WeightsBank(device, path if path.is_dir() else path.parent)
-    return CompiledLLM(device, lengths, tuple(capacities), prefill, tuple(generate), bank, origin)
+    shared = _share(bank, loaded, source, device, options) if options.weights_bank else None
+    return CompiledLLM(
+        device, lengths, tuple(capacities), prefill, tuple(generate), bank, origin, shared
+    )
+
+
+def _share(
+    bank: WeightsBank,
+    loaded: list[LoadedModel],
+    source: _Source,
+    device: Device,
+    options: Options,
+) -> SharedArena | None:
+    """Let the bank share its weights with other processes."""
+    from npuw_layer.sharing.weights import share_weights  # who does not share loads no sockets
+
+    inputs = [info for model in loaded for info in model.inputs]
+    return share_weights(device, bank, inputs, options.weights_bank, source.read_digest)
 
 
 def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str:
