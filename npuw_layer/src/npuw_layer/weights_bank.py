@@ -65,8 +65,12 @@ class WeightsBank:
                 place = self._place(info)
                 program.bind(info.name, place.memory, place.offset)
 
-    def to_allocate(self, inputs: Iterable[TensorInfo]) -> dict[str, TensorInfo]:
-        """Give the weights that need memory of their own, as no file can be mapped for them.
+    def to_allocate(self, inputs: Iterable[TensorInfo], in_place: bool) -> dict[str, TensorInfo]:
+        """Give the weights that need memory of their own.
+
+        Args:
+            inputs: among them, weights.
+            in_place: whether those that the device can read in a mapped file do not.
 
         Returns:
             By name, in the order of the files; the same for any order of ``inputs``.
@@ -80,13 +84,13 @@ class WeightsBank:
                 if info.name.startswith(WEIGHT_PREFIX):
                     ref = WeightRef.parse(info.name)
                     ref.check(self._folder, info.shape)
-                    if self._mapped(ref) is None:
+                    if not in_place or self._mapped(ref) is None:
                         found[ref] = info
         order = sorted(found, key=lambda ref: (ref.file, ref.offset, ref.name))
         return {ref.name: found[ref] for ref in order}
 
     def read(self, info: TensorInfo) -> Array:
-        """Give a weight's bytes as the program reads them, u8.
+        """Give a weight's bytes as the program reads them, u8; mapped if they are the file's own.
 
         Raises:
             ModelError: it cannot be read from the model's files.

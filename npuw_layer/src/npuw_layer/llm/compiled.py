@@ -141,7 +141,7 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     _log.info("%s", origin)
     prefill, *generate = loaded
     bank = WeightsBank(device, path if path.is_dir() else path.parent)
-    shared = _share(bank, loaded, source, device, options) if options.weights_bank else None
+    shared = _share(bank, loaded, source, device, options) if options.shares_weights else None
     return CompiledLLM(
         device, lengths, tuple(capacities), prefill, tuple(generate), bank, origin, shared
     )
@@ -158,7 +158,9 @@ def _share(
     from npuw_layer.sharing.weights import share_weights  # who does not share loads no sockets
 
     inputs = [info for model in loaded for info in model.inputs]
-    return share_weights(device, bank, inputs, options.weights_bank, source.read_digest)
+    in_place = options.weights_bank_alloc != "SHARED"
+    weights = bank.to_allocate(inputs, in_place)
+    return share_weights(device, bank, weights, options.weights_bank, source.read_digest)
 
 
 def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str:

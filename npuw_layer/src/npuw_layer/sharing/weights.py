@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from compiler_layer.elements import stored_bytes
@@ -23,7 +23,7 @@ class _Source:
     """Where an arena's bytes come from."""
 
     bank: WeightsBank
-    weights: dict[str, TensorInfo]
+    weights: Mapping[str, TensorInfo]
     layout: Layout
     digest: Callable[[], str]
     expected: str
@@ -44,19 +44,19 @@ class _Source:
 def share_weights(
     device: Device,
     bank: WeightsBank,
-    inputs: Iterable[TensorInfo],
+    weights: Mapping[str, TensorInfo],
     name: str,
     digest: Callable[[], str],
 ) -> SharedArena | None:
     """Let a bank have its weights in an arena that all processes of the user share.
 
-    Weights that are used where a file is mapped stay there: the system has that once for all. If
+    Further weights are used where their file is mapped: the system has that once for all. If
     sharing is not possible here, the bank keeps its own, and a warning says why.
 
     Args:
         device: the bank's.
         bank: new.
-        inputs: all inputs of all programs.
+        weights: what is to be in the arena, from ``bank.to_allocate``.
         name: of the bank.
         digest: hashes the model's files.
 
@@ -70,7 +70,6 @@ def share_weights(
     if not isinstance(device, SharingDevice):
         _log.warning("bank %r: this device's memory cannot be shared", name)
         return None
-    weights = bank.to_allocate(inputs)
     layout = plan_layout({weight: _nbytes(info) for weight, info in weights.items()})
     model = digest()
     source = _Source(bank, weights, layout, digest, model)
