@@ -1,12 +1,13 @@
 """A process that shares an arena, for tests to start, question and kill.
 
 Run with the arena's name and the seconds that each of its weights takes to be copied. It says in a
-line of JSON what it does, and answers "check", "report" and "leave".
+line of JSON what it does, and answers "check", "report", "fork" and "leave".
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -72,6 +73,11 @@ def main() -> None:
         elif line.strip() == "report":
             report = arena.report()
             say([sorted(report.processes), report.resident_bytes, report.unshared_bytes])
+        elif line.strip() == "fork":
+            child = os.fork()
+            if child == 0:
+                time.sleep(600)
+            say(child)
         else:
             arena.close()
             say("left")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -248,12 +250,16 @@ def test_a_process_that_hangs_is_waited_for_and_then_left(start, here) -> None:
     assert maker.has_joined()
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_lets_go_of_lock_and_socket(here, folder) -> None:
-    """Else its parent would seem to live on, and nobody would answer."""
+FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+
+
+@FORKS
+def test_a_forked_child_has_the_weights_and_is_no_part_of_the_meeting(here, folder) -> None:
     arena = here.join(IDENTITY)
     ready, go_on = os.pipe(), os.pipe()
-    with locked_meeting("f" * 32):
+    with contextlib.suppress(KeyError), locked_meeting("f" * 32):
+        served = folder.parent / ("f" * 32) / "by somebody"
+        served.touch()
         child = os.fork()
         if child == 0:
             right = here.is_right(arena.memory.data)
@@ -262,15 +268,57 @@ def test_a_forked_child_lets_go_of_lock_and_socket(here, folder) -> None:
             os.read(go_on[0], 1)
             os._exit(0)
         assert os.read(ready[0], 1) == b"y"
-    with locked_meeting("f" * 32, seconds=0.1) as meeting:
-        meeting.remove_if_empty()
+        raise KeyError("the parent lets go of the lock, as if it had died")
+    with locked_meeting("f" * 32, seconds=0.1):
+        served.unlink()
     assert len(arena.report().processes) == 1
     arena.close()
-    assert not folder.exists(), "the socket is gone though the child lives"
+    assert not folder.exists()
     os.write(go_on[1], b"x")
     assert os.waitpid(child, 0)[1] == 0
     for descriptor in (*ready, *go_on):
         os.close(descriptor)
+
+
+def test_a_forked_child_does_not_keep_its_killed_parents_socket(start, folder) -> None:
+    """Else the parent would seem to live on, and who asks it would wait in vain."""
+    parent = start()
+    assert parent.has_joined()
+    child = parent.asked("fork")
+    try:
+        parent.kill()
+        late = start()
+        assert late.has_joined()
+        assert len(list(folder.iterdir())) == 1
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_who_waits_for_a_folder_that_is_removed_makes_it_anew(folder) -> None:
+    """Else two could each hold the lock of a folder that they take for the same."""
+    found: list[bool] = []
+
+    def wait() -> None:
+        with locked_meeting(IDENTITY) as meeting:
+            found.append(meeting.is_there())
+
+    with locked_meeting(IDENTITY) as first:
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while opened(folder) < 2:
+            time.sleep(0.01)
+        first.remove_if_empty()
+    waiting.join()
+    assert found == [True]
+
+
+def opened(folder: Path) -> int:
+    """How often this process has a folder open."""
+    links = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            links.append(os.readlink(f"/proc/self/fd/{number}"))
+    return links.count(str(folder))
 
 
 @pytest.mark.parametrize("what", ["open to others", "a link", "a file"])

@@ -78,6 +78,7 @@ HOSTILE = {
     "another mark": framed(request(), mark=b"HTTP"),
     "a length beyond the limit": framed(b"", length=REQUEST_BYTES + 1),
     "the largest length": framed(b"", length=0xFFFFFFFF),
+    "more than the limit": framed(request() + b" " * REQUEST_BYTES),
     "less than its length": framed(request(), length=REQUEST_BYTES),
     "no JSON": framed(b"{"),
     "no text": framed(b"\xff\xfe\x00"),
