@@ -269,15 +269,17 @@ def test_a_forked_child_has_the_weights_and_is_no_part_of_the_meeting(here, fold
             os._exit(0)
         assert os.read(ready[0], 1) == b"y"
         raise KeyError("the parent lets go of the lock, as if it had died")
-    with locked_meeting("f" * 32, seconds=0.1):
-        served.unlink()
-    assert len(arena.report().processes) == 1
-    arena.close()
-    assert not folder.exists()
-    os.write(go_on[1], b"x")
-    assert os.waitpid(child, 0)[1] == 0
-    for descriptor in (*ready, *go_on):
-        os.close(descriptor)
+    try:
+        with locked_meeting("f" * 32, seconds=0.1):
+            served.unlink()
+        assert len(arena.report().processes) == 1
+        arena.close()
+        assert not folder.exists()
+    finally:
+        os.write(go_on[1], b"x")
+        assert os.waitpid(child, 0)[1] == 0
+        for descriptor in (*ready, *go_on):
+            os.close(descriptor)
 
 
 def test_a_forked_child_does_not_keep_its_killed_parents_socket(start, folder) -> None:
