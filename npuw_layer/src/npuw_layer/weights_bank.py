@@ -14,6 +14,7 @@ import numpy as np
 from compiler_layer.errors import CompilerError
 from compiler_layer.files import mapped_file
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
+from npuw_layer.blob_cache import drop_pages
 from npuw_layer.errors import ModelError
 from npuw_layer.ports import Array, Device, Memory, Program, TensorInfo
 
@@ -98,6 +99,11 @@ class WeightsBank:
         with _reported():
             content = WeightRef.parse(info.name).read(self._folder, info.shape)
         return np.frombuffer(content, np.uint8)
+
+    def drop_pages(self, files: Iterable[str]) -> None:
+        """Take files that were read, and are not in use here, out of this process's memory."""
+        for file in set(files) - self._files.keys():
+            drop_pages(mapped_file(str(self._folder / file)))
 
     def place_in(self, memory: Memory, offsets: Mapping[str, int]) -> None:
         """Let weights be found in memory that already holds them, by name."""
