@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.infer_request import InferRequest
 from npuw_layer.options import NAMES, Options
+
+if TYPE_CHECKING:
+    from npuw_layer.sharing.usage import SharingReport
 
 
 class CompiledModel:
@@ -25,6 +28,10 @@ class CompiledModel:
     def create_infer_request(self) -> InferRequest:
         """Begin a conversation, independent of all others."""
         return InferRequest(self._compiled)
+
+    def sharing(self) -> SharingReport | None:
+        """Tell what sharing weights with other processes saves; None if none are shared."""
+        return None if self._compiled.shared is None else self._compiled.shared.report()
 
     def get_property(self, name: str) -> Any:
         """Give an option by OpenVINO's name, as it was set; lengths are not rounded.

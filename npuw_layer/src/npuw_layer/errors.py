@@ -14,7 +14,8 @@ NpuwError (RuntimeError)
 │   ├── PromptTooLong       longer than NPUW_LLM_MAX_PROMPT_LEN
 │   └── CapacityError       the KV cache is full
 └── NpuwFault               a device, or the cache on disk, failed
-└── DeviceError         loading or running failed on a device
+    ├── DeviceError         loading or running failed on a device
+    └── SharingError        weights cannot be shared with other processes
 """
 
 from __future__ import annotations
@@ -120,3 +121,7 @@ class CapacityError(NpuwInputError):
 
 class DeviceError(NpuwFault):
     """A device refused a program, or failed while running it."""
+
+
+class SharingError(NpuwFault):
+    """Weights cannot be shared, or another process does not keep to the rules of it."""

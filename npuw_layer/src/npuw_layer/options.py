@@ -96,6 +96,14 @@ class Options(BaseModel):
     OPTIMIZE_SPEED puts the weights into each blob."""
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
     """Blobs without weights, or with them, whatever CACHE_MODE says."""
+    weights_bank: str = Field("", alias="NPUW_WEIGHTS_BANK", max_length=256)
+    """The name of the weights bank. Models that name the same one have one copy of equal weights in
+    device memory, in this process and, unlike in the original, in all others of the user; empty
+    keeps a bank to oneself."""
+    weights_bank_alloc: Literal["", "SHARED"] = Field("", alias="NPUW_WEIGHTS_BANK_ALLOC")
+    """Where the bank's weights are. Empty uses them where their file is mapped, and allocates what
+    must be converted. SHARED copies all of them, once for all processes, to memory that does not
+    depend on the file any more; a bank without a name is then that of all who have none."""
     fold: bool = Field(True, alias="NPUW_FOLD")
     """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
 
@@ -148,6 +156,11 @@ class Options(BaseModel):
     def resumes_prefill(self) -> bool:
         """Whether prompts may begin behind tokens that are stored already."""
         return self.continuous_prefill or self.prefix_caching
+
+    @property
+    def shares_weights(self) -> bool:
+        """Whether other processes may use the weights too."""
+        return bool(self.weights_bank or self.weights_bank_alloc)
 
     def compiler_config(self) -> dict[str, str]:
         """What the compiler is told."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
@@ -173,5 +173,33 @@ class Device(Protocol):
 
         Raises:
             RuntimeError: there is none left.
+        """
+        ...
+
+
+@runtime_checkable
+class SharingDevice(Protocol):
+    """A device whose memory can be handed to other processes; not every device's can."""
+
+    def allocate_shared(self, nbytes: int) -> Memory:
+        """Take memory, zeroed, that can be exported.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        ...
+
+    def export(self, memory: Memory) -> int:
+        """Give a descriptor of such memory, which is the caller's to close.
+
+        It can be passed to another process, and holds the memory while it is open.
+        """
+        ...
+
+    def attach(self, descriptor: int, nbytes: int) -> Memory:
+        """Reach exported memory, to read it; the descriptor stays the caller's.
+
+        Raises:
+            RuntimeError: the descriptor is not such memory, or has fewer bytes.
         """
         ...

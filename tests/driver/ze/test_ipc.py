@@ -409,7 +409,9 @@ def test_nothing_stays_open_when_memory_goes(rig, child) -> None:
     assert memory_descriptors() > before
     ze.zeMemCloseIpcHandle(rig.context, theirs)
     ze.zeMemFree(rig.context, mine)
+    held = memory_descriptors()
     ze.zeMemFree(rig.context, again)
+    assert memory_descriptors() < held
     del theirs, mine, again  # whoever looks at bytes keeps them
     assert memory_descriptors() == before
     exportable(rig)

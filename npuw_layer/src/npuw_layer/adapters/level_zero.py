@@ -18,6 +18,7 @@ from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
 if TYPE_CHECKING:
     from compiler_layer.model import Model
 
+_DESCRIPTOR = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
 _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TYPES.items()}
 
 
@@ -171,6 +172,51 @@ class LevelZeroDevice:
                 if "UNSUPPORTED_ALIGNMENT" in error.code.name:
                     return None
                 raise
+        return DeviceMemory(self._context, memory)
+
+    def allocate_shared(self, nbytes: int) -> DeviceMemory:
+        """Take memory that can be exported; see ``ports.SharingDevice``.
+
+        Raises:
+            DeviceError: there is none left.
+        """
+        return self._external(nbytes, ze.ze_external_memory_export_desc_t(_DESCRIPTOR))
+
+    def export(self, memory: Memory) -> int:
+        """Give a descriptor of memory for another process.
+
+        Raises:
+            DeviceError: it was not allocated for that.
+        """
+        if not isinstance(memory, DeviceMemory):
+            raise DeviceError("not memory of this device")
+        asked = ze.ze_external_memory_export_fd_t(_DESCRIPTOR)
+        with _reported("exporting memory"):
+            found = ze.zeMemGetAllocProperties(self._context, memory.address, asked).pNext
+        if found is None:
+            raise DeviceError("not memory of this device")
+        return found.fd
+
+    def attach(self, descriptor: int, nbytes: int) -> DeviceMemory:
+        """Reach exported memory, to read it.
+
+        Raises:
+            DeviceError: the descriptor is not such memory, or has fewer bytes.
+        """
+        desc = ze.ze_external_memory_import_fd_t(_DESCRIPTOR, descriptor)
+        return self._external(nbytes, desc)
+
+    def _external(
+        self,
+        nbytes: int,
+        chained: ze.ze_external_memory_export_desc_t | ze.ze_external_memory_import_fd_t,
+    ) -> DeviceMemory:
+        flags = ze.ze_host_mem_alloc_flags_t.NONE
+        if isinstance(chained, ze.ze_external_memory_import_fd_t):
+            flags = ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
+        desc = ze.ze_host_mem_alloc_desc_t(flags, chained)
+        with _reported(f"sharing {nbytes} bytes"):
+            memory = ze.zeMemAllocHost(self._context, nbytes, host_desc=desc)
         return DeviceMemory(self._context, memory)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from npuw_layer.sharing.arena import SharedArena
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class CompiledLLM:
     bank: WeightsBank
     prefixes: PrefixCache | None
     origin: Origin
+    shared: SharedArena | None = None
+    """The weights that other processes use too."""
 
 
 class _Source:
@@ -107,6 +110,10 @@ class _Source:
 
     @cached_property
     def digest(self) -> str:
+        return self.read_digest()
+
+    def read_digest(self) -> str:
+        """Hash the model's files as they are now."""
         folder = self._options.cache_dir
         return digest_model(self._path, Path(folder).expanduser() if folder else None)
 
@@ -144,7 +151,9 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     origin = Origin(compiled, len(loaded) - compiled, seconds)
     _log.info("%s", origin)
     bank = WeightsBank(device, path if path.is_dir() else path.parent)
-    return CompiledLLM(device, options, planned, loaded, bank, _prefixes(options), origin)
+    shared = _share(bank, loaded.values(), source, device, options)
+    prefixes = _prefixes(options)
+    return CompiledLLM(device, options, planned, loaded, bank, prefixes, origin, shared)
 
 
 def _prefixes(options: Options) -> PrefixCache | None:
@@ -152,6 +161,24 @@ def _prefixes(options: Options) -> PrefixCache | None:
         return None
     sizes = options.prefix_block_size, options.prefix_max_blocks, options.prefix_max_bytes
     return PrefixCache(*sizes)
+
+
+def _share(
+    bank: WeightsBank,
+    loaded: Iterable[LoadedModel],
+    source: _Source,
+    device: Device,
+    options: Options,
+) -> SharedArena | None:
+    """Let the bank share its weights with other processes, if it is to."""
+    if not options.shares_weights:
+        return None
+    from npuw_layer.sharing.weights import share_weights  # who does not share loads no sockets
+
+    inputs = [info for model in loaded for info in model.inputs]
+    in_place = options.weights_bank_alloc != "SHARED"
+    weights = bank.to_allocate(inputs, in_place)
+    return share_weights(device, bank, weights, options.weights_bank, source.read_digest)
 
 
 def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str:
