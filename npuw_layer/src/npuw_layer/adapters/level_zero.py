@@ -191,7 +191,7 @@ class LevelZeroDevice:
         if not isinstance(memory, DeviceMemory):
             raise DeviceError("not memory of this device")
         asked = ze.ze_external_memory_export_fd_t(_DESCRIPTOR)
-        with _reported("exporting memory"):
+        with reported("exporting memory"):
             found = ze.zeMemGetAllocProperties(self._context, memory.address, asked).pNext
         if found is None:
             raise DeviceError("not memory of this device")
@@ -215,7 +215,7 @@ class LevelZeroDevice:
         if isinstance(chained, ze.ze_external_memory_import_fd_t):
             flags = ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
         desc = ze.ze_host_mem_alloc_desc_t(flags, chained)
-        with _reported(f"sharing {nbytes} bytes"):
+        with reported(f"sharing {nbytes} bytes"):
             memory = ze.zeMemAllocHost(self._context, nbytes, host_desc=desc)
         return DeviceMemory(self._context, memory)
 
