@@ -43,7 +43,8 @@ def in_child(work: Callable[[], None]) -> int:
         work()
         os._exit(0)
     except BaseException as error:
-        print(f"child: {error!r}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"child: {error!r}\n")
+        sys.stderr.flush()
         os._exit(1)
 
 
@@ -182,7 +183,8 @@ def kill_starts(folder: Path, model: str, rounds: int, seed: int) -> dict[str, i
 if __name__ == "__main__":
     mode, folder, *rest = sys.argv[1:]
     if mode == "lines":
-        print(json.dumps(kill_at_every_line(Path(folder))))
+        saw = kill_at_every_line(Path(folder))
     else:
         model, rounds, seed = rest
-        print(json.dumps(kill_starts(Path(folder), model, int(rounds), int(seed))))
+        saw = kill_starts(Path(folder), model, int(rounds), int(seed))
+    sys.stdout.write(json.dumps(saw))

@@ -143,8 +143,13 @@ def test_a_lock_file_that_holds_junk_names_nobody(holder, tmp_path) -> None:
 def test_a_file_that_fails_leaves_the_old_one(tmp_path) -> None:
     path = tmp_path / "one.blob"
     path.write_bytes(b"old")
-    with pytest.raises(RuntimeError), replacing(path) as file:
-        file.write(b"half of the ne")
-        raise RuntimeError
+
+    def fail() -> None:
+        with replacing(path) as file:
+            file.write(b"half of the ne")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == [".blob"]

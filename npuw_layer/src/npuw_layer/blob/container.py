@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from npuw_layer.blob.manifest import Constant, Manifest, Part
+from npuw_layer.blob.source import read_ahead
 from npuw_layer.errors import BlobError, BlobVersionError
 
 MAGIC = b"\x13\x37npuw"
@@ -32,6 +33,9 @@ PAGE = 4096
 """Programs begin at multiples of this, so that they can be mapped in place."""
 
 _MOST_MANIFEST = 64 << 20
+_FIRST = 64 << 10
+"""Bytes that have the header, and most manifests."""
+
 _HEADER = struct.Struct("<6s6sHHQQ32s")
 
 Span = tuple[int, int]
@@ -58,10 +62,18 @@ class Container(Generic[M]):
     """A file of programs whose sizes add up; contents are not verified yet."""
 
     manifest: M
+    manifest_size: int
     digest: str
     """Of the manifest, and so of all that is in it."""
-    programs: tuple[memoryview, ...]
-    gaps: tuple[memoryview, ...]
+    content: memoryview
+    """The whole file."""
+    spans: tuple[Span, ...]
+    """Where in it the programs are."""
+
+    @property
+    def programs(self) -> tuple[memoryview, ...]:
+        """The programs, in place."""
+        return tuple(self.content[begin : begin + size] for begin, size in self.spans)
 
     def check_programs(self) -> None:
         """Verify what loading reads.
@@ -69,12 +81,13 @@ class Container(Generic[M]):
         Raises:
             BlobError: a program, or what lies between two, is damaged.
         """
-        for part, program in zip(self.manifest.parts, self.programs, strict=True):
-            if _digest(program, _others(part)) != part.sha256:
+        end = _HEADER.size + self.manifest_size
+        for part, (begin, size) in zip(self.manifest.parts, self.spans, strict=True):
+            if any(self.content[end:begin]):
+                raise BlobError(f"there is something before {part.name}")
+            if _digest(self.content, begin, _others(part)) != part.sha256:
                 raise BlobError(f"{part.name} is damaged")
-        for gap in self.gaps:
-            if any(gap):
-                raise BlobError("there is something between the programs")
+            end = begin + size
 
     def check_constants(self) -> None:
         """Verify the constants, which reads all of them.
@@ -82,9 +95,10 @@ class Container(Generic[M]):
         Raises:
             BlobError: one is damaged.
         """
-        for part, program in zip(self.manifest.parts, self.programs, strict=True):
+        for part, (begin, _) in zip(self.manifest.parts, self.spans, strict=True):
             for constant in part.constants:
-                if _digest(program, [(constant.offset, constant.size)]) != constant.sha256:
+                span = constant.offset, constant.size
+                if _digest(self.content, begin, [span]) != constant.sha256:
                     at = f"{constant.size} bytes at {constant.offset}"
                     raise BlobError(f"{part.name}: a constant of {at} is damaged")
 
@@ -104,11 +118,11 @@ def describe(name: str, program: bytes | memoryview, constants: Sequence[Span]) 
     """
     view = memoryview(program)
     found = [
-        Constant(offset=offset, size=size, sha256=_digest(view, [(offset, size)]))
+        Constant(offset=offset, size=size, sha256=_digest(view, 0, [(offset, size)]))
         for offset, size in constants
     ]
     blank = Part(name=name, size=len(view), sha256="0" * 64, constants=tuple(found))
-    return blank.model_copy(update={"sha256": _digest(view, _others(blank))})
+    return blank.model_copy(update={"sha256": _digest(view, 0, _others(blank))})
 
 
 def write_container(
@@ -143,6 +157,7 @@ def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Con
         BlobVersionError: the file has another version of the format.
         BlobError: it is of another kind, truncated or damaged.
     """
+    read_ahead(data, 0, min(len(data), _FIRST))
     header = _read_header(data, kind)
     text = data[_HEADER.size : _HEADER.size + header.manifest_size]
     if hashlib.sha256(text).digest() != header.manifest_digest:
@@ -154,15 +169,11 @@ def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Con
         place = ".".join(map(str, first["loc"]))
         what = f"the manifest is wrong at {place or 'its beginning'}: {first['msg']}"
         raise BlobError(what) from None
-    *begins, total = _ends(len(text), manifest.parts)
+    *ends, total = _ends(len(text), manifest.parts)
     if total != header.total:
         raise BlobError(f"the parts take {total} bytes, the header says {header.total}")
-    starts = [_aligned(end) for end in begins]
-    programs = [
-        data[start : start + part.size] for start, part in zip(starts, manifest.parts, strict=True)
-    ]
-    gaps = [data[end:start] for end, start in zip(begins, starts, strict=True)]
-    return Container(manifest, header.manifest_digest.hex(), tuple(programs), tuple(gaps))
+    spans = zip(map(_aligned, ends), (part.size for part in manifest.parts), strict=True)
+    return Container(manifest, len(text), header.manifest_digest.hex(), data, tuple(spans))
 
 
 def _read_header(data: memoryview, kind: bytes) -> Header:
@@ -206,8 +217,10 @@ def _others(part: Part) -> Iterator[Span]:
     yield end, part.size - end
 
 
-def _digest(program: memoryview, spans: Sequence[Span] | Iterator[Span]) -> str:
+def _digest(content: memoryview, begin: int, spans: Iterable[Span]) -> str:
+    """Hash spans of what begins there."""
     whole = hashlib.sha256()
     for offset, size in spans:
-        whole.update(program[offset : offset + size])
+        read_ahead(content, begin + offset, size)
+        whole.update(content[begin + offset : begin + offset + size])
     return whole.hexdigest()

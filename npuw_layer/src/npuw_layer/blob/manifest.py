@@ -8,11 +8,15 @@ when nobody knows yet that they are whole.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-_DIGEST = r"^[0-9a-f]{64}$"
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""A SHA-256, in hexadecimal digits."""
+
+FileName = Annotated[str, Field(pattern=r"^[^./\\\x00][^/\\\x00]*$", max_length=255)]
+"""Of a file in the model's folder, wherever that is: no path, and no hidden file."""
 
 
 class _Record(BaseModel):
@@ -26,7 +30,7 @@ class Constant(_Record):
 
     offset: int = Field(ge=0)
     size: int = Field(ge=1)
-    sha256: str = Field(pattern=_DIGEST)
+    sha256: Digest
 
 
 class Part(_Record):
@@ -34,7 +38,7 @@ class Part(_Record):
 
     name: str
     size: int = Field(ge=1)
-    sha256: str = Field(pattern=_DIGEST)
+    sha256: Digest
     """Of all but the constants, end to end."""
     constants: tuple[Constant, ...]
     """In ascending order."""
@@ -70,5 +74,5 @@ class ModelManifest(Manifest):
     """Of whatever the programs' layout depends on."""
     options: dict[str, str]
     """What was fixed when it was compiled, by OpenVINO's names."""
-    files: dict[str, str]
+    files: dict[FileName, Digest]
     """Those of the model that have its weights, and their SHA-256; empty if the programs do."""
