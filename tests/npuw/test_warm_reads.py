@@ -22,7 +22,7 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.blob.container import MODEL, STAGE, Container, read_container
 from npuw_layer.blob.manifest import EntryManifest, ModelManifest
-from npuw_layer.blob.source import drop_pages, map_file
+from npuw_layer.blob.source import drop_pages, map_file, read_ahead
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is in memory")
 
@@ -152,6 +152,20 @@ def test_imported_weights_are_used_in_the_file_and_never_copied(llama_8m, tmp_pa
     used = memory_of(path)
     assert used["Rss"] > (llama_8m / "model.safetensors").stat().st_size / 4
     assert used["Private_Dirty"] == used["Anonymous"] == 0, "pages that all processes share"
+
+
+def test_the_system_reads_what_is_looked_at_and_no_further(tmp_path) -> None:
+    path = tmp_path / "one"
+    path.write_bytes(os.urandom(8 << 20))
+    forget(path)
+    with path.open("rb") as file:
+        content = map_file(file)
+    byte = content[4 << 20]
+    assert resident(path) <= 64 << 10
+    read_ahead(content, 1 << 20, 1 << 20)
+    assert sum(content[1 << 20 : 2 << 20]) >= 0
+    assert resident(path) <= (1 << 20) + (192 << 10)
+    assert byte == path.read_bytes()[4 << 20]
 
 
 def test_a_program_whose_pages_are_dropped_is_still_there(tmp_path) -> None:

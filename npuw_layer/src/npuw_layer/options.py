@@ -65,7 +65,7 @@ class Options(BaseModel):
     OPTIMIZE_SPEED puts the weights into each blob."""
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
     """Blobs without weights, or with them, whatever CACHE_MODE says."""
-    blob_path: str = Field("", alias="BLOB_PATH", pattern=r"^$|\.blob$")
+    blob_path: str = Field("", alias="BLOB_PATH")
     """A whole compiled model in one file, *.blob: it is imported instead of compiling anything; or
     written, with EXPORT_BLOB."""
     export_blob: bool = Field(False, alias="EXPORT_BLOB")
@@ -119,6 +119,14 @@ class Options(BaseModel):
     def _read_path(cls, value: object) -> object:
         """A path is as good as its text."""
         return str(value) if isinstance(value, Path) else value
+
+    @field_validator("blob_path")
+    @classmethod
+    def _check_blob_path(cls, value: str) -> str:
+        """openvino_genai checks this, too, but after compiling."""
+        if value and not value.endswith(".blob"):
+            raise ValueError("must end in .blob")
+        return value
 
     @property
     def weightless(self) -> bool:

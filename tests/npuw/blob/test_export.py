@@ -59,7 +59,7 @@ def test_cache_mode_says_whether_the_weights_are_in_the_blob(blobs, tiny) -> Non
     size, speed = (blobs[mode].stat().st_size for mode in MODES)
     assert speed - size > weights / 2
     Core().import_model(blobs["OPTIMIZE_SPEED"])
-    with pytest.raises(OptionError, match="WEIGHTS_PATH .* or MODEL_PTR"):
+    with pytest.raises(OptionError, match=r"WEIGHTS_PATH .* or MODEL_PTR"):
         Core().import_model(blobs["OPTIMIZE_SIZE"])
 
 
@@ -175,7 +175,11 @@ def test_without_a_path_the_blob_is_in_the_current_folder(tiny, tmp_path, monkey
 
 @pytest.mark.parametrize(
     ("path", "problem"),
-    [("x.bin", "BLOB_PATH"), ("nowhere/x.blob", "there is no folder"), (".blob", "cannot be")],
+    [
+        ("x.bin", r"BLOB_PATH = .*must end in \.blob"),
+        ("nowhere/x.blob", "there is no folder"),
+        (".blob", "cannot be written"),
+    ],
 )
 def test_a_path_that_cannot_be_written_is_refused_before_compiling(
     tiny, tmp_path, monkeypatch, path: str, problem: str

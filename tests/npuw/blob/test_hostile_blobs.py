@@ -100,8 +100,8 @@ class Forged:
 def forge(blobs) -> Forge:
     """Change the manifest of a blob and its programs, with all digests right: an attacker can."""
 
-    def change(edit: Callable[[Json, list[bytes]], object]) -> bytes:
-        content = blobs["OPTIMIZE_SPEED"].read_bytes()
+    def change(edit: Callable[[Json, list[bytes]], object], mode: str = "OPTIMIZE_SPEED") -> bytes:
+        content = blobs[mode].read_bytes()
         blob = read_container(memoryview(content), MODEL, ModelManifest)
         programs = [bytes(program) for program in blob.programs]
         manifest = blob.manifest.model_dump(mode="json")
@@ -213,6 +213,12 @@ def test_the_same_blob_with_its_digests_mended_is_a_model(forge: Forge) -> None:
 def test_files_outside_the_models_folder_are_not_looked_at(forge: Forge, name: str) -> None:
     with pytest.raises(BlobError, match="manifest is wrong"):
         Core().import_model(forge(lambda manifest, _: manifest.update(files={name: "0" * 64})))
+
+
+def test_programs_read_no_files_but_those_that_are_named_and_verified(forge: Forge, tiny) -> None:
+    forged = forge(lambda manifest, _: manifest.update(files={}), "OPTIMIZE_SIZE")
+    with pytest.raises(BlobError, match="needs files that the manifest does not name"):
+        Core().import_model(forged, "NPU", {"WEIGHTS_PATH": str(tiny)})
 
 
 def test_random_damage_under_mended_digests_gives_typed_errors(forge: Forge) -> None:

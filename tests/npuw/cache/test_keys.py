@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib.resources import files
 
 import pytest
 
+from driver_layer.abi import platforms
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.cache.key import current_versions, stage_key
 from npuw_layer.llm.stages import Stage, plan, plan_stages
 from npuw_layer.options import NAMES, parse_options
+from npuw_layer.versions import package_version
 
 MATTERING = {
     "NPUW_LLM_MAX_PROMPT_LEN": 256,
@@ -74,6 +77,16 @@ def test_an_option_that_does_not_matter_finds_the_same_entries(option: str) -> N
     assert names(**{option: WITHOUT_EFFECT[option]}) == names()
 
 
+def test_a_platform_of_ones_own_is_known_by_what_its_file_says(tmp_path) -> None:
+    text = files(platforms).joinpath("4000.toml").read_text()
+    paths = [tmp_path / name for name in ("a.toml", "b.toml", "c.toml")]
+    for path in paths:
+        path.write_text(text.replace("1_473_536", "700_000" if path is paths[2] else "800_000"))
+    one, same, other = (names(NPU_PLATFORM=str(path)) for path in paths)
+    assert one == same
+    assert one != other
+
+
 def test_any_group_size_quantises_alike() -> None:
     sizes = ({"DYNAMIC_QUANTIZATION_GROUP_SIZE": size} for size in (32, 128))
     assert len({frozenset(names(**size)) for size in sizes}) == 1
@@ -107,8 +120,6 @@ def test_versions_and_the_model_matter() -> None:
 
 
 def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch) -> None:
-    from npuw_layer.versions import package_version
-
     versions: list[str] = []
     for text in ("a = 1", "a = 2", "a = 1"):
         package = tmp_path / "some_package"
@@ -122,8 +133,6 @@ def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch
 
 
 def test_the_compilers_version_is_in_the_devices() -> None:
-    from npuw_layer.versions import package_version
-
     version = LevelZeroDevice(StaticCompiler(), "4000").version
     for part in (package_version("compiler_layer"), "NPU 4000", "ELF 1.2", "MI 11.13"):
         assert part in version
