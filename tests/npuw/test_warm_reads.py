@@ -121,7 +121,8 @@ def test_an_import_that_is_known_to_be_whole_reads_no_weights(begin: Begin, tmp_
     time.sleep(2.1)
     forget(path)
     begin(**config)
-    assert resident(path) >= path.stat().st_size, "nobody knows it yet"
+    # The system may have taken some of it back already.
+    assert resident(path) > path.stat().st_size / 2, "nobody knows yet that it is whole"
     forget(path)
     begin(**config)
     assert resident(path) < needed + SLACK < path.stat().st_size / 2
