@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.exported import export_file, export_llm
 from npuw_layer.llm.infer_request import InferRequest
 from npuw_layer.options import NAMES, Options
 
@@ -33,6 +36,33 @@ class CompiledModel:
         """Tell what sharing weights with other processes saves; None if none are shared."""
         return None if self._compiled.shared is None else self._compiled.shared.report()
 
+    @overload
+    def export_model(self, target: None = None, /) -> bytes: ...
+    @overload
+    def export_model(self, target: str | Path | BinaryIO, /) -> None: ...
+
+    def export_model(self, target: str | Path | BinaryIO | None = None, /) -> bytes | None:
+        """Write all programs to one file, which ``Core.import_model`` loads.
+
+        Args:
+            target: a path, whose file is replaced when all is written; or a stream. None gives the
+                bytes.
+
+        Raises:
+            OptionError: the device's programs cannot be exported.
+            ModelError: the model's files have changed since it was compiled.
+            NpuwFault: the disk is full, or the folder is read-only.
+        """
+        if isinstance(target, str | Path):
+            export_file(self._compiled, self._options, Path(target))
+            return None
+        if target is not None:
+            export_llm(self._compiled, self._options, target)
+            return None
+        whole = io.BytesIO()
+        export_llm(self._compiled, self._options, whole)
+        return whole.getvalue()
+
     def get_property(self, name: str) -> Any:
         """Give an option by OpenVINO's name, as it was set; lengths are not rounded.
 
@@ -40,7 +70,7 @@ class CompiledModel:
             OptionError: there is no such option.
         """
         if name == "LOADED_FROM_CACHE":
-            return self._compiled.origin.compiled == 0
+            return self._compiled.origin.from_cache
         if name not in NAMES:
             raise OptionError(f"unknown option {name!r}; known are {', '.join(NAMES)}")
         return getattr(self._options, NAMES[name])

@@ -9,9 +9,11 @@ from typing import Any
 
 from compiler_layer.garbage import collected_later
 from npuw_layer.adapters.level_zero import Contexts, LevelZeroDevice
+from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.llm.compiled import compile_llm
+from npuw_layer.llm.exported import DEFAULT_PATH, check_device, check_target
 from npuw_layer.options import Options, parse_options
 from npuw_layer.ports import Compiler, Device
 from npuw_layer.remote.context import RemoteContext
@@ -54,24 +56,46 @@ class Core:
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
             device_name: "NPU".
-            config: options under OpenVINO's names; see ``npuw_layer.options``.
+            config: options under OpenVINO's names; see ``npuw_layer.options``. With BLOB_PATH
+                nothing is compiled, unless EXPORT_BLOB says to write that file.
 
         Raises:
             OptionError: an option is unknown or wrong.
             ModelError: the model cannot be read, or is not supported.
+            BlobError: the file of BLOB_PATH is damaged.
             NpuwError: compiling or loading failed.
         """
         _check_name(device_name)
         path = _model_path(Path(model))
-        options = route(path, parse_options(config or {}))
+        options = parse_options(config or {})
+        if options.blob_path and not options.export_blob:
+            return self._import(options.blob_path, config or {}, path)
+        options = route(path, options)
         with collected_later():
-            if options.llm:
-                compiled = compile_llm(path, self._make_device(options), options)
-                return CompiledModel(compiled, options)
-            npu = self._npu(options)
-            return StaticCompiledModel(
-                compile_static(path, npu, options), options, RemoteContext(npu)
-            )
+            return self._compile_llm(path, options) if options.llm else self._static(path, options)
+
+    def import_model(
+        self,
+        model: Source,
+        device_name: str = "NPU",
+        config: Mapping[str, Any] | None = None,
+        /,
+    ) -> CompiledModel:
+        """Load a model that ``CompiledModel.export_model`` wrote.
+
+        Args:
+            model: the path of a file, which is mapped; a stream; or bytes.
+            device_name: "NPU".
+            config: WEIGHTS_PATH or MODEL_PTR for a blob without weights, CACHE_DIR to remember
+                what was verified; others must be as they were when the model was compiled.
+
+        Raises:
+            BlobError: it is damaged; or, as BlobVersionError, made by other versions.
+            OptionError: an option is wrong or contradicts the blob, or the weights are nowhere.
+            ModelError: the weights are not those of the blob.
+        """
+        _check_name(device_name)
+        return self._import(model, config or {}, None)
 
     def get_default_context(self, device_name: str = "NPU", /) -> RemoteContext:
         """Give where remote tensors are made that static models of this Core bind in place.
@@ -104,6 +128,32 @@ class Core:
                 "L0_CONTEXT is not this Core's context; memory is shared within one Core alone"
             )
         return RemoteContext(npu)
+
+    def _import(
+        self, source: Source, config: Mapping[str, Any], model: Path | None
+    ) -> CompiledModel:
+        # Imported here: few starts need it.
+        from npuw_layer.llm.imported import import_llm
+
+        with collected_later():
+            return CompiledModel(*import_llm(source, config, self._make_device, model))
+
+    def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
+        """Compile, and export if that is wanted; what prevents that is said before."""
+        target = Path(options.blob_path or DEFAULT_PATH) if options.export_blob else None
+        device = self._make_device(options)
+        if target is not None:
+            check_target(target)
+            check_device(device, options)
+        compiled = CompiledModel(compile_llm(path, device, options), options)
+        if target is not None:
+            compiled.export_model(target)
+        return compiled
+
+    def _static(self, path: Path, options: Options) -> StaticCompiledModel:
+        npu = self._npu(options)
+        compiled = compile_static(path, npu, options)
+        return StaticCompiledModel(compiled, options, RemoteContext(npu))
 
     def _npu(self, options: Options) -> LevelZeroDevice:
         """The NPU itself, which static models run on."""

@@ -11,6 +11,8 @@ NpuwError (RuntimeError)
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
 │   │   └── NotFolded       its layers cannot be compiled as one
+│   ├── BlobError           a file of programs is damaged, or not what it should be
+│   │   └── BlobVersionError  it was made by other versions
 │   ├── PromptTooLong       longer than NPUW_LLM_MAX_PROMPT_LEN
 │   └── CapacityError       the KV cache is full
 └── NpuwFault               a device, or the cache on disk, failed
@@ -81,6 +83,27 @@ class ModelError(NpuwInputError):
 
 class NotFolded(ModelError):
     """Layers that looked equal became different: a larger graph is to be compiled."""
+
+
+class BlobError(NpuwInputError):
+    """A file of compiled programs is damaged, or not what it should be."""
+
+
+class BlobVersionError(BlobError):
+    """A file of compiled programs was made by other versions, or for another device.
+
+    Args:
+        what: whose version.
+        found: the file's.
+        needed: ours.
+        name: the file's, if it is known.
+    """
+
+    def __init__(self, what: str, found: str, needed: str, name: str = "it") -> None:
+        self.what = what
+        self.found = found
+        self.needed = needed
+        super().__init__(f"{name} was made by {what} {found}, this is {needed}; export it anew")
 
 
 class PromptTooLong(NpuwInputError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -104,6 +105,17 @@ class Options(BaseModel):
     """Where the bank's weights are. Empty uses them where their file is mapped, and allocates what
     must be converted. SHARED copies all of them, once for all processes, to memory that does not
     depend on the file any more; a bank without a name is then that of all who have none."""
+    blob_path: str = Field("", alias="BLOB_PATH")
+    """A whole compiled model in one file, *.blob: it is imported instead of compiling anything; or
+    written, with EXPORT_BLOB."""
+    export_blob: bool = Field(False, alias="EXPORT_BLOB")
+    """Write what was compiled to BLOB_PATH; if that is empty, to openvino_model.blob in the current
+    folder. CACHE_MODE says whether the weights are in it."""
+    weights_path: str = Field("", alias="WEIGHTS_PATH")
+    """Where an imported blob finds the weights that it is without: the model's .bin, or the folder
+    of its files."""
+    model_ptr: str = Field("", alias="MODEL_PTR")
+    """The same, by the model: its .xml or folder. (OpenVINO takes a model's object here.)"""
     fold: bool = Field(True, alias="NPUW_FOLD")
     """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
 
@@ -117,6 +129,7 @@ class Options(BaseModel):
         "prefix_caching",
         "enable_weightless",
         "fold",
+        "export_blob",
         mode="before",
     )
     @classmethod
@@ -144,6 +157,20 @@ class Options(BaseModel):
     def _read_steps(cls, value: object) -> object:
         """Take "256,512" as well as a list."""
         return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
+
+    @field_validator("blob_path", "weights_path", "model_ptr", mode="before")
+    @classmethod
+    def _read_path(cls, value: object) -> object:
+        """A path is as good as its text."""
+        return str(value) if isinstance(value, Path) else value
+
+    @field_validator("blob_path")
+    @classmethod
+    def _check_blob_path(cls, value: str) -> str:
+        """openvino_genai checks this, too, but after compiling."""
+        if value and not value.endswith(".blob"):
+            raise ValueError("must end in .blob")
+        return value
 
     @property
     def weightless(self) -> bool:
@@ -178,6 +205,11 @@ NAMES: dict[str, str] = {
     field.alias: name for name, field in Options.model_fields.items() if field.alias is not None
 }
 """The options by OpenVINO's name, with the name of their field."""
+
+RUN_TIME: frozenset[str] = frozenset(
+    {"CACHE_DIR", "BLOB_PATH", "EXPORT_BLOB", "WEIGHTS_PATH", "MODEL_PTR"}
+)
+"""Options that no compiled program depends on; all others are fixed in an exported blob."""
 
 
 def parse_options(config: Mapping[str, Any]) -> Options:

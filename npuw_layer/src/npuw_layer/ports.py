@@ -203,3 +203,21 @@ class SharingDevice(Protocol):
             RuntimeError: the descriptor is not such memory, or has fewer bytes.
         """
         ...
+
+
+@runtime_checkable
+class FindsConstants(Protocol):
+    """An optional ability of a device: to tell what of a program it uses in place.
+
+    Such bytes are not read by ``Device.load`` but when the program runs, so whoever keeps programs
+    does not read them either. Of a device without this ability all is read; its programs may name
+    the model's files by their path, so they are not exported.
+    """
+
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Give offset and size of what is used in place, ascending.
+
+        Args:
+            program: what ``Device.compile`` made.
+        """
+        ...

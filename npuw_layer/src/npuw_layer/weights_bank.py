@@ -14,7 +14,7 @@ import numpy as np
 from compiler_layer.errors import CompilerError
 from compiler_layer.files import mapped_file
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
-from npuw_layer.blob_cache import drop_pages
+from npuw_layer.blob.source import drop_pages
 from npuw_layer.errors import ModelError
 from npuw_layer.ports import Array, Device, Memory, Program, TensorInfo
 

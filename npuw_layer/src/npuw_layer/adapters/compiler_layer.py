@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import compiler_layer
 from compiler_layer.errors import CompilerError, NotPeriodic
 from driver_layer.abi.notes import LOADER_ABI_VERSION, MAPPED_INFERENCE_VERSION
 from npuw_layer.errors import ModelError, NotFolded
+from npuw_layer.versions import package_version
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -20,7 +20,8 @@ class StaticCompiler:
     @property
     def version(self) -> str:
         """Versions of the compiler and of the formats it writes."""
-        return f"{compiler_layer.__version__} {LOADER_ABI_VERSION} {MAPPED_INFERENCE_VERSION}"
+        own = package_version("compiler_layer")
+        return f"{own} {LOADER_ABI_VERSION} {MAPPED_INFERENCE_VERSION}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a graph.

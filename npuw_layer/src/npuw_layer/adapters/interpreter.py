@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-import compiler_layer
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Port
@@ -20,6 +19,7 @@ from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
+from npuw_layer.versions import package_version
 
 
 class HostMemory:
@@ -51,7 +51,7 @@ class InterpreterDevice:
     @property
     def version(self) -> str:
         """The compiler's version, as graphs are rewritten by it."""
-        return f"graph {compiler_layer.__version__}"
+        return f"graph {package_version('compiler_layer')}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Make the graph static and pure; the program is its text.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from driver_layer import ze
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import PLATFORMS, Platform
+from npuw_layer.adapters.blob_constants import constant_spans
 from npuw_layer.errors import DeviceError
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
 
@@ -134,6 +135,10 @@ class LevelZeroDevice:
     def foldings(self, model: Model) -> Iterator[Model]:
         """Give graphs that stand for a stateful one; see ``ports.Compiler.foldings``."""
         return self._compiler.foldings(model)
+
+    def constants(self, program: bytes | memoryview) -> list[tuple[int, int]]:
+        """Tell where a blob has its weights; see ``ports.FindsConstants``."""
+        return constant_spans(program)
 
     def load(self, program: bytes | memoryview) -> LoadedBlob:
         """Load a blob.

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,12 @@ import numpy as np
 from compiler_layer.elements import NUMPY
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.blob_cache import BlobCache, cache_key, drop_pages
+from npuw_layer.blob.source import drop_pages
+from npuw_layer.cache.blob_cache import BlobCache
+from npuw_layer.cache.key import MODEL, STAGE, CacheKey, current_versions
+from npuw_layer.cache.model_digest import digest_model
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.llm.compiled import Origin
-from npuw_layer.model_digest import digest_model
+from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, LoadedModel, TensorInfo
 from npuw_layer.static.initial_values import pack_values, unpack_values
@@ -25,12 +28,9 @@ from npuw_layer.static.port import Port
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
-    pass
+    from compiler_layer.model import Model
 
 _log = logging.getLogger(__name__)
-
-CACHE_FORMAT = "1"
-"""Changes whenever the same model is compiled to something else; part of the cache's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
     program, initial, cached = _program(path, device, options)
     loaded = device.load(program)
     drop_pages(program)
-    origin = Origin(0 if cached else 1, int(cached), time.perf_counter() - began)
+    origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
     _log.info("%s", origin)
     made = (READ_PREFIX, WEIGHT_PREFIX)
     inputs = [info for info in loaded.inputs if not info.name.startswith(made)]
@@ -93,38 +93,51 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
 def _program(
     path: Path, device: LevelZeroDevice, options: Options
 ) -> tuple[bytes | memoryview, Mapping[str, Array], bool]:
-    """Give the program, its variables' initial values, and whether they were in the cache."""
+    """Give the program, its variables' initial values, and whether both were in the cache."""
+    model = _PreparedModel(path, options)
     if not options.cache_dir:
-        return *_compile(path, device, options), False
+        return model.compile(device), model.initial, False
     folder = Path(options.cache_dir).expanduser()
-    cache = BlobCache(folder)
-    parts = {
-        "model": digest_model(path, folder),
-        "device": device.version,
-        "format": CACHE_FORMAT,
-        **_config(options),
-    }
-    keys = [cache_key({**parts, "part": part}) for part in ("static program", "initial values")]
-    program, packed = (cache.read(key) for key in keys)
-    values = None if packed is None else unpack_values(packed)
-    if program is not None and values is not None:
-        return program, values, True
-    compiled, initial = _compile(path, device, options)
-    cache.write(keys[0], compiled)
-    cache.write(keys[1], pack_values(initial))
-    return compiled, initial, False
+    versions = current_versions(device, options)
+    parts = {MODEL: digest_model(path, folder), **versions, **_config(options)}
+    # The device's version says which platform it is, whatever its file is called.
+    del parts["NPU_PLATFORM"]
+    keys = [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
+    name = path.name
+    program = BlobCache(folder, device.constants).obtain(
+        name, keys[0], lambda: model.compile(device)
+    )
+    packed = BlobCache(folder, lambda _: ()).obtain(
+        f"initial values of {name}", keys[1], lambda: pack_values(model.initial)
+    )
+    cached = not (program.compiled or packed.compiled)
+    return program.program, unpack_values(packed.program), cached
 
 
-def _compile(
-    path: Path, device: LevelZeroDevice, options: Options
-) -> tuple[bytes, Mapping[str, Array]]:
-    # Imported here: a warm start, which compiles nothing, loads no graphs.
-    from npuw_layer.read_model import read_model
-    from npuw_layer.static.prepare import prepare
+class _PreparedModel:
+    """The graph, read when it is first needed."""
 
-    model = read_model(path)
-    initial = prepare(model, options.precision)
-    return device.compile(model, _config(options)), initial
+    def __init__(self, path: Path, options: Options) -> None:
+        self._path = path
+        self._options = options
+
+    def compile(self, device: LevelZeroDevice) -> bytes:
+        """Compile it; its graph is consumed."""
+        return device.compile(self._prepared[0], _config(self._options))
+
+    @property
+    def initial(self) -> Mapping[str, Array]:
+        """What its variables start as."""
+        return self._prepared[1]
+
+    @cached_property
+    def _prepared(self) -> tuple[Model, Mapping[str, Array]]:
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.read_model import read_model
+        from npuw_layer.static.prepare import prepare
+
+        model = read_model(self._path)
+        return model, prepare(model, self._options.precision)
 
 
 def _config(options: Options) -> dict[str, str]:

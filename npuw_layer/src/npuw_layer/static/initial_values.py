@@ -8,17 +8,11 @@ may depend on the shapes of the inputs, as exporters write it, but not on what i
 from __future__ import annotations
 
 import io
-import logging
-import zipfile
 from collections.abc import Mapping
 
 import numpy as np
 
 from npuw_layer.ports import Array
-
-_log = logging.getLogger(__name__)
-
-_NAMES = "names"
 
 
 def pack_values(values: Mapping[str, Array]) -> bytes:
@@ -30,12 +24,8 @@ def pack_values(values: Mapping[str, Array]) -> bytes:
     return file.getvalue()
 
 
-def unpack_values(content: bytes | memoryview) -> dict[str, Array] | None:
-    """Read what ``pack_values`` made; None if it is something else."""
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as held:
-            names = [str(name) for name in held[_NAMES]]
-            return {name: held[str(index)] for index, name in enumerate(names)}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        _log.warning("initial values in the cache are damaged (%s); compiled anew", error)
-        return None
+def unpack_values(content: bytes | memoryview) -> dict[str, Array]:
+    """Read what ``pack_values`` made; the cache has seen that it is whole."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as held:
+        names = [str(name) for name in held[_NAMES]]
+        return {name: held[str(index)] for index, name in enumerate(names)}
