@@ -72,11 +72,12 @@ class _Source:
         # Imported here and below: a warm start, which compiles nothing, loads no graphs.
         from npuw_layer.llm.split import split
 
+        options = self._options.of_stage(stage.kind)
         while True:
-            model = self._smallest or self._next()
-            graph = split(model, stage.tokens, stage.past, self._options.kv_cache_precision)
+            model = self._smallest or self._next() if options.fold else self._whole
+            graph = split(model, stage.tokens, stage.past, options.kv_cache_precision)
             try:
-                return self._device.compile(graph, self._options.compiler_config())
+                return self._device.compile(graph, options.compiler_config())
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
                 self._smallest = None
@@ -87,11 +88,14 @@ class _Source:
         return self._smallest
 
     @cached_property
-    def _foldings(self) -> Iterator[Model]:
+    def _whole(self) -> Model:
         from npuw_layer.read_model import read_model
 
-        model = read_model(self._path)
-        return self._device.foldings(model) if self._options.fold else iter([model])
+        return read_model(self._path)
+
+    @cached_property
+    def _foldings(self) -> Iterator[Model]:
+        return self._device.foldings(self._whole)
 
     @cached_property
     def digest(self) -> str:
@@ -146,6 +150,6 @@ def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str
             "device": f"{options.devices} {device.version}",
             "format": CACHE_FORMAT,
             "kv": options.kv_cache_precision,
-            **options.compiler_config(),
+            **options.of_stage(stage.kind).compiler_config(),
         }
     )

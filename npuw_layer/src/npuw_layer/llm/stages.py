@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from npuw_layer.llm.lengths import Lengths, plan_lengths
 from npuw_layer.llm.variants import given_ladder, ladder
 from npuw_layer.options import Options
+from npuw_layer.options.stages import StageKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class Stage:
     """One static model to make: new tokens it takes, and stored ones it reads."""
 
     name: str
+    kind: StageKind
     tokens: int
     past: int
 
@@ -40,6 +42,8 @@ def plan(options: Options) -> tuple[Lengths, list[int]]:
 
 def plan_stages(lengths: Lengths, capacities: list[int]) -> Iterator[Stage]:
     """Give all models to make: prefill first, then the generate variants, ascending."""
-    yield Stage(f"prefill_{lengths.max_prompt}", lengths.prefill_input, lengths.prefill_past)
+    yield Stage(
+        f"prefill_{lengths.max_prompt}", "prefill", lengths.prefill_input, lengths.prefill_past
+    )
     for capacity in capacities:
-        yield Stage(f"generate_{capacity}", 1, capacity - 1)
+        yield Stage(f"generate_{capacity}", "generate", 1, capacity - 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler_layer.elements import FOUR_BIT, NUMPY
 from driver_layer.abi.cost import Space, dma_ns
@@ -76,6 +77,12 @@ class Pipeline:
     overlaps: bool
 
     @property
+    def dma_ns(self) -> float:
+        """How long transfers take, one after the other."""
+        later = max(0.0, self.steps - 1) * self.load_ns
+        return self.first_ns + later + self.steps * self.store_ns
+
+    @property
     def ns(self) -> float:
         """The whole time."""
         if self.overlaps:
@@ -83,6 +90,40 @@ class Pipeline:
             return self.first_ns + max(0.0, self.steps - 1) * between + self.work_ns + self.store_ns
         turn = self.load_ns + self.work_ns
         return self.first_ns - self.load_ns + self.steps * turn + self.store_ns
+
+
+class Price(NamedTuple):
+    """What an op takes, cut in a certain way; tasks are averages and need not be whole."""
+
+    work_ns: float
+    """From its begin to its end, if it has the device for itself and tasks begin at once."""
+    dma_ns: float
+    """How long transfers move something."""
+    dpu_ns: float
+    """How long the DPU of one tile works."""
+    shave_ns: float
+    transfers: float
+    products: float
+    invocations: float
+    ahead_ns: float = 0.0
+    """Of its begin, what weights take that may be loaded before."""
+    tail_ns: float = 0.0
+    """Of its end, what follows the last load: the next op's loads may begin there."""
+
+    @property
+    def tasks(self) -> float:
+        """Tasks of all engines."""
+        return self.transfers + self.products + self.invocations
+
+    @property
+    def ns(self) -> float:
+        """What choices are compared by: the work, and what its tasks cost beside it."""
+        return self.work_ns + self.tasks * TASK_NS
+
+    def times(self, factor: float) -> Price:
+        """So many of them, one after the other."""
+        *sums, ahead_ns, tail_ns = self
+        return Price(*(factor * each for each in sums), ahead_ns, tail_ns)
 
 
 @dataclass(frozen=True, slots=True)
