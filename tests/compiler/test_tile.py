@@ -31,6 +31,7 @@ from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.program import ScheduledProgram
 from compiler_layer.schedule.tasks import Invocation
 from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.abi.tasks import DPU_MAX_DIM
 from driver_layer.npu.timeline import predict
 
 LUNAR = Machine(PLATFORMS["4000"], 4)
@@ -212,3 +213,27 @@ def test_a_single_pass_is_cheaper_where_both_forms_fit() -> None:
     online = price_attention(problem, choice, LUNAR).ns
     single = price_attention(problem, replace(choice, positions=256), LUNAR).ns
     assert online > single, "an online softmax calls SHAVE for every block"
+
+
+def test_a_product_of_more_channels_than_a_task_takes_is_cut_though_they_share_a_scale() -> None:
+    """The feed-forward of an 8 B model in 8 bits: 14,336 channels with one scale."""
+    problem = MatMulProblem(1, 1, 4096, 14336, "f16", "u8", "f16", 14336, ((1, 2), (1, 1)))
+    assert choose_matmul(problem, LUNAR).block[2] <= DPU_MAX_DIM
+    groups = replace(problem, group=128, tables=((112, 2),))
+    assert choose_matmul(groups, LUNAR).block[2] % 128 == 0
+
+
+def test_tables_of_many_groups_make_a_cut_of_channels_dear() -> None:
+    """A few bytes of each row take a word of the bus."""
+    problem = MatMulProblem(1, 1, 8192, 3072, "f16", "u4", "f16", 128, ((24, 2), (24, 1)))
+    choice = choose_matmul(problem, LUNAR)
+    whole, cut = ((*choice.block[:2], k) for k in (3072, 384))
+    prices = [price_matmul(problem, replace(choice, block=block), LUNAR) for block in (whole, cut)]
+    assert prices[1].dma_ns > 1.25 * prices[0].dma_ns
+
+
+def test_weights_that_lie_by_columns_are_dear_to_load() -> None:
+    problem = MatMulProblem(1, 1, 768, 768, "f16", "u8", "f16", 768, ((1, 2),))
+    apart = replace(problem, b_by_columns=True)
+    rows, columns = (price_matmul(x, choose_matmul(x, LUNAR), LUNAR) for x in (problem, apart))
+    assert columns.dma_ns > 10 * rows.dma_ns

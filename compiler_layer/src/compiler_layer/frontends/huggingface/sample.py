@@ -108,5 +108,15 @@ def read_sample(config: Path) -> Sample:
     counts = (1, *(kinds[kind] for kind in others))
     small = replace(decoder, layers=(first, *others))
     nowhere = Nowhere()
-    model = write_decoder(small, lambda g: _Shapes(config, g, nowhere), config)
-    return Sample(model, decoder, counts, nowhere)
+    return Sample(write_shapes(small, nowhere, config), decoder, counts, nowhere)
+
+
+def write_shapes(decoder: Decoder, nowhere: Nowhere, source: Path) -> Model:
+    """Write a decoder as a stateful graph whose weights are shapes alone.
+
+    Args:
+        decoder: what it consists of.
+        nowhere: where its weights are placed.
+        source: stands in errors.
+    """
+    return write_decoder(decoder, lambda g: _Shapes(source, g, nowhere), source)

@@ -171,10 +171,15 @@ def _attended(x: AttentionProblem, choice: AttentionChoice) -> float:
     """The share of positions that groups of units attend to, each as far as its farthest."""
     if not x.reach:
         return 1.0
-    limits = [max(x.reach[begin : begin + choice.rows]) for begin in range(0, x.m, choice.rows)]
-    units = limits * x.key_heads
+    units = _limits(x.reach, choice.rows) * x.key_heads
     farthest = [max(units[i : i + choice.tiles]) for i in range(0, len(units), choice.tiles)]
     return sum(farthest) / (x.length * len(farthest))
+
+
+@cache
+def _limits(reach: tuple[int, ...], rows: int) -> list[int]:
+    """How far each block of query rows looks."""
+    return [max(reach[begin : begin + rows]) for begin in range(0, len(reach), rows)]
 
 
 def _online(

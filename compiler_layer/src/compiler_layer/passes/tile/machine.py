@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from compiler_layer.elements import FOUR_BIT, NUMPY
 from driver_layer.abi.cost import Space, dma_ns
-from driver_layer.abi.cost.dma import ddr_bytes_per_ns
+from driver_layer.abi.cost.dma import ddr_bytes_per_ns, padded_bytes
 from driver_layer.abi.platforms import Platform
 
 TASK_NS = 250.0
@@ -122,8 +122,8 @@ class Price(NamedTuple):
 
     def times(self, factor: float) -> Price:
         """So many of them, one after the other."""
-        *sums, ahead_ns, tail_ns = self
-        return Price(*(factor * each for each in sums), ahead_ns, tail_ns)
+        scaled = Price(*(factor * each for each in self))
+        return scaled._replace(ahead_ns=self.ahead_ns, tail_ns=self.tail_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,6 @@ class Machine:
                 alone = dma_ns(self.platform, one.nbytes, Space.DDR, Space.CMX, one.run)
                 ports += one.count * alone
                 longest = max(longest, alone)
-                total += one.count * one.nbytes
+                total += one.count * padded_bytes(self.platform, one.nbytes, one.run)
         in_ddr = total / ddr_bytes_per_ns(self.platform)
         return max(ports / self.platform.dma_ports, longest, in_ddr)

@@ -55,6 +55,8 @@ class MatMulProblem:
     group: int = 0
     tables: tuple[tuple[int, int], ...] = ()
     row_scales: bool = False
+    b_by_columns: bool = False
+    """b is stored [k, n]: the channels of a column are apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +169,16 @@ def price_matmul(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> Pr
     turns = max(1.0, passes) * parts
     tables = len(x.tables)
     acts = Moved(used if by_rows else 1, sizes.act, int(k * width(x.a)))
-    weights = Moved(1 if by_rows else used, sizes.weight, _weight_run(x, sizes.weight, k))
-    small = Moved(tables * weights.count, 0, 0)
+    weights = _weight_moved(x, n, k, 1 if by_rows else used)
+    small = _tables_moved(x, n, k, weights.count)
     work = DpuWork(m, n, k, x.a, x.b, accumulate=parts > 1)
     product_ns, rounding_ns = dpu_ns(platform, work), _rounding_ns(m, n, sizes, machine) / parts
     again = (acts,) if parts > 1 else ()
-    first_ns = machine.move_ns(acts, weights, small)
+    first_ns = machine.move_ns(acts, weights, *small)
     pipeline = Pipeline(
         first_ns=first_ns,
         steps=turns,
-        load_ns=machine.move_ns(weights, small, *again),
+        load_ns=machine.move_ns(weights, *small, *again),
         work_ns=product_ns + rounding_ns,
         store_ns=machine.move_ns(Moved(used, sizes.out, int(n * width(x.out)))) / parts,
         overlaps=sizes.doubled <= machine.cmx_bytes,
@@ -199,9 +201,19 @@ def price_matmul(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> Pr
     return one if x.batch == 1 else one.times(x.batch)
 
 
-def _weight_run(x: MatMulProblem, nbytes: int, k: int) -> int:
-    """Bytes of weights that lie together in DDR."""
-    return nbytes if k == x.k else int(k * width(x.b))
+def _weight_moved(x: MatMulProblem, n: int, k: int, count: int) -> Moved:
+    """The loads of a block of b."""
+    nbytes = int(n * k * width(x.b))
+    if x.b_by_columns:
+        return Moved(count, nbytes, max(1, int(width(x.b))))
+    return Moved(count, nbytes, nbytes if k == x.k else int(k * width(x.b)))
+
+
+def _tables_moved(x: MatMulProblem, n: int, k: int, count: int) -> list[Moved]:
+    """The loads of what makes numbers of a block of b: few bytes of each row, if it is cut."""
+    groups = -(-k // x.group) if x.group else 0
+    rows = [min(groups, of_all) * size for of_all, size in x.tables]
+    return [Moved(count, n * row, n * row if k == x.k else row) for row in rows]
 
 
 def _rounding_ns(m: int, n: int, sizes: _Sizes, machine: Machine) -> float:
