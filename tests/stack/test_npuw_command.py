@@ -68,7 +68,7 @@ def test_a_plan_is_a_picture_and_a_table(command, model: Path) -> None:
     done = command("npuw", "plan", model, "--prompt", 512, "--response", 64)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("llama, 1.03 G parameters: 22 layers of 2,048 channels")
+    assert lines[0].startswith("llama, 1.1 G parameters: 22 layers of 2,048 channels")
     bars = {line[:30].strip(): line.count("█") for line in lines if "█" in line}
     assert max(bars.values()) == 32
     for words in ("K and V cache", "prefill_512", "generate_256", "generate_576", "tokens/s"):
