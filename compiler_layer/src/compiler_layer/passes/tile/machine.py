@@ -8,7 +8,7 @@ otherwise they take turns. What single tasks take is a matter of ``driver_layer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from compiler_layer.elements import FOUR_BIT, NUMPY
@@ -132,6 +132,10 @@ class Machine:
 
     platform: Platform
     tiles: int
+    _known: dict[tuple[int, int], tuple[float, int]] = field(
+        default_factory=dict[tuple[int, int], tuple[float, int]], compare=False, repr=False
+    )
+    """What ``_moved`` has given, as thousands of choices move the same blocks."""
 
     @property
     def cmx_bytes(self) -> int:
@@ -147,9 +151,18 @@ class Machine:
         ports, longest, total = 0.0, 0.0, 0
         for one in moved:
             if one.count:
-                alone = dma_ns(self.platform, one.nbytes, Space.DDR, Space.CMX, one.run)
+                alone, nbytes = self._moved(one.nbytes, one.run)
                 ports += one.count * alone
                 longest = max(longest, alone)
-                total += one.count * padded_bytes(self.platform, one.nbytes, one.run)
+                total += one.count * nbytes
         in_ddr = total / ddr_bytes_per_ns(self.platform)
         return max(ports / self.platform.dma_ports, longest, in_ddr)
+
+    def _moved(self, nbytes: int, run: int) -> tuple[float, int]:
+        """The time of one transfer by itself, and the bytes that it takes of DDR's bandwidth."""
+        known = self._known.get((nbytes, run))
+        if known is None:
+            alone = dma_ns(self.platform, nbytes, Space.DDR, Space.CMX, run)
+            known = alone, padded_bytes(self.platform, nbytes, run)
+            self._known[nbytes, run] = known
+        return known
