@@ -81,7 +81,7 @@ def test_every_option_has_a_name_and_a_default() -> None:
     ("config", "message"),
     [
         ({"NPUW_LLM_MAX_PROMPT_LENGTH": 3}, "did you mean NPUW_LLM_MAX_PROMPT_LEN"),
-        ({"FOO": 3}, "unknown option 'FOO'; known are"),
+        ({"FOO": 3}, "unknown option 'FOO'; `npuw options` lists"),
         ({"NPUW_LLM_MAX_PROMPT_LEN": 0}, "NPUW_LLM_MAX_PROMPT_LEN = 0"),
         ({"NPUW_LLM_MAX_PROMPT_LEN": True}, "must be an integer"),
         ({"NPUW_LLM_PREFILL_HINT": "FAST"}, "NPUW_LLM_PREFILL_HINT = 'FAST'"),

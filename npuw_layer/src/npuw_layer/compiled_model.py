@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
@@ -10,7 +11,10 @@ from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_file, export_llm
 from npuw_layer.llm.infer_request import InferRequest
-from npuw_layer.options import NAMES, Options
+from npuw_layer.options import NAMES, Options, nearest
+
+SUPPORTED_PROPERTIES = "SUPPORTED_PROPERTIES"
+LOADED_FROM_CACHE = "LOADED_FROM_CACHE"
 
 if TYPE_CHECKING:
     from npuw_layer.sharing.usage import SharingReport
@@ -66,11 +70,19 @@ class CompiledModel:
     def get_property(self, name: str) -> Any:
         """Give an option by OpenVINO's name, as it was set; lengths are not rounded.
 
+        Args:
+            name: of an option, maps of stages among them; or SUPPORTED_PROPERTIES, a dict of all
+                names, each with "RO"; or LOADED_FROM_CACHE.
+
         Raises:
             OptionError: there is no such option.
         """
-        if name == "LOADED_FROM_CACHE":
+        if name == SUPPORTED_PROPERTIES:
+            return dict.fromkeys((SUPPORTED_PROPERTIES, LOADED_FROM_CACHE, *NAMES), "RO")
+        if name == LOADED_FROM_CACHE:
             return self._compiled.origin.from_cache
         if name not in NAMES:
-            raise OptionError(f"unknown option {name!r}; known are {', '.join(NAMES)}")
-        return getattr(self._options, NAMES[name])
+            near = nearest(name, (SUPPORTED_PROPERTIES, LOADED_FROM_CACHE, *NAMES))
+            hint = f"did you mean {near}?" if near else f"{SUPPORTED_PROPERTIES} lists all"
+            raise OptionError(f"unknown property {name!r}; {hint}")
+        return deepcopy(getattr(self._options, NAMES[name]))

@@ -12,7 +12,7 @@ from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.cache.key import current_versions, stage_key
-from npuw_layer.llm.stages import Stage, plan, plan_stages
+from npuw_layer.llm.stages import Kind, Stage, plan
 from npuw_layer.options import NAMES, parse_options
 from npuw_layer.versions import package_version
 
@@ -59,7 +59,7 @@ def names(**given: object) -> set[str]:
     options = parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 512} | given)
     kind = {"NPU": LevelZeroDevice, "CPU": InterpreterDevice}[options.devices]
     versions = current_versions(kind(StaticCompiler(), options.platform), options)
-    stages = plan_stages(*plan(options))
+    stages = plan(options).stages
     return {stage_key("ab" * 32, stage, versions, options).name for stage in stages}
 
 
@@ -98,7 +98,7 @@ def test_a_longer_answer_shares_the_prefill_and_the_small_variants() -> None:
 
 
 def test_each_field_of_a_stage_matters_but_its_name() -> None:
-    options, stage = parse_options({}), Stage("a", 1, 2)
+    options, stage = parse_options({}), Stage(Kind.GENERATE, 1, 2)
 
     def name(stage: Stage) -> str:
         return stage_key("ab" * 32, stage, {}, options).name
@@ -109,7 +109,7 @@ def test_each_field_of_a_stage_matters_but_its_name() -> None:
 
 
 def test_versions_and_the_model_matter() -> None:
-    options, stage = parse_options({}), Stage("a", 1, 2)
+    options, stage = parse_options({}), Stage(Kind.GENERATE, 1, 2)
     versions = {"npuw": "1", "device": "NPU 1"}
     seen = {
         stage_key(model, stage, versions | other, options).name

@@ -61,7 +61,9 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
     fields = {
         STAGE + field.name: str(getattr(stage, field.name)) for field in dataclasses.fields(stage)
     }
-    return CacheKey({MODEL: model, **fields, **versions, **_choices(options)})
+    return CacheKey(
+        {MODEL: model, **fields, **versions, **_choices(options.of_stage(stage.kind.value))}
+    )
 
 
 def current_versions(device: Device, options: Options) -> dict[str, str]:

@@ -113,10 +113,13 @@ def assemble(
 
 
 def _prefixes(options: Options) -> PrefixCache | None:
-    if not options.prefix_caching:
+    if not options.enable_prefix_caching:
         return None
-    sizes = options.prefix_block_size, options.prefix_max_blocks, options.prefix_max_bytes
-    return PrefixCache(*sizes)
+    return PrefixCache(
+        options.prefix_caching_block_size,
+        options.prefix_caching_max_num_blocks,
+        options.prefix_caching_max_bytes or None,
+    )
 
 
 def _share(

@@ -112,7 +112,7 @@ class Conversation:
         if count > 1 and keep == 0:
             return self._read_prompt(self._begin(tokens))
         few = count <= self._plan.generate[0].tokens
-        if not few and not self._options.continuous_prefill:
+        if not few and not self._options.enable_continuous_prefill:
             raise TooManyTokens(count, self._plan.generate[0].tokens)
         history.rewind(keep)
         self.cache.truncate(len(history.ids))

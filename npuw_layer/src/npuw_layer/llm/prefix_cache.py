@@ -11,6 +11,7 @@ in bytes, and blocks of any length.
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -52,13 +53,13 @@ class PrefixCache:
     Args:
         block_size: tokens of a block.
         max_blocks: how many are kept.
-        max_bytes: how much memory they may take.
+        max_bytes: how much memory they may take; None leaves it to their number.
     """
 
-    def __init__(self, block_size: int, max_blocks: int, max_bytes: int) -> None:
+    def __init__(self, block_size: int, max_blocks: int, max_bytes: int | None) -> None:
         self.block_size = block_size
         self._max_blocks = max_blocks
-        self._max_bytes = max_bytes
+        self._max_bytes = sys.maxsize if max_bytes is None else max_bytes
         self._blocks: OrderedDict[bytes, _Block] = OrderedDict()
         """By key; the least recently used first."""
         self._nbytes = self._hits = self._misses = self._evictions = 0

@@ -15,7 +15,7 @@ from npuw_layer.cache.blob_cache import BlobCache, Obtained
 from npuw_layer.cache.key import CacheKey, current_versions, stage_key
 from npuw_layer.cache.model_digest import digest_model
 from npuw_layer.errors import NotFolded
-from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, FindsConstants
 
@@ -100,26 +100,18 @@ class ProgramMaker:
 
     def _compile(self, stage: Stage) -> bytes:
         """Split and compile what a stage needs."""
+        # Imported here and below: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.llm.stage_graph import stage_graph
+
+        options = self._options.of_stage(stage.kind.value)
         while True:
-            model = self._smallest or self._next()
-            graph = self._graph(model, stage)
+            model = (self._smallest or self._next()) if options.fold else self._whole
+            graph = stage_graph(model, stage, self._options)
             try:
-                return self._device.compile(graph, self._options.compiler_config())
+                return self._device.compile(graph, options.compiler_config())
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
                 self._smallest = None
-
-    def _graph(self, model: Model, stage: Stage) -> Model:
-        """The static graph of a stage."""
-        # Imported here and below: a warm start, which compiles nothing, loads no graphs.
-        from npuw_layer.llm.head import Head, cut_head
-        from npuw_layer.llm.split import split
-
-        if stage.kind is Kind.HEAD:
-            return cut_head(model, stage.tokens)
-        whole = Head.ALL if stage.kind is Kind.GENERATE else Head.LAST
-        head = Head.CUT if self._options.shared_head else whole
-        return split(model, stage.tokens, stage.past, self._options.kv_cache_precision, head)
 
     def _next(self) -> Model:
         """The next larger graph; the last is that of all layers, which is not folded."""
@@ -127,11 +119,14 @@ class ProgramMaker:
         return self._smallest
 
     @cached_property
-    def _foldings(self) -> Iterator[Model]:
+    def _whole(self) -> Model:
         from npuw_layer.read_model import read_model
 
-        model = read_model(self._path)
-        return self._device.foldings(model) if self._options.fold else iter([model])
+        return read_model(self._path)
+
+    @cached_property
+    def _foldings(self) -> Iterator[Model]:
+        return self._device.foldings(self._whole)
 
     def _key(self, stage: Stage) -> CacheKey:
         key = stage_key(self._digest, stage, self._versions, self._options)

@@ -14,6 +14,8 @@ import numpy as np
 
 from npuw_layer.ports import Array
 
+_NAMES = "names"
+
 
 def pack_values(values: Mapping[str, Array]) -> bytes:
     """Make a file of arrays by name."""
