@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -192,8 +192,10 @@ class RecordedProgram:
         for index, tensor in enumerate(tensors):
             self._indices.setdefault(tensor.name, []).append(index)
         self._pointers: dict[int, int] = {}
+        self._moved: set[int] = set()
+        """Arguments that lie elsewhere than when the list was closed."""
         self._commands: ze.ze_command_list_handle_t | None = None
-        self._release: Callable[[], object] | None = None
+        self._command = 0
         self._done = ze.zeFenceCreate(loaded.queue)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
@@ -208,10 +210,10 @@ class RecordedProgram:
             raise DeviceError(f"{name!r}: not memory of this device")
         for index in self._indices[name]:
             self._pointers[index] = memory.address + offset
-        self._forget()
+            self._moved.add(index)
 
     def prepare(self) -> None:
-        """Record.
+        """Record, or tell the recording what was bound anew.
 
         Raises:
             DeviceError: a tensor is not bound or its memory too small.
@@ -219,6 +221,9 @@ class RecordedProgram:
         with _reported("recording a blob"):
             if self._commands is None:
                 self._commands = self._record()
+            elif self._moved:
+                self._mutate(self._commands)
+            self._moved.clear()
 
     def run(self) -> None:
         """Execute and wait.
@@ -239,7 +244,11 @@ class RecordedProgram:
     def _record(self) -> ze.ze_command_list_handle_t:
         loaded = self._loaded
         context = loaded.graph.context
-        commands = ze.zeCommandListCreate(context, context.device)
+        mutable = ze.ze_mutable_command_list_exp_desc_t()
+        desc = ze.ze_command_list_desc_t(pNext=mutable)
+        commands = ze.zeCommandListCreate(context, context.device, desc)
+        arguments = ze.ze_mutable_command_id_exp_desc_t()
+        self._command = ze.zeCommandListGetNextCommandIdExp(commands, arguments)
         with loaded.recording:
             loaded.graph.arguments.clear()
             for index, pointer in self._pointers.items():
@@ -247,11 +256,17 @@ class RecordedProgram:
             loaded.table.pfnAppendGraphExecute(commands, loaded.graph)
         ze.zeCommandListClose(commands)
         # The inference goes back to the graph when nobody holds the program any more.
-        self._release = weakref.finalize(self, ze.zeCommandListDestroy, commands)
+        weakref.finalize(self, ze.zeCommandListDestroy, commands)
         return commands
 
-    def _forget(self) -> None:
-        self._commands = None
-        if self._release is not None:
-            self._release()
-            self._release = None
+    def _mutate(self, commands: ze.ze_command_list_handle_t) -> None:
+        """Replace arguments of the recording; closing it applies the blob's relocations anew."""
+        changes: ze.ze_mutable_graph_argument_exp_desc_t | None = None
+        for index in self._moved:
+            pointer = self._pointers[index]
+            changes = ze.ze_mutable_graph_argument_exp_desc_t(
+                self._command, index, pointer, changes
+            )
+        chain = ze.ze_mutable_commands_exp_desc_t(changes)
+        ze.zeCommandListUpdateMutableCommandsExp(commands, chain)
+        ze.zeCommandListClose(commands)
