@@ -7,6 +7,8 @@ from typing import Any
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.offload.device import OffloadDevice
+from npuw_layer.offload.report import OffloadReport
 from npuw_layer.options import NAMES, Options
 
 
@@ -25,6 +27,11 @@ class CompiledModel:
     def create_infer_request(self) -> InferRequest:
         """Begin a conversation, independent of all others."""
         return InferRequest(self._compiled)
+
+    def offload_report(self) -> OffloadReport | None:
+        """What is offloaded, and what that costs; None without NPUW_WEIGHTS_OFFLOAD."""
+        device = self._compiled.device
+        return device.report() if isinstance(device, OffloadDevice) else None
 
     def get_property(self, name: str) -> Any:
         """Give an option by OpenVINO's name, as it was set; lengths are not rounded.

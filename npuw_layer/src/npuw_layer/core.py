@@ -11,6 +11,7 @@ from compiler_layer.garbage import collected_later
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.compiled import compile_llm
+from npuw_layer.offload.device import offloading
 from npuw_layer.options import Options, parse_options
 from npuw_layer.ports import Compiler, Device
 
@@ -59,7 +60,10 @@ class Core:
         options = parse_options(config or {})
         path = _model_path(Path(model))
         with collected_later():
-            compiled = compile_llm(path, self._make_device(options), options)
+            device = self._make_device(options)
+            if options.weights_offload != "NO":
+                device = offloading(device, path if path.is_dir() else path.parent, options)
+            compiled = compile_llm(path, device, options)
         return CompiledModel(compiled, options)
 
     def _make_device(self, options: Options) -> Device:

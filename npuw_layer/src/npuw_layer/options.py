@@ -6,6 +6,7 @@ Source: fact sheet npuw §b; NPUW_LLM_GENERATE_PYRAMID_STEPS and NPUW_COMPILER a
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -64,6 +65,14 @@ class Options(BaseModel):
     OPTIMIZE_SPEED puts the weights into each blob."""
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
     """Blobs without weights, or with them, whatever CACHE_MODE says."""
+    weights_offload: Literal["NO", "SYNC", "ASYNC"] = Field("NO", alias="NPUW_WEIGHTS_OFFLOAD")
+    """Whether the weights of layers stay in the host's memory and come when they are needed: ASYNC
+    copies those of the next layer while one computes, SYNC waits for each copy (to compare)."""
+    weights_budget: int = Field(0, alias="NPUW_WEIGHTS_BUDGET", ge=0)
+    """Bytes of device memory for weights if they are offloaded, e.g. 100000000 or "96MiB"; 0 takes
+    as little as can be. Layers that it has room for are copied once."""
+    weights_reserved: int = Field(1, alias="NPUW_WEIGHTS_RESERVED", ge=1, le=64)
+    """How many layers ahead weights are copied."""
     fold: bool = Field(True, alias="NPUW_FOLD")
     """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
 
@@ -83,6 +92,13 @@ class Options(BaseModel):
         if isinstance(value, bool):
             raise ValueError("must be an integer")
         return value
+
+    @field_validator("weights_budget", mode="before")
+    @classmethod
+    def _read_bytes(cls, value: object) -> object:
+        """Take "96MiB" as well as a number."""
+        found = re.fullmatch(r"(\d+) ?([KMG])iB", value) if isinstance(value, str) else None
+        return int(found[1]) << 10 * (1 + "KMG".index(found[2])) if found else value
 
     @field_validator("platform", mode="before")
     @classmethod

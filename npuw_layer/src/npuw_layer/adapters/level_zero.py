@@ -5,52 +5,27 @@ from __future__ import annotations
 import hashlib
 import threading
 import weakref
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from driver_layer import ze
+from driver_layer.abi.cost.dma import ddr_bytes_per_ns
+from driver_layer.abi.cost.host import host_copy_ddr_bytes, host_copy_ns
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import PLATFORMS, Platform
-from npuw_layer.errors import DeviceError
+from driver_layer.errors import DriverError
+from driver_layer.npu.timeline import predict
+from npuw_layer.adapters.level_zero_copies import CopyQueue, RecordedCopies
+from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
+from npuw_layer.errors import DeviceError, OptionError
+from npuw_layer.offload.ports import Cost, PieceCompiler, Span
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from compiler_layer.pieces import CompiledPieces
 
 _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TYPES.items()}
-
-
-@contextmanager
-def _reported(what: str) -> Generator[None, None, None]:
-    """Turn what Level Zero raises into npuw's own error."""
-    try:
-        yield
-    except ze.ZeError as error:
-        raise DeviceError(f"{what}: {error}") from error
-
-
-class DeviceMemory:
-    """Memory that host and NPU share; satisfies ``ports.Memory``."""
-
-    def __init__(self, context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
-        self._context = context
-        self._memory = memory
-
-    @property
-    def data(self) -> Array:
-        """The bytes."""
-        return self._memory.data
-
-    @property
-    def address(self) -> int:
-        """Where the device sees it."""
-        return self._memory.address
-
-    def free(self) -> None:
-        """Give it back; a second call does nothing."""
-        if self._memory.alive:
-            ze.zeMemFree(self._context, self._memory)
 
 
 class LevelZeroDevice:
@@ -66,11 +41,12 @@ class LevelZeroDevice:
 
     def __init__(self, compiler: Compiler, platform: str) -> None:
         self._compiler = compiler
-        with _reported(f"NPU {platform}"):
+        with reported(f"NPU {platform}"):
             driver = ze.simulated_driver(platform)
             (self._device,) = ze.zeDeviceGet(driver)
             self._context = ze.zeContextCreate(driver)
             self._queue = ze.zeCommandQueueCreate(self._context, self._device)
+            self._copies = CopyQueue(self._context, self._device)
             self._table: ze.ze_graph_dditable_ext_t = ze.zeDriverGetExtensionFunctionAddress(
                 driver, ze.GRAPH_EXTENSION
             )
@@ -100,7 +76,7 @@ class LevelZeroDevice:
             DeviceError: it is no blob, or for another device, or does not fit.
         """
         desc = ze.ze_graph_desc_2_t(ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE, program)
-        with _reported("loading a blob"):
+        with reported("loading a blob"):
             graph = self._table.pfnCreate2(self._context, self._device, desc)
             self._table.pfnGraphInitialize(graph)
         return LoadedBlob(self._table, self._queue, graph)
@@ -111,9 +87,49 @@ class LevelZeroDevice:
         Raises:
             DeviceError: there is none left.
         """
-        with _reported(f"allocating {nbytes} bytes"):
+        with reported(f"allocating {nbytes} bytes"):
             memory = ze.zeMemAllocShared(self._context, nbytes, 0, self._device)
         return DeviceMemory(self._context, memory)
+
+    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
+        """Cut a graph and compile the pieces; see ``offload.ports.OffloadingDevice``.
+
+        Raises:
+            OptionError: the compiler cannot.
+        """
+        if not isinstance(self._compiler, PieceCompiler):
+            raise OptionError("NPUW_WEIGHTS_OFFLOAD: the compiler does not cut models")
+        return self._compiler.compile_pieces(model, config)
+
+    def record_copies(self, spans: Sequence[Span]) -> RecordedCopies:
+        """Get copies ready, to run on a queue beside that of programs.
+
+        Raises:
+            DeviceError: a span is not in memory of this device.
+        """
+        return self._copies.record(spans)
+
+    def predict(self, program: bytes | memoryview) -> Cost:
+        """What a blob costs, from its timeline.
+
+        Raises:
+            DeviceError: it is no blob, or for another device.
+        """
+        try:
+            tasks = predict(program, self._device.platform)
+        except DriverError as error:
+            raise DeviceError(f"predicting a blob: {error}") from error
+        return Cost(max(task.end_ns for task in tasks), sum(task.ddr_bytes for task in tasks))
+
+    def predict_copy(self, nbytes: int) -> Cost:
+        """What a copy from the host's memory costs."""
+        platform = self._device.platform
+        return Cost(host_copy_ns(platform, nbytes), host_copy_ddr_bytes(platform, nbytes))
+
+    @property
+    def ddr_bytes_per_ns(self) -> float:
+        """The bandwidth of the device's memory."""
+        return ddr_bytes_per_ns(self._device.platform)
 
     def map_host(self, data: Array) -> DeviceMemory | None:
         """Let the device read bytes of the host in place; they begin at a page.
@@ -123,7 +139,7 @@ class LevelZeroDevice:
         """
         flag = ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
         desc = ze.ze_host_mem_alloc_desc_t(flag, ze.ze_external_memmap_sysmem_ext_desc_t(data))
-        with _reported(f"mapping {data.nbytes} bytes"):
+        with reported(f"mapping {data.nbytes} bytes"):
             try:
                 memory = ze.zeMemAllocHost(self._context, data.nbytes, host_desc=desc)
             except ze.ZeError as error:
@@ -218,7 +234,7 @@ class RecordedProgram:
         Raises:
             DeviceError: a tensor is not bound or its memory too small.
         """
-        with _reported("recording a blob"):
+        with reported("recording a blob"):
             if self._commands is None:
                 self._commands = self._record()
             elif self._moved:
@@ -233,7 +249,7 @@ class RecordedProgram:
         """
         self.prepare()
         assert self._commands is not None  # prepare() sets it or raises
-        with _reported("running a blob"):
+        with reported("running a blob"):
             # A fence, not the queue: others may have submitted work of their own.
             ze.zeCommandQueueExecuteCommandLists(self._loaded.queue, [self._commands], self._done)
             try:

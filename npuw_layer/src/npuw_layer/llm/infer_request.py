@@ -22,6 +22,7 @@ from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.llm.variants import select_generate_request
+from npuw_layer.offload.device import OffloadDevice
 from npuw_layer.ports import READ_PREFIX, Array
 from npuw_layer.tensor import Tensor
 
@@ -133,11 +134,14 @@ class InferRequest:
         """How the last inferences ran, for people."""
         capacities = self._compiled.capacities
         ladder = "/".join(map(str, capacities))
-        return {
+        report = {
             "blobs": str(self._compiled.origin),
             "prefill": f"{self._prefills} × {self._prefill.width} tokens",
             "KV variant": f"{capacities[self._variant]} of {ladder}",
         }
+        if isinstance(self._compiled.device, OffloadDevice):
+            report["weights offload"] = str(self._compiled.device.report())
+        return report
 
     def _infer(self, inputs: Mapping[str, Array] | None) -> None:
         tokens = self._take(dict(self._inputs) | dict(inputs or {}))
