@@ -140,7 +140,7 @@ class InferRequest:
             "KV variant": f"{capacities[self._variant]} of {ladder}",
         }
         if isinstance(self._compiled.device, OffloadDevice):
-            report["weights offload"] = str(self._compiled.device.report())
+            report |= self._compiled.device.report().described()
         return report
 
     def _infer(self, inputs: Mapping[str, Array] | None) -> None:

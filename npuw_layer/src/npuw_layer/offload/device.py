@@ -12,10 +12,11 @@ from npuw_layer.offload.container import read_container, write_container
 from npuw_layer.offload.model import LoadedPieces
 from npuw_layer.offload.plan import OffloadPlan, plan_offload
 from npuw_layer.offload.ports import OffloadingDevice
-from npuw_layer.offload.report import OffloadReport
+from npuw_layer.offload.report import OffloadReport, StageTimes
 from npuw_layer.offload.ring import LayerWeights, Traffic, WeightsRing
 from npuw_layer.offload.sources import HostWeights, ResidentWeights, weight_bytes
 from npuw_layer.offload.stage import Stage, load_stage
+from npuw_layer.offload.timeline import PieceCosts
 from npuw_layer.options import Options
 from npuw_layer.ports import Array, Device, Memory
 
@@ -40,6 +41,7 @@ class OffloadDevice:
         self._host = HostWeights(device, folder)
         self._resident = ResidentWeights(device, self._host)
         self._stages: list[Stage] = []
+        self._costs: list[PieceCosts] = []
         self._weights: dict[object, LayerWeights] = {}
         self._ring: WeightsRing | None = None
         self._lock = threading.Lock()
@@ -110,7 +112,17 @@ class OffloadDevice:
             copies=traffic.copies,
             copied_bytes=traffic.nbytes,
             wait_seconds=traffic.wait_seconds,
-            stages=tuple(stage.times(self._device, plan) for stage in self._stages),
+            stages=self._times(plan),
+        )
+
+    def _times(self, plan: OffloadPlan) -> tuple[StageTimes, ...]:
+        with self._lock:  # blobs are priced when somebody asks, once
+            stages = self._stages
+            self._costs += [stage.costs(self._device) for stage in stages[len(self._costs) :]]
+            costs = list(self._costs)
+        ddr = self._device.ddr_bytes_per_ns
+        return tuple(
+            stage.times(cost, plan, ddr) for stage, cost in zip(stages, costs, strict=True)
         )
 
     @property

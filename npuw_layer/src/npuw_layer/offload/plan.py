@@ -6,7 +6,9 @@ way, while one computes. A ring of two moves least, as every other slot of the b
 more let copies run further ahead. Layers that move are spread evenly, so that each copy has the
 longest time.
 
-A layer always has the same slot: what it is bound to never changes.
+A layer always has the same slot: what it is bound to never changes. Where the slots do not divide
+the layers that move, fewer are ahead between the last layer and the first; there the head, the
+embeddings and the host's choice of a token are what copies run beside.
 """
 
 from __future__ import annotations

@@ -23,6 +23,13 @@ class StageTimes:
     synchronous: PassTime
     asynchronous: PassTime
 
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.asynchronous.ns / 1e6:.2f} ms with copies ahead, "
+            f"{self.synchronous.ns / 1e6:.2f} waiting for each, "
+            f"{self.resident.ns / 1e6:.2f} with all weights there"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class OffloadReport:
@@ -53,6 +60,11 @@ class OffloadReport:
     copied_bytes: int
     wait_seconds: float
     stages: tuple[StageTimes, ...]
+
+    def described(self) -> dict[str, str]:
+        """The report in lines, for people."""
+        simulated = "; ".join(map(str, self.stages))
+        return {"weights offload": str(self), "weights offload, simulated": simulated}
 
     def __str__(self) -> str:
         mib = 1 << 20

@@ -60,19 +60,22 @@ class Stage:
         """What the block's variables are called in the model, for one of the layers."""
         return {own: names[layer] for own, names in self.pieces.states.items()}
 
-    def times(self, device: OffloadingDevice, plan: OffloadPlan) -> StageTimes:
-        """Predict how long a pass takes on the simulated device, by the ways there are."""
-        costs = PieceCosts(
+    def costs(self, device: OffloadingDevice) -> PieceCosts:
+        """What the pieces, and the copy of a layer's weights, cost on the simulated device."""
+        return PieceCosts(
             prologue=device.predict(self.pieces.prologue),
             layer=device.predict(self.pieces.block),
             epilogue=device.predict(self.pieces.epilogue),
             copy=device.predict_copy(self.weights.layout.nbytes),
         )
+
+    def times(self, costs: PieceCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> StageTimes:
+        """How long a pass takes on the simulated device, by the ways there are."""
         return StageTimes(
             self.name,
             resident_pass(costs, self.layers),
             synchronous_pass(costs, plan),
-            asynchronous_pass(costs, plan, device.ddr_bytes_per_ns),
+            asynchronous_pass(costs, plan, ddr_bytes_per_ns),
         )
 
 
