@@ -123,12 +123,13 @@ def test_two_models_may_use_the_slots_by_turns(ahead):
         run(machine, made, its, seed)
 
 
+@pytest.mark.parametrize("layer", [0, 3])
 @pytest.mark.parametrize("ahead", [True, False])
-def test_after_a_failed_copy_the_next_pass_copies_anew(ahead):
+def test_after_a_failed_copy_the_next_pass_copies_anew(ahead, layer):
     machine = Machine()
     made, its = ring(machine, ahead), weights()
     run(machine, made, its)
-    broken = next(each for each in machine.recorded if each.layer == 3)
+    broken = next(each for each in machine.recorded if each.layer == layer)
     broken.failing = True
     with pytest.raises(DeviceError, match="the link broke"):
         run(machine, made, its)
