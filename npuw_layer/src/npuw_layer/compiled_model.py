@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.infer_request import InferRequest
-from npuw_layer.offload.device import OffloadDevice
-from npuw_layer.offload.report import OffloadReport
+from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.options import NAMES, Options
+
+if TYPE_CHECKING:
+    from npuw_layer.offload.report import OffloadReport
 
 
 class CompiledModel:
@@ -31,7 +33,7 @@ class CompiledModel:
     def offload_report(self) -> OffloadReport | None:
         """What is offloaded, and what that costs; None without NPUW_WEIGHTS_OFFLOAD."""
         device = self._compiled.device
-        return device.report() if isinstance(device, OffloadDevice) else None
+        return device.offload_report() if isinstance(device, ReportsOffload) else None
 
     def get_property(self, name: str) -> Any:
         """Give an option by OpenVINO's name, as it was set; lengths are not rounded.

@@ -11,7 +11,6 @@ from compiler_layer.garbage import collected_later
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.compiled import compile_llm
-from npuw_layer.offload.device import offloading
 from npuw_layer.options import Options, parse_options
 from npuw_layer.ports import Compiler, Device
 
@@ -62,6 +61,9 @@ class Core:
         with collected_later():
             device = self._make_device(options)
             if options.weights_offload != "NO":
+                # Imported here: who does not offload loads nothing of it.
+                from npuw_layer.offload.device import offloading
+
                 device = offloading(device, path if path.is_dir() else path.parent, options)
             compiled = compile_llm(path, device, options)
         return CompiledModel(compiled, options)

@@ -14,7 +14,6 @@ from driver_layer.abi.cost.host import host_copy_ddr_bytes, host_copy_ns
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import PLATFORMS, Platform
 from driver_layer.errors import DriverError
-from driver_layer.npu.timeline import predict
 from npuw_layer.adapters.level_zero_copies import CopyQueue, RecordedCopies
 from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
 from npuw_layer.errors import DeviceError, OptionError
@@ -115,6 +114,8 @@ class LevelZeroDevice:
         Raises:
             DeviceError: it is no blob, or for another device.
         """
+        from driver_layer.npu.timeline import predict
+
         try:
             tasks = predict(program, self._device.platform)
         except DriverError as error:

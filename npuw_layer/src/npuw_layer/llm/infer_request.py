@@ -22,7 +22,7 @@ from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.llm.variants import select_generate_request
-from npuw_layer.offload.device import OffloadDevice
+from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.ports import READ_PREFIX, Array
 from npuw_layer.tensor import Tensor
 
@@ -139,8 +139,8 @@ class InferRequest:
             "prefill": f"{self._prefills} × {self._prefill.width} tokens",
             "KV variant": f"{capacities[self._variant]} of {ladder}",
         }
-        if isinstance(self._compiled.device, OffloadDevice):
-            report |= self._compiled.device.report().described()
+        if isinstance(self._compiled.device, ReportsOffload):
+            report |= self._compiled.device.offload_report().described()
         return report
 
     def _infer(self, inputs: Mapping[str, Array] | None) -> None:

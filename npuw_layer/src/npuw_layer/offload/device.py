@@ -91,7 +91,7 @@ class OffloadDevice:
         """Let the device reach bytes of the host; see ``ports.Device``."""
         return self._device.map_host(data)
 
-    def report(self) -> OffloadReport:
+    def offload_report(self) -> OffloadReport:
         """Say what is where, what was copied, and what the simulated device would take.
 
         Raises:

@@ -1,4 +1,7 @@
-"""What offload needs of a device besides ``ports.Device``."""
+"""What offload needs of a device besides ``ports.Device``, and what it tells.
+
+Nothing here loads the rest of it: whoever does not offload has no use for that.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from npuw_layer.ports import Compiler, Device, Memory
 if TYPE_CHECKING:
     from compiler_layer.model import Model
     from compiler_layer.pieces import CompiledPieces
+    from npuw_layer.offload.report import OffloadReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,15 @@ class Cost:
     ns: float
     ddr_bytes: float
     """What it reads and writes in the device's memory."""
+
+
+@runtime_checkable
+class ReportsOffload(Protocol):
+    """A device whose models' weights are offloaded."""
+
+    def offload_report(self) -> OffloadReport:
+        """Say what is where, what was copied, and what the simulated device would take."""
+        ...
 
 
 @runtime_checkable
