@@ -67,11 +67,6 @@ class WeightsRing:
         self._slots = [_Slot(device.allocate(nbytes)) for _ in range(plan.slots)]
         self._recorded: dict[tuple[LayerWeights, int], Transfer] = {}
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of device memory in use."""
-        return sum(slot.memory.data.size for slot in self._slots)
-
     def memory(self, layer: int) -> Memory:
         """What a layer's weights are in when it runs."""
         return self._slots[self._plan.slot_of[layer]].memory

@@ -162,11 +162,6 @@ class ResidentWeights:
         self._places: dict[str, Place] = {}
         self._lock = threading.Lock()
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of device memory in use."""
-        return sum(place.memory.data.size for place in self._places.values())
-
     def place(self, info: TensorInfo) -> Place:
         """Where a weight lies; it is brought when it is first asked for.
 
