@@ -11,13 +11,15 @@ from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_file, export_llm
 from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.options import NAMES, Options, nearest
+
+if TYPE_CHECKING:
+    from npuw_layer.offload.report import OffloadReport
+    from npuw_layer.sharing.usage import SharingReport
 
 SUPPORTED_PROPERTIES = "SUPPORTED_PROPERTIES"
 LOADED_FROM_CACHE = "LOADED_FROM_CACHE"
-
-if TYPE_CHECKING:
-    from npuw_layer.sharing.usage import SharingReport
 
 
 class CompiledModel:
@@ -66,6 +68,11 @@ class CompiledModel:
         whole = io.BytesIO()
         export_llm(self._compiled, self._options, whole)
         return whole.getvalue()
+
+    def offload_report(self) -> OffloadReport | None:
+        """What is offloaded, and what that costs; None without NPUW_WEIGHTS_OFFLOAD."""
+        device = self._compiled.device
+        return device.offload_report() if isinstance(device, ReportsOffload) else None
 
     def get_property(self, name: str) -> Any:
         """Give an option by OpenVINO's name, as it was set; lengths are not rounded.

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler_layer.garbage import collected_later
-from npuw_layer.adapters.level_zero import Contexts, LevelZeroDevice
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_memory import Contexts
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
@@ -142,6 +143,11 @@ class Core:
         """Compile, and export if that is wanted; what prevents that is said before."""
         target = Path(options.blob_path or DEFAULT_PATH) if options.export_blob else None
         device = self._make_device(options)
+        if options.weights_offload != "NO":
+            # Imported here: who does not offload loads nothing of it.
+            from npuw_layer.offload.device import offloading
+
+            device = offloading(device, path if path.is_dir() else path.parent, options)
         if target is not None:
             check_target(target)
             check_device(device, options)

@@ -6,16 +6,31 @@ result code other than ZE_RESULT_SUCCESS is raised as ``ZeError``, which carries
 
 from driver_layer.errors import ZeError as ZeError
 from driver_layer.ze.command_list import (
+    ze_command_list_desc_t as ze_command_list_desc_t,
+)
+from driver_layer.ze.command_list import (
     ze_command_list_handle_t as ze_command_list_handle_t,
 )
 from driver_layer.ze.command_list import (
+    ze_mutable_command_list_exp_desc_t as ze_mutable_command_list_exp_desc_t,
+)
+from driver_layer.ze.command_list import (
     zeCommandListAppendBarrier as zeCommandListAppendBarrier,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendEventReset as zeCommandListAppendEventReset,
 )
 from driver_layer.ze.command_list import (
     zeCommandListAppendMemoryCopy as zeCommandListAppendMemoryCopy,
 )
 from driver_layer.ze.command_list import (
     zeCommandListAppendMemoryFill as zeCommandListAppendMemoryFill,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendSignalEvent as zeCommandListAppendSignalEvent,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendWaitOnEvents as zeCommandListAppendWaitOnEvents,
 )
 from driver_layer.ze.command_list import (
     zeCommandListClose as zeCommandListClose,
@@ -28,9 +43,6 @@ from driver_layer.ze.command_list import (
 )
 from driver_layer.ze.command_list import (
     zeCommandListReset as zeCommandListReset,
-)
-from driver_layer.ze.command_queue import (
-    UINT64_MAX as UINT64_MAX,
 )
 from driver_layer.ze.command_queue import (
     ze_command_queue_handle_t as ze_command_queue_handle_t,
@@ -122,6 +134,45 @@ from driver_layer.ze.driver import (
 from driver_layer.ze.driver import (
     zeInitDrivers as zeInitDrivers,
 )
+from driver_layer.ze.event import (
+    UINT64_MAX as UINT64_MAX,
+)
+from driver_layer.ze.event import (
+    ze_event_desc_t as ze_event_desc_t,
+)
+from driver_layer.ze.event import (
+    ze_event_handle_t as ze_event_handle_t,
+)
+from driver_layer.ze.event import (
+    ze_event_pool_desc_t as ze_event_pool_desc_t,
+)
+from driver_layer.ze.event import (
+    ze_event_pool_handle_t as ze_event_pool_handle_t,
+)
+from driver_layer.ze.event import (
+    zeEventCreate as zeEventCreate,
+)
+from driver_layer.ze.event import (
+    zeEventDestroy as zeEventDestroy,
+)
+from driver_layer.ze.event import (
+    zeEventHostReset as zeEventHostReset,
+)
+from driver_layer.ze.event import (
+    zeEventHostSignal as zeEventHostSignal,
+)
+from driver_layer.ze.event import (
+    zeEventHostSynchronize as zeEventHostSynchronize,
+)
+from driver_layer.ze.event import (
+    zeEventPoolCreate as zeEventPoolCreate,
+)
+from driver_layer.ze.event import (
+    zeEventPoolDestroy as zeEventPoolDestroy,
+)
+from driver_layer.ze.event import (
+    zeEventQueryStatus as zeEventQueryStatus,
+)
 from driver_layer.ze.external_memory import (
     zeDeviceGetExternalMemoryProperties as zeDeviceGetExternalMemoryProperties,
 )
@@ -185,6 +236,24 @@ from driver_layer.ze.memory import (
 from driver_layer.ze.memory import (
     zeMemGetAllocProperties as zeMemGetAllocProperties,
 )
+from driver_layer.ze.mutable_list import (
+    ze_mutable_command_exp_flags_t as ze_mutable_command_exp_flags_t,
+)
+from driver_layer.ze.mutable_list import (
+    ze_mutable_command_id_exp_desc_t as ze_mutable_command_id_exp_desc_t,
+)
+from driver_layer.ze.mutable_list import (
+    ze_mutable_commands_exp_desc_t as ze_mutable_commands_exp_desc_t,
+)
+from driver_layer.ze.mutable_list import (
+    ze_mutable_graph_argument_exp_desc_t as ze_mutable_graph_argument_exp_desc_t,
+)
+from driver_layer.ze.mutable_list import (
+    zeCommandListGetNextCommandIdExp as zeCommandListGetNextCommandIdExp,
+)
+from driver_layer.ze.mutable_list import (
+    zeCommandListUpdateMutableCommandsExp as zeCommandListUpdateMutableCommandsExp,
+)
 from driver_layer.ze.result import (
     ze_result_t as ze_result_t,
 )
@@ -196,6 +265,9 @@ from driver_layer.ze.types import (
 )
 from driver_layer.ze.types import (
     ze_command_queue_group_properties_t as ze_command_queue_group_properties_t,
+)
+from driver_layer.ze.types import (
+    ze_command_queue_group_property_flags_t as ze_command_queue_group_property_flags_t,
 )
 from driver_layer.ze.types import (
     ze_command_queue_mode_t as ze_command_queue_mode_t,

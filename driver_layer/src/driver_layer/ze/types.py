@@ -37,6 +37,13 @@ class ze_command_queue_mode_t(IntEnum):
     ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS = 2
 
 
+class ze_command_queue_group_property_flags_t(IntFlag):
+    """What the queues of a group can do."""
+
+    ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE = 1
+    ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY = 2
+
+
 class ze_fence_flags_t(IntFlag):
     """How a fence begins."""
 

@@ -12,6 +12,8 @@ from npuw_layer.versions import package_version
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from compiler_layer.pieces import CompiledPieces
+    from compiler_layer.pipeline import Options
 
 
 class StaticCompiler:
@@ -30,9 +32,37 @@ class StaticCompiler:
             ModelError: it is not supported, or does not fit the device.
         """
         # Imported here so that a warm start, which compiles nothing, loads no passes.
-        from compiler_layer.pipeline import Options, compile_model
+        from compiler_layer.pipeline import compile_model
 
-        options = Options(
+        try:
+            return compile_model(model, self._options(config))
+        except NotPeriodic as error:
+            raise NotFolded(str(error)) from error
+        except CompilerError as error:
+            raise ModelError(f"compilation failed: {error}") from error
+
+    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
+        """Cut a graph at its repeated block; see ``offload.ports.OffloadingDevice``.
+
+        Raises:
+            ModelError: it repeats no block, is not supported, or does not fit the device.
+        """
+        from compiler_layer.cut import compile_pieces
+        from compiler_layer.passes.fold_blocks import folded
+        from compiler_layer.repetition import kept_repetitions
+
+        try:
+            if kept_repetitions(model) is None:
+                model = folded(model, both_first=True) or model
+            return compile_pieces(model, self._options(config))
+        except CompilerError as error:
+            raise ModelError(f"the model cannot be offloaded: {error}") from error
+
+    @staticmethod
+    def _options(config: Mapping[str, str]) -> Options:
+        from compiler_layer.pipeline import Options
+
+        return Options(
             precision=config["INFERENCE_PRECISION_HINT"],
             platform=config["NPU_PLATFORM"],
             tiles=max(0, int(config["NPU_TILES"])),
@@ -41,12 +71,6 @@ class StaticCompiler:
             fold=config.get("NPUW_FOLD") != "NO",
             state_in_place=config.get("STATE_IN_PLACE") == "YES",
         )
-        try:
-            return compile_model(model, options)
-        except NotPeriodic as error:
-            raise NotFolded(str(error)) from error
-        except CompilerError as error:
-            raise ModelError(f"compilation failed: {error}") from error
 
     def foldings(self, model: Model) -> Iterator[Model]:
         """Give the model with its first and last layer; then with more of them."""

@@ -5,84 +5,28 @@ from __future__ import annotations
 import hashlib
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from driver_layer import ze
+from driver_layer.abi.cost.dma import ddr_bytes_per_ns
+from driver_layer.abi.cost.host import host_copy_ddr_bytes, host_copy_ns
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import PLATFORMS, Platform
+from driver_layer.errors import DriverError
 from npuw_layer.adapters.blob_constants import constant_spans
-from npuw_layer.errors import DeviceError
+from npuw_layer.adapters.level_zero_copies import CopyQueue, RecordedCopies
+from npuw_layer.adapters.level_zero_memory import Contexts, DeviceMemory, reported
+from npuw_layer.errors import DeviceError, OptionError
+from npuw_layer.offload.ports import Cost, PieceCompiler, Span
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from compiler_layer.pieces import CompiledPieces
 
 _DESCRIPTOR = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
 _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TYPES.items()}
-
-
-@contextmanager
-def reported(what: str) -> Generator[None, None, None]:
-    """Turn what Level Zero raises into npuw's own error."""
-    try:
-        yield
-    except ze.ZeError as error:
-        raise DeviceError(f"{what}: {error}") from error
-
-
-class DeviceMemory:
-    """Memory that host and NPU share; satisfies ``ports.Memory``."""
-
-    def __init__(self, context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
-        self.context = context
-        self._memory = memory
-
-    @property
-    def data(self) -> Array:
-        """The bytes."""
-        return self._memory.data
-
-    @property
-    def host_visible(self) -> bool:
-        """Whether the host sees the bytes."""
-        return self._memory.kind is not ze.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
-
-    @property
-    def writable(self) -> bool:
-        """Whether the device may write to it."""
-        return self._memory.allocation.writable
-
-    @property
-    def alive(self) -> bool:
-        """Whether nobody has freed it."""
-        return self._memory.alive and self.context.alive
-
-    @property
-    def address(self) -> int:
-        """Where the device sees it."""
-        return self._memory.address
-
-    def free(self) -> None:
-        """Give it back; a second call does nothing."""
-        if self._memory.alive:
-            ze.zeMemFree(self.context, self._memory)
-
-
-class Contexts:
-    """A context for each platform: what the devices of one Core share their memory in."""
-
-    def __init__(self) -> None:
-        self._made: dict[ze.ze_driver_handle_t, ze.ze_context_handle_t] = {}
-        self._lock = threading.Lock()
-
-    def of(self, driver: ze.ze_driver_handle_t) -> ze.ze_context_handle_t:
-        """Give a driver's context; it is made when it is first asked for."""
-        with self._lock:
-            if driver not in self._made:
-                self._made[driver] = ze.zeContextCreate(driver)
-            return self._made[driver]
 
 
 class LevelZeroDevice:
@@ -109,6 +53,7 @@ class LevelZeroDevice:
             (self._device,) = ze.zeDeviceGet(driver)
             self._context = (contexts or Contexts()).of(driver)
             self._queue = ze.zeCommandQueueCreate(self._context, self._device)
+            self._copies = CopyQueue(self._context, self._device)
             self._table: ze.ze_graph_dditable_ext_t = ze.zeDriverGetExtensionFunctionAddress(
                 driver, ze.GRAPH_EXTENSION
             )
@@ -161,6 +106,48 @@ class LevelZeroDevice:
         with reported(f"allocating {nbytes} bytes"):
             memory = ze.zeMemAllocShared(self._context, nbytes, 0, self._device)
         return DeviceMemory(self._context, memory)
+
+    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
+        """Cut a graph and compile the pieces; see ``offload.ports.OffloadingDevice``.
+
+        Raises:
+            OptionError: the compiler cannot.
+        """
+        if not isinstance(self._compiler, PieceCompiler):
+            raise OptionError("NPUW_WEIGHTS_OFFLOAD: the compiler does not cut models")
+        return self._compiler.compile_pieces(model, config)
+
+    def record_copies(self, spans: Sequence[Span]) -> RecordedCopies:
+        """Get copies ready, to run on a queue beside that of programs.
+
+        Raises:
+            DeviceError: a span is not in memory of this device.
+        """
+        return self._copies.record(spans)
+
+    def predict(self, program: bytes | memoryview) -> Cost:
+        """What a blob costs, from its timeline.
+
+        Raises:
+            DeviceError: it is no blob, or for another device.
+        """
+        from driver_layer.npu.timeline import predict
+
+        try:
+            tasks = predict(program, self._device.platform)
+        except DriverError as error:
+            raise DeviceError(f"predicting a blob: {error}") from error
+        return Cost(max(task.end_ns for task in tasks), sum(task.ddr_bytes for task in tasks))
+
+    def predict_copy(self, nbytes: int) -> Cost:
+        """What a copy from the host's memory costs."""
+        platform = self._device.platform
+        return Cost(host_copy_ns(platform, nbytes), host_copy_ddr_bytes(platform, nbytes))
+
+    @property
+    def ddr_bytes_per_ns(self) -> float:
+        """The bandwidth of the device's memory."""
+        return ddr_bytes_per_ns(self._device.platform)
 
     def map_host(self, data: Array) -> DeviceMemory | None:
         """Let the device read bytes of the host in place; they begin at a page.
@@ -284,8 +271,10 @@ class RecordedProgram:
         for index, tensor in enumerate(tensors):
             self._indices.setdefault(tensor.name, []).append(index)
         self._pointers: dict[int, int] = {}
+        self._moved: set[int] = set()
+        """Arguments that lie elsewhere than when the list was closed."""
         self._commands: ze.ze_command_list_handle_t | None = None
-        self._release: Callable[[], object] | None = None
+        self._command = 0
         self._done = ze.zeFenceCreate(loaded.queue)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
@@ -300,10 +289,10 @@ class RecordedProgram:
             raise DeviceError(f"{name!r}: not memory of this device")
         for index in self._indices[name]:
             self._pointers[index] = memory.address + offset
-        self._forget()
+            self._moved.add(index)
 
     def prepare(self) -> None:
-        """Record.
+        """Record, or tell the recording what was bound anew.
 
         Raises:
             DeviceError: a tensor is not bound or its memory too small.
@@ -311,6 +300,9 @@ class RecordedProgram:
         with reported("recording a blob"):
             if self._commands is None:
                 self._commands = self._record()
+            elif self._moved:
+                self._mutate(self._commands)
+            self._moved.clear()
 
     def run(self) -> None:
         """Execute and wait.
@@ -331,7 +323,11 @@ class RecordedProgram:
     def _record(self) -> ze.ze_command_list_handle_t:
         loaded = self._loaded
         context = loaded.graph.context
-        commands = ze.zeCommandListCreate(context, context.device)
+        mutable = ze.ze_mutable_command_list_exp_desc_t()
+        desc = ze.ze_command_list_desc_t(pNext=mutable)
+        commands = ze.zeCommandListCreate(context, context.device, desc)
+        arguments = ze.ze_mutable_command_id_exp_desc_t()
+        self._command = ze.zeCommandListGetNextCommandIdExp(commands, arguments)
         with loaded.recording:
             loaded.graph.arguments.clear()
             for index, pointer in self._pointers.items():
@@ -339,11 +335,17 @@ class RecordedProgram:
             loaded.table.pfnAppendGraphExecute(commands, loaded.graph)
         ze.zeCommandListClose(commands)
         # The inference goes back to the graph when nobody holds the program any more.
-        self._release = weakref.finalize(self, ze.zeCommandListDestroy, commands)
+        weakref.finalize(self, ze.zeCommandListDestroy, commands)
         return commands
 
-    def _forget(self) -> None:
-        self._commands = None
-        if self._release is not None:
-            self._release()
-            self._release = None
+    def _mutate(self, commands: ze.ze_command_list_handle_t) -> None:
+        """Replace arguments of the recording; closing it applies the blob's relocations anew."""
+        changes: ze.ze_mutable_graph_argument_exp_desc_t | None = None
+        for index in self._moved:
+            pointer = self._pointers[index]
+            changes = ze.ze_mutable_graph_argument_exp_desc_t(
+                self._command, index, pointer, changes
+            )
+        chain = ze.ze_mutable_commands_exp_desc_t(changes)
+        ze.zeCommandListUpdateMutableCommandsExp(commands, chain)
+        ze.zeCommandListClose(commands)

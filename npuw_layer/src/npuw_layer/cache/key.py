@@ -84,6 +84,6 @@ def _choices(options: Options) -> dict[str, str]:
     config["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "ANY" if quantized else "0"
     return {
         "KV_CACHE_PRECISION": options.kv_cache_precision,
-        "NPUW_LLM_SHARED_HEAD": str(options.shared_head),
+        "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         **config,
     }

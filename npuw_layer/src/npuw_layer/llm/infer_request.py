@@ -14,6 +14,7 @@ from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.submodel import NewTokens
 from npuw_layer.llm.variable_state import VariableState
+from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.ports import Array
 from npuw_layer.tensor import Tensor
 
@@ -148,6 +149,8 @@ class InferRequest:
         }
         if self._compiled.prefixes is not None:
             report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
+        if isinstance(self._compiled.device, ReportsOffload):
+            report |= self._compiled.device.offload_report().described()
         return report
 
     def _infer(self, inputs: Mapping[str, Array] | None) -> None:

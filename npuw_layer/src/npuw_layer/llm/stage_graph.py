@@ -23,5 +23,5 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     if stage.kind is Kind.HEAD:
         return cut_head(model, stage.tokens)
     whole = Head.ALL if stage.kind is Kind.GENERATE else Head.LAST
-    head = Head.CUT if options.shared_head else whole
+    head = Head.CUT if options.cuts_head else whole
     return split(model, stage.tokens, stage.past, options.kv_cache_precision, head)

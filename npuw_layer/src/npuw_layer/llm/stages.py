@@ -90,7 +90,7 @@ def plan(options: Options) -> Plan:
     )
     tokens = round_generation_len(options.max_generation_token_len)
     generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in _sizes(options, lengths)]
-    heads = [Stage(Kind.HEAD, rows, 0) for rows in sorted({1, tokens}) if options.shared_head]
+    heads = [Stage(Kind.HEAD, rows, 0) for rows in sorted({1, tokens}) if options.cuts_head]
     return Plan(lengths, tuple(_prefills(options, lengths)), tuple(generate), tuple(heads))
 
 

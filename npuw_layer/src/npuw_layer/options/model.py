@@ -69,6 +69,11 @@ class Options(
         return self.enable_continuous_prefill or self.enable_prefix_caching
 
     @property
+    def cuts_head(self) -> bool:
+        """Whether the head is a model of its own."""
+        return self.shared_head and self.weights_offload == "NO"
+
+    @property
     def shares_weights(self) -> bool:
         """Whether other processes may use the weights too."""
         return bool(self.weights_bank or self.weights_bank_alloc)

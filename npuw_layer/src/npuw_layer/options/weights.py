@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from npuw_layer.options.base import OptionGroup
+from npuw_layer.options.base import OURS, OptionGroup
 
 
 class WeightOptions(OptionGroup):
@@ -34,3 +35,25 @@ class WeightOptions(OptionGroup):
     """Where the bank's weights are. Empty uses them where their file is mapped, and allocates what
     must be converted. SHARED copies all of them, once for all processes, to memory that does not
     depend on the file any more; a bank without a name is then that of all who have none."""
+    weights_offload: Literal["NO", "SYNC", "ASYNC"] = Field(
+        "NO", alias="NPUW_WEIGHTS_OFFLOAD", json_schema_extra=OURS
+    )
+    """Whether the weights of layers stay in the host's memory and come when they are needed: ASYNC
+    copies those of the next layer while one computes, SYNC waits for each copy (to compare). The
+    head is then part of each model."""
+    weights_budget: int = Field(
+        0, alias="NPUW_WEIGHTS_BUDGET", ge=0, le=1 << 50, json_schema_extra=OURS
+    )
+    """Bytes of device memory for weights if they are offloaded, e.g. 100000000 or "96MiB"; 0 takes
+    as little as can be. Layers that it has room for are copied once."""
+    weights_reserved: int = Field(
+        1, alias="NPUW_WEIGHTS_RESERVED", ge=1, le=64, json_schema_extra=OURS
+    )
+    """How many layers ahead weights are copied."""
+
+    @field_validator("weights_budget", mode="before")
+    @classmethod
+    def _read_bytes(cls, value: object) -> object:
+        """Take "96MiB" as well as a number."""
+        found = re.fullmatch(r"(\d+) ?([KMG])iB", value) if isinstance(value, str) else None
+        return int(found[1]) << 10 * (1 + "KMG".index(found[2])) if found else value

@@ -43,7 +43,7 @@ def tensor_bytes(decoder: Decoder, stage: Stage, options: Options) -> int:
     per_token = padded(_INTEGER_BYTES * stage.tokens)
     mask = padded(_INTEGER_BYTES * (stage.past + stage.tokens))
     out = padded(_FLOAT * stage.tokens * decoder.hidden_size)
-    if not options.shared_head:
+    if not options.cuts_head:
         out = _logits(decoder, stage.tokens if stage.kind is Kind.GENERATE else 1)
     direct = stage.kind is Kind.PREFILL and options.kv_switchover == "ZERO_COPY"
     rows = 0 if direct else _rows_bytes(decoder, stage.tokens, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driver_layer import ze
-from npuw_layer.adapters.level_zero import DeviceMemory, reported
+from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
 from npuw_layer.ports import Array
 from npuw_layer.remote.memory import Piece
 

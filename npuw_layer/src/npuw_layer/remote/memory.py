@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from driver_layer import ze
-from npuw_layer.adapters.level_zero import DeviceMemory, reported
+from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
 from npuw_layer.errors import RemoteError
 from npuw_layer.ports import Array
 from npuw_layer.remote.pages import PAGE_BYTES, whole_pages
