@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuw_layer.devices.make import device_names
+from npuw_layer.devices.several import SeveralDevices
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.infer_request import InferRequest
@@ -32,8 +34,19 @@ class CompiledModel:
         Raises:
             OptionError: there is no such option.
         """
+        if name == "EXECUTION_DEVICES":
+            return self._execution_devices()
         if name == "LOADED_FROM_CACHE":
             return self._compiled.origin.compiled == 0
         if name not in NAMES:
             raise OptionError(f"unknown option {name!r}; known are {', '.join(NAMES)}")
         return getattr(self._options, NAMES[name])
+
+    def _execution_devices(self) -> list[str]:
+        """Which devices run its submodels now, in the order of NPUW_DEVICES."""
+        names = device_names(self._options.devices)
+        device = self._compiled.device
+        if not isinstance(device, SeveralDevices):
+            return [*names]
+        used = {placement.device for placement in device.placements}
+        return [*(name for name in names if name in used), *sorted(used.difference(names))]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from compiler_layer.garbage import collected_later
 from npuw_layer.compiled_model import CompiledModel
+from npuw_layer.devices.make import make_device
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.compiled import compile_llm
+from npuw_layer.llm.stages import plan, plan_stages
 from npuw_layer.options import Options, parse_options
 from npuw_layer.ports import Compiler, Device
-
-DEVICES = "npuw_layer.devices"
-COMPILERS = "npuw_layer.compilers"
 
 
 class Core:
@@ -23,7 +21,7 @@ class Core:
 
     Args:
         compiler: used instead of the one that NPUW_COMPILER names.
-        device: used instead of the one that NPUW_DEVICES names.
+        device: used instead of those that NPUW_DEVICES names.
     """
 
     def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
@@ -65,8 +63,8 @@ class Core:
     def _make_device(self, options: Options) -> Device:
         if self._device is not None:
             return self._device
-        compiler = self._compiler or _plugin(COMPILERS, "NPUW_COMPILER", options.compiler)()
-        return _plugin(DEVICES, "NPUW_DEVICES", options.devices)(compiler, options.platform)
+        submodels = [stage.name for stage in plan_stages(*plan(options))]
+        return make_device(options, submodels, self._compiler)
 
 
 def _model_path(path: Path) -> Path:
@@ -75,10 +73,3 @@ def _model_path(path: Path) -> Path:
         raise ModelError(f"{path}: no such file or folder")
     ir = path / "openvino_model.xml"
     return ir if path.is_dir() and ir.is_file() else path
-
-
-def _plugin(group: str, option: str, name: str) -> Any:
-    found = {point.name: point for point in entry_points(group=group)}
-    if name not in found:
-        raise OptionError(f"{option} = {name!r}; installed are {', '.join(sorted(found))}")
-    return found[name].load()

@@ -36,7 +36,21 @@ class Options(BaseModel):
     pyramid_steps: tuple[int, ...] = Field((), alias="NPUW_LLM_GENERATE_PYRAMID_STEPS")
     """Their capacities, ascending, e.g. "256,1152"; empty doubles from 256."""
     devices: str = Field("NPU", alias="NPUW_DEVICES")
-    """The device, by its name among the entry points: NPU, or CPU (numpy, for exact checks)."""
+    """The devices in the order in which each submodel is offered to them, e.g. "NPU,CPU", by their
+    names among the entry points: NPU, CPU (numpy, for exact checks), OPENVINO_CPU (the CPU plugin
+    of the package openvino)."""
+    submodel_device: str = Field("", alias="NPUW_SUBMODEL_DEVICE")
+    """Where submodels begin in that order, e.g. "0:CPU,last:NPU"; 0 is prefill, then come the
+    generate variants by capacity. Names ("generate_256", "generate") are taken as well."""
+    fallback_exec: bool = Field(True, alias="NPUW_FALLBACK_EXEC")
+    """Whether the next device takes a submodel over when one fails while running it."""
+    acc_check: bool = Field(False, alias="NPUW_ACC_CHECK")
+    """Run each submodel on NPUW_ACC_DEVICE too, and let that take over those that are not
+    accurate."""
+    acc_thresh: float = Field(0.01, alias="NPUW_ACC_THRESH", ge=0, allow_inf_nan=False)
+    """The largest error of an output that is accepted: RMSE over the range of its values."""
+    acc_device: str = Field("", alias="NPUW_ACC_DEVICE")
+    """The device that is taken for right; empty is CPU."""
     compiler: str = Field("npuc", alias="NPUW_COMPILER")
     """The compiler, by its name among the entry points."""
     precision: Literal["f16", "bf16", "f32"] = Field("f16", alias="INFERENCE_PRECISION_HINT")
@@ -68,7 +82,9 @@ class Options(BaseModel):
     """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
 
     @field_validator(
-        "use_npuw", "llm", "generate_pyramid", "enable_weightless", "fold", mode="before"
+        *("use_npuw", "llm", "generate_pyramid", "enable_weightless", "fold"),
+        *("fallback_exec", "acc_check"),
+        mode="before",
     )
     @classmethod
     def _read_flag(cls, value: object) -> object:

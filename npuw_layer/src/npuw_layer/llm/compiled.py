@@ -16,7 +16,7 @@ from npuw_layer.llm.lengths import Lengths
 from npuw_layer.llm.stages import Stage, plan, plan_stages
 from npuw_layer.model_digest import digest_model
 from npuw_layer.options import Options
-from npuw_layer.ports import Device, LoadedModel
+from npuw_layer.ports import SUBMODEL, Device, LoadedModel
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class _Source:
             model = self._smallest or self._next()
             graph = split(model, stage.tokens, stage.past, self._options.kv_cache_precision)
             try:
-                return self._device.compile(graph, self._options.compiler_config())
+                config = {**self._options.compiler_config(), SUBMODEL: stage.name}
+                return self._device.compile(graph, config)
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
                 self._smallest = None
