@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from compiler_layer.weights import WEIGHT_PREFIX
@@ -108,8 +108,8 @@ class PlacedProgram:
     def _check_bound(self) -> None:
         place = self._place
         # Where the submodel was compiled for another device, weights are found without the user.
-        needed = tensors(place.loaded.inputs) if place.folder else _names(place)
-        unbound = [name for name in (*needed, *self._outputs) if name not in self._bound]
+        needed = (*self._inputs, *self._outputs) if place.folder else _names(place)
+        unbound = [name for name in needed if name not in self._bound]
         if unbound:
             raise DeviceError(f"{self._model.name}: not bound: {', '.join(unbound[:4])}")
 
@@ -118,5 +118,5 @@ class PlacedProgram:
         return memory.data[offset : offset + nbytes(info)]
 
 
-def _names(place: Place) -> set[str]:
-    return {info.name for info in (*place.loaded.inputs, *place.loaded.outputs)}
+def _names(place: Place) -> Collection[str]:
+    return [info.name for info in (*place.loaded.inputs, *place.loaded.outputs)]
