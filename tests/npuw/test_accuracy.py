@@ -20,7 +20,8 @@ from npuw_layer.adapters.openvino import OpenVINODevice
 from npuw_layer.devices.accuracy import nrmse
 from npuw_layer.devices.several import Policy, SeveralDevices
 from npuw_layer.errors import DeviceError
-from npuw_layer.ports import ASSIGN_PREFIX, Array, Device
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device
+from npuw_layer.testing.check_device import CONFIG, small_graph
 
 SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 64,
@@ -164,6 +165,22 @@ def test_quantised_caches_are_compared(tiny: Path, faulty: Any) -> None:
         compiled = Core(device=device).compile_model(tiny, "NPU", SMALL | options)
         answer(compiled)
         assert {each.device for each in placements(compiled).values()} == {device_name}
+
+
+def test_a_state_may_be_written_over_itself() -> None:
+    """The reference reads what the device read, not what it has made of that."""
+    device = SeveralDevices({"NPU": npu}, Policy(reference="CPU"), InterpreterDevice)
+    loaded = device.load(device.compile(small_graph(), CONFIG))
+    program = loaded.create_program()
+    memory = {info.name: device.allocate(256) for info in (*loaded.inputs, *loaded.outputs)}
+    memory[ASSIGN_PREFIX + "sum"] = memory[READ_PREFIX + "sum"]
+    for name, each in memory.items():
+        program.bind(name, each, 0)
+    memory["x"].data.view(np.float32)[:] = 1
+    for step in (1, 2, 3):
+        program.run()
+        assert (memory[READ_PREFIX + "sum"].data.view(np.float32) == step).all()
+    assert loaded.placement.device == "NPU"
 
 
 def test_the_threshold_decides(tiny: Path, faulty: Any) -> None:
