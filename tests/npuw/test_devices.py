@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from npuw_layer.devices.pins import parse_pins
 from npuw_layer.devices.several import Policy, SeveralDevices
 from npuw_layer.devices.stored import Head, StoredProgram
 from npuw_layer.errors import DeviceError, ModelError, OptionError
+from npuw_layer.llm.split import split
 from npuw_layer.options import parse_options
 from npuw_layer.ports import SUBMODEL, Device
+from npuw_layer.read_model import read_model
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
 SMALL = {
@@ -241,6 +244,19 @@ def test_the_cache_remembers_the_device_and_the_graph(
     assert warm.say(80) == answer
     assert "DEVICE_LOST" in warm.notes
     del cold
+
+
+def test_a_graph_whose_weights_have_gone_is_refused_when_it_is_loaded(
+    tiny: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "moved")
+    graph = split(read_model(folder), 1, 63)
+    plain, several = InterpreterDevice(), SeveralDevices({"CPU": InterpreterDevice, "NPU": npu})
+    programs = [(device, device.compile(graph.clone(), CONFIG)) for device in (plain, several)]
+    (folder / "model.safetensors").unlink()
+    for device, program in programs:
+        with pytest.raises(DeviceError, match="weights cannot be read"):
+            device.load(program)
 
 
 def test_pins_are_read_by_index_name_and_kind() -> None:
