@@ -43,6 +43,7 @@ from compiler_layer.passes.sort_ops import SortOps
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.split_experts import SplitExperts
 from compiler_layer.passes.tile import Tile
+from compiler_layer.passes.to_opset import ToOpset
 from compiler_layer.passes.widen_nibbles import WidenNibbles
 from compiler_layer.repetition import kept_repetitions
 from compiler_layer.schedule.build import schedule
@@ -100,6 +101,13 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
     )
 
 
+def opset_passes(options: Options) -> Sequence[ModulePass]:
+    """The same, but all ops are in OpenVINO's opsets: for who lets OpenVINO run the graph."""
+    forming = (FuseRMS, FuseRoPE, FuseSDPA)
+    kept = [each for each in graph_passes(options) if not isinstance(each, forming)]
+    return (*kept, ToOpset())
+
+
 def hardware_passes(options: Options) -> Sequence[ModulePass]:
     """The passes that give each op to the hardware."""
     return (
@@ -152,7 +160,7 @@ def remaining(model: Model, wanted: Sequence[ModulePass]) -> Sequence[ModulePass
 def available_passes() -> dict[str, type[ModulePass]]:
     """All passes by name."""
     everything = Options(integer_activations=True, weightless=True)
-    everyone = (*(type(each) for each in passes(everything)), RemoveDeadCode)
+    everyone = (*(type(each) for each in passes(everything)), RemoveDeadCode, ToOpset)
     return {each.name: each for each in everyone}
 
 

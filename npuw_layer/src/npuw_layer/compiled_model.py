@@ -7,6 +7,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
+from npuw_layer.devices.make import device_names
+from npuw_layer.devices.several import SeveralDevices
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_file, export_llm
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 SUPPORTED_PROPERTIES = "SUPPORTED_PROPERTIES"
 LOADED_FROM_CACHE = "LOADED_FROM_CACHE"
+EXECUTION_DEVICES = "EXECUTION_DEVICES"
+_FACTS = (SUPPORTED_PROPERTIES, LOADED_FROM_CACHE, EXECUTION_DEVICES)
+"""Properties that are no options."""
 
 
 class CompiledModel:
@@ -85,11 +90,22 @@ class CompiledModel:
             OptionError: there is no such option.
         """
         if name == SUPPORTED_PROPERTIES:
-            return dict.fromkeys((SUPPORTED_PROPERTIES, LOADED_FROM_CACHE, *NAMES), "RO")
+            return dict.fromkeys((*_FACTS, *NAMES), "RO")
+        if name == EXECUTION_DEVICES:
+            return self._execution_devices()
         if name == LOADED_FROM_CACHE:
             return self._compiled.origin.from_cache
         if name not in NAMES:
-            near = nearest(name, (SUPPORTED_PROPERTIES, LOADED_FROM_CACHE, *NAMES))
+            near = nearest(name, (*_FACTS, *NAMES))
             hint = f"did you mean {near}?" if near else f"{SUPPORTED_PROPERTIES} lists all"
             raise OptionError(f"unknown property {name!r}; {hint}")
         return deepcopy(getattr(self._options, NAMES[name]))
+
+    def _execution_devices(self) -> list[str]:
+        """Which devices run its submodels now, in the order of NPUW_DEVICES."""
+        names = device_names(self._options.devices)
+        device = self._compiled.device
+        if not isinstance(device, SeveralDevices):
+            return [*names]
+        used = {placement.device for placement in device.placements}
+        return [*(name for name in names if name in used), *sorted(used.difference(names))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,11 @@ from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.level_zero_memory import Contexts
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
+from npuw_layer.devices.make import make_compiler, make_device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.llm.compiled import compile_llm
 from npuw_layer.llm.exported import DEFAULT_PATH, check_device, check_target
+from npuw_layer.llm.stages import plan
 from npuw_layer.options import Options, parse_options
 from npuw_layer.ports import Compiler, Device
 from npuw_layer.remote.context import RemoteContext
@@ -23,16 +24,13 @@ from npuw_layer.routing import route
 from npuw_layer.static.compiled import compile_static
 from npuw_layer.static.compiled_model import StaticCompiledModel
 
-DEVICES = "npuw_layer.devices"
-COMPILERS = "npuw_layer.compilers"
-
 
 class Core:
     """Compiles models for the NPU; all static models of a Core share memory in place.
 
     Args:
         compiler: used instead of the one that NPUW_COMPILER names.
-        device: used instead of the one that NPUW_DEVICES names.
+        device: used instead of those that NPUW_DEVICES names.
     """
 
     def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
@@ -172,11 +170,11 @@ class Core:
     def _make_device(self, options: Options) -> Device:
         if self._device is not None:
             return self._device
-        make = _plugin(DEVICES, "NPUW_DEVICES", options.devices)
-        return make(self._make_compiler(options), options.platform)
+        submodels = [stage.name for stage in plan(options).stages]
+        return make_device(options, submodels, self._compiler)
 
     def _make_compiler(self, options: Options) -> Compiler:
-        return self._compiler or _plugin(COMPILERS, "NPUW_COMPILER", options.compiler)()
+        return self._compiler or make_compiler(options)
 
 
 def _check_name(device_name: str) -> None:
@@ -190,10 +188,3 @@ def _model_path(path: Path) -> Path:
         raise ModelError(f"{path}: no such file or folder")
     ir = path / "openvino_model.xml"
     return ir if path.is_dir() and ir.is_file() else path
-
-
-def _plugin(group: str, option: str, name: str) -> Any:
-    found = {point.name: point for point in entry_points(group=group)}
-    if name not in found:
-        raise OptionError(f"{option} = {name!r}; installed are {', '.join(sorted(found))}")
-    return found[name].load()

@@ -23,6 +23,9 @@ READ_PREFIX = "vpux_ie_read_value_"
 ASSIGN_PREFIX = "vpux_ie_assign_"
 """Begins the name of the output that a variable's new value goes out by."""
 
+SUBMODEL = "NPUW_SUBMODEL"
+"""In a compiler's configuration: what the graph is called; a device may choose by it."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
@@ -134,7 +137,11 @@ class LoadedModel(Protocol):
 
 
 class Device(Protocol):
-    """Compiles, holds and runs programs."""
+    """Compiles, holds and runs programs.
+
+    One that computes on the host and binds memory of any device, by its ``data``, has an attribute
+    ``takes_any_memory`` that is true: then it can be used beside a device with memory of its own.
+    """
 
     @property
     def version(self) -> str:

@@ -11,8 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import CompilerError
+from compiler_layer.files import FileView
 from compiler_layer.model import Model, Port
 from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
@@ -45,6 +47,8 @@ class InterpreterDevice:
         platform: not used.
     """
 
+    takes_any_memory = True
+
     def __init__(self, compiler: Compiler | None = None, platform: str = "") -> None:
         del compiler, platform
 
@@ -73,10 +77,14 @@ class InterpreterDevice:
         """Read a graph.
 
         Raises:
-            DeviceError: the bytes are no graph.
+            DeviceError: the bytes are no graph, or its weights are not where they were.
         """
         try:
-            return LoadedGraph(Model.parse(bytes(program).decode()))
+            graph = Model.parse(bytes(program).decode())
+            for op in graph.body.ops:
+                if isinstance(op, Constant) and isinstance(op.held, FileView):
+                    op.held.check()
+            return LoadedGraph(graph)
         except (CompilerError, UnicodeDecodeError) as error:
             raise DeviceError(f"not a program of the CPU device: {error}") from error
 

@@ -17,7 +17,7 @@ from npuw_layer.cache.model_digest import digest_model
 from npuw_layer.errors import NotFolded
 from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options
-from npuw_layer.ports import Device, FindsConstants
+from npuw_layer.ports import SUBMODEL, Device, FindsConstants
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -108,7 +108,8 @@ class ProgramMaker:
             model = (self._smallest or self._next()) if options.fold else self._whole
             graph = stage_graph(model, stage, self._options)
             try:
-                return self._device.compile(graph, options.compiler_config())
+                config = {**options.compiler_config(), SUBMODEL: stage.name}
+                return self._device.compile(graph, config)
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
                 self._smallest = None
