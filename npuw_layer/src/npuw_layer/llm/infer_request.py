@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.ports import Array
 from npuw_layer.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMemory:
+    """Bytes of device memory."""
+
+    kv_cache: int
+    weights: int
 
 
 class InferRequest:
@@ -159,6 +168,10 @@ class InferRequest:
         """
         self._run.check_idle()
         self._conversation.reset()
+
+    def memory(self) -> RequestMemory:
+        """Device memory of the conversation's caches, and of the weights that all share."""
+        return RequestMemory(self._conversation.cache.nbytes, self._compiled.bank.nbytes)
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inferences ran, for people."""
