@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from npuw_layer.async_run import AsyncRun, void
+from npuw_layer.devices.placed import ReportsPlacement
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
@@ -187,6 +188,9 @@ class InferRequest:
             report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
         if isinstance(self._compiled.device, ReportsOffload):
             report |= self._compiled.device.offload_report().described()
+        for stage, model in self._compiled.models.items():
+            if isinstance(model, ReportsPlacement):
+                report[f"device of {stage.name}"] = str(model.placement)
         return report
 
     def _infer(self, inputs: Mapping[str, Array] | None) -> None:
