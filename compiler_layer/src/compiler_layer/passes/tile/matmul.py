@@ -114,7 +114,7 @@ def choose_matmul(x: MatMulProblem, machine: Machine) -> MatMulChoice:
         DoesNotFit: the smallest block does not fit CMX.
     """
     best: tuple[float, MatMulChoice] | None = None
-    for choice in _candidates(x, machine):
+    for choice in candidates(x, machine):
         if best is not None and _least_ns(x, choice, machine) >= best[0]:
             continue
         ns = price_matmul(x, choice, machine).ns
@@ -132,7 +132,8 @@ def _k_grain(x: MatMulProblem) -> int:
     return _GRAIN if cuttable else max(_GRAIN, x.group)
 
 
-def _candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
+def candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
+    """All choices that fit, the largest blocks first."""
     channels = list(cuts(x.k, _k_grain(x), DPU_MAX_DIM))
     for tiles in machine.tile_counts():
         for strategy in Strategy:
