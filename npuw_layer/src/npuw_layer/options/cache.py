@@ -31,4 +31,4 @@ class CacheOptions(OptionGroup):
     """Where an imported blob finds the weights that it is without: the model's .bin, or the folder
     of its files."""
     model_ptr: str = Field("", alias="MODEL_PTR")
-    """The same, by the model: its .xml or folder. (OpenVINO takes a model's object here.)"""
+    """The same, by the model: its .xml or folder, where OpenVINO takes a model's object."""
