@@ -79,7 +79,7 @@ def _described(group: str, field: FieldInfo) -> Described:
         group=group,
         name=name,
         type="enum" if kind is Literal else _KINDS.get(kind, ("text", ""))[0],
-        default=written(field.default) if field.default != {} else "{}",
+        default=written(field.default),
         allowed=allowed(field),
         effect=" ".join((field.description or "").split()),
         source="this project" if field.json_schema_extra == OURS else original,
