@@ -126,6 +126,28 @@ def test_an_option_that_matters_makes_other_entries(option: str) -> None:
     assert names(**{option: MATTERING[option]}) != names()
 
 
+EVERYWHERE = {
+    "NPUW_LLM_SHARED_HEAD",
+    "NPUW_DEVICES",
+    "NPUW_ACC_CHECK",
+    "INFERENCE_PRECISION_HINT",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE",
+    "KV_CACHE_PRECISION",
+    "NPUW_WEIGHTS_OFFLOAD",
+    "NPU_PLATFORM",
+    "NPU_TILES",
+    "CACHE_MODE",
+    "ENABLE_WEIGHTLESS",
+    "NPUW_FOLD",
+}
+"""Of those that matter the ones that change programs, not which stages there are."""
+
+
+@pytest.mark.parametrize("option", sorted(EVERYWHERE))
+def test_an_option_that_changes_programs_finds_none_of_the_entries(option: str) -> None:
+    assert not names(**{option: MATTERING[option]}) & names()
+
+
 @pytest.mark.parametrize("option", SAME)
 def test_what_says_the_same_finds_the_same_entries(option: str) -> None:
     assert names(**{option: SAME[option]}) == names()
