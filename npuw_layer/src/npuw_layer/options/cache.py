@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from npuw_layer.options.base import OptionGroup
 
@@ -32,3 +32,11 @@ class CacheOptions(OptionGroup):
     of its files."""
     model_ptr: str = Field("", alias="MODEL_PTR")
     """The same, by the model: its .xml or folder, where OpenVINO takes a model's object."""
+
+    @field_validator("blob_path")
+    @classmethod
+    def _check_blob_path(cls, value: str) -> str:
+        """openvino_genai checks this, too, but after compiling."""
+        if value and not value.endswith(".blob"):
+            raise ValueError("must end in .blob")
+        return value
