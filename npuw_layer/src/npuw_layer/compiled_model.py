@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.infer_request import InferRequest
@@ -25,6 +26,14 @@ class CompiledModel:
     def create_infer_request(self) -> InferRequest:
         """Begin a conversation, independent of all others."""
         return InferRequest(self._compiled)
+
+    def create_batching(self, places: int = 0) -> ContinuousBatching:
+        """Let several conversations share the device; NPUW_LLM_BATCH_SLOTS says how many at once.
+
+        Args:
+            places: how many conversations hold caches at the same time; 0 is as many as slots.
+        """
+        return ContinuousBatching(self._compiled, places)
 
     def get_property(self, name: str) -> Any:
         """Give an option by OpenVINO's name, as it was set; lengths are not rounded.

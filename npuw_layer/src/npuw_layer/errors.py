@@ -3,7 +3,8 @@
 NpuwError (RuntimeError)
 ├── NpuwUsageError          you called it wrongly
 │   ├── OptionError         an unknown option, or a value out of range
-│   └── TensorError         an input is missing, or has a wrong type or shape
+│   ├── TensorError         an input is missing, or has a wrong type or shape
+│   └── RequestError        a conversation that cannot go on: it is over, or not done yet
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
 │   │   └── NotFolded       its layers cannot be compiled as one
@@ -38,6 +39,10 @@ class OptionError(NpuwUsageError):
 
 class TensorError(NpuwUsageError):
     """A tensor is missing, or of another type or shape."""
+
+
+class RequestError(NpuwUsageError):
+    """A conversation cannot go on: it is over, or what it said last is not read yet."""
 
 
 class ModelError(NpuwInputError):

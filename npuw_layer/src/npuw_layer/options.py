@@ -1,13 +1,14 @@
 """The options of a compiled model, under OpenVINO's names.
 
-Source: fact sheet npuw §b; NPUW_LLM_GENERATE_PYRAMID_STEPS and NPUW_COMPILER are this project's.
+Source: fact sheet npuw §b; NPUW_LLM_GENERATE_PYRAMID_STEPS, NPUW_LLM_BATCH_SLOTS and
+NPUW_COMPILER are this project's.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -35,6 +36,12 @@ class Options(BaseModel):
     """Compile generate models of several capacities, so that short conversations run faster."""
     pyramid_steps: tuple[int, ...] = Field((), alias="NPUW_LLM_GENERATE_PYRAMID_STEPS")
     """Their capacities, ascending, e.g. "256,1152"; empty doubles from 256."""
+    batch_slots: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
+        (1,), alias="NPUW_LLM_BATCH_SLOTS"
+    )
+    """How many conversations generate in one inference, e.g. "1,4,8": for each number above 1 the
+    generate models are compiled once more, and ``npuw_layer.batching`` takes the smallest that
+    holds those who have something to say."""
     devices: str = Field("NPU", alias="NPUW_DEVICES")
     """The device, by its name among the entry points: NPU, or CPU (numpy, for exact checks)."""
     compiler: str = Field("npuc", alias="NPUW_COMPILER")
@@ -90,11 +97,19 @@ class Options(BaseModel):
         """Platforms look like numbers, and command lines make numbers of them."""
         return str(value) if isinstance(value, int) else value
 
-    @field_validator("pyramid_steps", mode="before")
+    @field_validator("pyramid_steps", "batch_slots", mode="before")
     @classmethod
     def _read_steps(cls, value: object) -> object:
-        """Take "256,512" as well as a list."""
+        """Take "256,512" as well as a list, and a single number."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return (value,)
         return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
+
+    @field_validator("batch_slots")
+    @classmethod
+    def _order_slots(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        """One conversation alone is always possible."""
+        return tuple(sorted({1, *value}))
 
     @property
     def weightless(self) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +56,10 @@ class CompiledLLM:
     generate: tuple[LoadedModel, ...]
     bank: WeightsBank
     origin: Origin
+    slots: Mapping[int, tuple[LoadedModel, ...]] = field(
+        default_factory=dict[int, tuple[LoadedModel, ...]]
+    )
+    """The generate models for so many conversations at once, one for each capacity."""
 
 
 class _Source:
@@ -71,10 +75,15 @@ class _Source:
         """Split and compile what a stage needs."""
         # Imported here and below: a warm start, which compiles nothing, loads no graphs.
         from npuw_layer.llm.split import split
+        from npuw_layer.llm.split_slots import split_slots
 
         while True:
             model = self._smallest or self._next()
-            graph = split(model, stage.tokens, stage.past, self._options.kv_cache_precision)
+            kv_precision = self._options.kv_cache_precision
+            if stage.slots == 1:
+                graph = split(model, stage.tokens, stage.past, kv_precision)
+            else:
+                graph = split_slots(model, stage.slots, stage.past, kv_precision)
             try:
                 return self._device.compile(graph, self._options.compiler_config())
             except NotFolded as error:
@@ -115,7 +124,7 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     began = time.perf_counter()
     cache = BlobCache(Path(options.cache_dir).expanduser()) if options.cache_dir else None
     source = _Source(path, device, options)
-    stages = list(plan_stages(lengths, capacities))
+    stages = list(plan_stages(lengths, capacities, options.batch_slots))
     loaded: list[LoadedModel] = []
     compiled = 0
     for number, stage in enumerate(stages, 1):
@@ -132,9 +141,15 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     seconds = time.perf_counter() - began
     origin = Origin(compiled, len(stages) - compiled, seconds)
     _log.info("%s", origin)
-    prefill, *generate = loaded
+    prefill, *generate = loaded[: 1 + len(capacities)]
+    slots: dict[int, tuple[LoadedModel, ...]] = {}
+    for stage, program in zip(stages, loaded, strict=True):
+        if stage.slots > 1:
+            slots[stage.slots] = (*slots.get(stage.slots, ()), program)
     bank = WeightsBank(device, path if path.is_dir() else path.parent)
-    return CompiledLLM(device, lengths, tuple(capacities), prefill, tuple(generate), bank, origin)
+    return CompiledLLM(
+        device, lengths, tuple(capacities), prefill, tuple(generate), bank, origin, slots
+    )
 
 
 def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str:
@@ -143,6 +158,7 @@ def _key(source: _Source, stage: Stage, device: Device, options: Options) -> str
             "model": source.digest,
             "tokens": str(stage.tokens),
             "past": str(stage.past),
+            "slots": str(stage.slots),
             "device": f"{options.devices} {device.version}",
             "format": CACHE_FORMAT,
             "kv": options.kv_cache_precision,

@@ -64,6 +64,11 @@ class InferRequest:
         self._worker: ThreadPoolExecutor | None = None
         self._running: Future[None] | None = None
 
+    @property
+    def cache(self) -> KVCache:
+        """What the conversation has stored; ``batching`` generates from it, too."""
+        return self._cache
+
     def infer(self, inputs: Mapping[str, Array] | None = None, /) -> dict[str, Array]:
         """Run on new tokens.
 

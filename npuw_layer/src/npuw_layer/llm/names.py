@@ -7,3 +7,16 @@ LOGITS = "logits"
 
 CACHE_POSITION = "cache_position"
 """The input i64 [1, tokens] of a static model: how many tokens precede each new one."""
+
+_SLOT = "@slot"
+
+
+def slot_variable(name: str, slot: int) -> str:
+    """What a variable is called in a model of several conversations, e.g. ``0.key@slot3``."""
+    return f"{name}{_SLOT}{slot}"
+
+
+def slot_of(name: str) -> tuple[str, int | None]:
+    """The variable that a slot's is one of, and the slot; None if it belongs to no slot."""
+    variable, mark, slot = name.rpartition(_SLOT)
+    return (variable, int(slot)) if mark and slot.isdecimal() else (name, None)

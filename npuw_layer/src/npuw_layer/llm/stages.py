@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npuw_layer.llm.lengths import Lengths, plan_lengths
@@ -17,6 +17,8 @@ class Stage:
     name: str
     tokens: int
     past: int
+    slots: int = 1
+    """Conversations that it takes tokens of."""
 
 
 def plan(options: Options) -> tuple[Lengths, list[int]]:
@@ -38,8 +40,17 @@ def plan(options: Options) -> tuple[Lengths, list[int]]:
     return lengths, ladder(lengths.total)
 
 
-def plan_stages(lengths: Lengths, capacities: list[int]) -> Iterator[Stage]:
-    """Give all models to make: prefill first, then the generate variants, ascending."""
+def plan_stages(
+    lengths: Lengths, capacities: list[int], slots: Sequence[int] = (1,)
+) -> Iterator[Stage]:
+    """Give all models to make: prefill first, then the generate variants, ascending.
+
+    Behind them those that generate for several conversations at once (NPUW_LLM_BATCH_SLOTS).
+    """
     yield Stage(f"prefill_{lengths.max_prompt}", lengths.prefill_input, lengths.prefill_past)
     for capacity in capacities:
         yield Stage(f"generate_{capacity}", 1, capacity - 1)
+    for count in slots:
+        for capacity in capacities:
+            if count > 1:
+                yield Stage(f"generate_{capacity}_slots_{count}", 1, capacity - 1, count)
