@@ -25,6 +25,9 @@ from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.names import CACHE_POSITION
 
+_SCORES_RANK = 4
+"""Scores are [batch, heads, tokens, rows]."""
+
 _OFFSETS = (elementwise.Add, elementwise.Subtract)
 _SHAPES = (shape.Unsqueeze, shape.Squeeze, shape.Reshape, shape.Transpose, elementwise.Convert)
 
@@ -72,18 +75,23 @@ def positions_by_slot(model: Model, before: OvOp, positions: SSAValue) -> list[S
 
 
 def join_slots(model: Model, before: OvOp, values: Sequence[SSAValue]) -> SSAValue:
-    """Make a batch of what was computed for each conversation.
+    """Make a batch of what was computed for each conversation: [slots, heads, tokens, rows].
+
+    Args:
+        model: gets the op.
+        before: what the values take the place of.
+        values: of equal shapes.
 
     Raises:
-        ModelError: it has no dimension for a batch: it is not [1, heads, tokens, rows].
+        ModelError: it has no dimension for a batch.
     """
     if len(values) == 1:
         return values[0]
     dims = shape_of(values[0])
-    if len(dims) != 4 or dims[0] != 1:
+    if len(dims) != _SCORES_RANK or dims[0] != 1:
         raise ModelError(
             f"{before.described} gives {list(dims)} from the distance of tokens, with no dimension "
-            "for several conversations; set NPUW_LLM_BATCH_SLOTS to 1"
+            "for several conversations"
         )
     return GraphBuilder(model, before).concat(values, 0)
 

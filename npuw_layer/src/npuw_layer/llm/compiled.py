@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.blob_cache import BlobCache, cache_key, drop_pages
-from npuw_layer.errors import NotFolded
+from npuw_layer.errors import ModelError, NotFolded
 from npuw_layer.llm.lengths import Lengths
 from npuw_layer.llm.stages import Stage, plan, plan_stages
 from npuw_layer.model_digest import digest_model
@@ -80,15 +80,22 @@ class _Source:
         while True:
             model = self._smallest or self._next()
             kv_precision = self._options.kv_cache_precision
-            if stage.slots == 1:
-                graph = split(model, stage.tokens, stage.past, kv_precision)
-            else:
-                graph = split_slots(model, stage.slots, stage.past, kv_precision)
             try:
+                if stage.slots == 1:
+                    graph = split(model, stage.tokens, stage.past, kv_precision)
+                else:
+                    graph = split_slots(model, stage.slots, stage.past, kv_precision)
                 return self._device.compile(graph, self._options.compiler_config())
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
                 self._smallest = None
+            except ModelError as error:
+                if stage.slots == 1:
+                    raise
+                raise ModelError(
+                    f"for {stage.slots} conversations at once: {error}; "
+                    "with NPUW_LLM_BATCH_SLOTS = 1 they take turns"
+                ) from error
 
     def _next(self) -> Model:
         """The next larger graph; the last is that of all layers, which is not folded."""
