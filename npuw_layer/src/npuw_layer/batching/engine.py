@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 
-from npuw_layer.batching.conversation import Conversation, Submission, infer, piece, reads_prompt
+from npuw_layer.batching.conversation import Conversation, Submission, reads_prompt
 from npuw_layer.batching.request import BatchedRequest
-from npuw_layer.batching.schedule import Work, fitting, plan_step
-from npuw_layer.batching.slots import SlotModel, SlotToken
+from npuw_layer.batching.runner import Outcome, Runner
+from npuw_layer.batching.schedule import Work, plan_step
 from npuw_layer.errors import NpuwError, RequestError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.infer_request import InferRequest
@@ -49,16 +48,15 @@ class ContinuousBatching:
 
     def __init__(self, compiled: CompiledLLM, places: int = 0) -> None:
         self._compiled = compiled
-        self._sizes = sorted({1, *compiled.slots})
-        self._places = places or self._sizes[-1]
+        self._runner = Runner(compiled)
+        self._places = places or self._runner.sizes[-1]
         self._unused: list[InferRequest] = []
         self._made = 0
         self._conversations: dict[BatchedRequest, Conversation] = {}
         self._orders = itertools.count()
-        self._models: dict[tuple[int, int], SlotModel] = {}
         self._closed = False
         self._changed = threading.Condition()
-        """Guards all above but the models, which belong to who makes a step."""
+        """Guards all above but the runner, which belongs to who makes a step."""
         self._stepping = threading.Lock()
         self._stepper = 0
 
@@ -81,7 +79,8 @@ class ContinuousBatching:
             conversation = self._conversations.get(request)
             if conversation is None or conversation.over:
                 raise RequestError("the conversation is over")
-            if conversation.submission is not None:
+            last = conversation.submission
+            if last is not None and not last.logits.cancelled():
                 raise RequestError("the tokens that were submitted last are not read yet")
             conversation.submission = Submission(ids, keep, next(self._orders))
             self._changed.notify_all()
@@ -124,8 +123,7 @@ class ContinuousBatching:
         Raises:
             RequestError: it is called from a future's callback, within another step.
         """
-        if self._stepper == threading.get_ident():
-            raise RequestError("a callback submits what comes next; it does not make steps")
+        self._refuse_within_step("make a step")
         with self._stepping:
             self._stepper = threading.get_ident()
             try:
@@ -134,7 +132,12 @@ class ContinuousBatching:
                 self._stepper = 0
 
     def close(self) -> None:
-        """End all conversations, and give memory back."""
+        """End all conversations, and give memory back.
+
+        Raises:
+            RequestError: it is called from a future's callback, within a step.
+        """
+        self._refuse_within_step("close the engine")
         with self._changed:
             self._closed = True
             requests = list(self._conversations)
@@ -143,19 +146,28 @@ class ContinuousBatching:
             self.leave(request)
         with self._stepping:
             self._collect()
-            for model in self._models.values():
-                model.free()
-            self._models.clear()
+            self._runner.free()
+
+    def _refuse_within_step(self, what: str) -> None:
+        """Refuse what would wait for the end of the step that it is called from."""
+        if self._stepper == threading.get_ident():
+            raise RequestError(f"a future's callback cannot {what}; it may submit what comes next")
 
     def _step(self) -> StepReport:
         self._collect()
         active = self._active()
         lengths = self._compiled.lengths
         work = [Work(s.order, reads_prompt(s, lengths)) for _, _, s in active]
-        plan = plan_step(work, self._sizes[-1])
-        read = 0 if plan.prompt is None else self._read(active[plan.prompt])
-        slots, capacity = self._generate([active[number] for number in plan.generate])
-        return StepReport(read, len(plan.generate), slots, capacity)
+        plan = plan_step(work, self._runner.sizes[-1])
+        read = 0
+        if plan.prompt is not None:
+            count, outcome = self._runner.read(active[plan.prompt][1:])
+            read = count if self._note(active[plan.prompt], count, outcome) else 0
+        speaking = [active[number] for number in plan.generate]
+        made = self._runner.generate([each[1:] for each in speaking])
+        for each, outcome in zip(speaking, made.outcomes, strict=True):
+            self._note(each, 1, outcome)
+        return StepReport(read, len(speaking), made.slots, made.capacity)
 
     def _collect(self) -> None:
         """Give up conversations that are over, and give their places to those who wait."""
@@ -177,7 +189,10 @@ class ContinuousBatching:
             try:
                 place = conversation.place or self._free_place()
             except NpuwError as error:
-                self._fail(conversation, submission, error)
+                _log.warning("no place for a conversation: %s", error)
+                with self._changed:
+                    conversation.submission = None
+                _settle(submission, error)
                 continue
             if place is not None and _begins(submission):
                 self._take(conversation, place)
@@ -231,84 +246,24 @@ class ContinuousBatching:
             if one.place is not None and not one.over
         )
 
-    def _read(self, active: _Active) -> int:
-        """Read the next piece of a prompt."""
-        conversation, place, submission = active
-        count = piece(submission, self._compiled.lengths)
-        return self._advance(
-            conversation, submission, count, lambda: infer(place, submission, count)
-        )
+    def _note(self, active: _Active, count: int, outcome: Outcome) -> bool:
+        """Note what became of some tokens, and fulfil or break the promise; tell if they are read.
 
-    def _generate(self, everyone: Sequence[_Active]) -> tuple[int, int]:
-        """Run a token of each; give the slots and the capacity of the model that did it."""
-        room = self._compiled.capacities[-1] - 1
-        full = [each for each in everyone if each[2].position >= room]
-        others = [each for each in everyone if each[2].position < room]
-        slots = fitting(self._sizes, len(others)) or self._sizes[-1]
-        alone = full if slots > 1 else everyone
-        for conversation, place, submission in alone:
-            # A full one is told so here, and whatever is done about it happens.
-            self._advance(conversation, submission, 1, lambda p=place, s=submission: infer(p, s, 1))
-        if slots > 1:
-            return slots, self._generate_together(others, slots)
-        return (slots if others else 0), 0
-
-    def _generate_together(self, everyone: Sequence[_Active], slots: int) -> int:
-        longest = max(submission.position for _, _, submission in everyone)
-        capacity = fitting(self._compiled.capacities, longest + 1)
-        assert capacity is not None  # who is full is not among them
-        tokens: list[SlotToken] = []
-        for _, place, submission in everyone:
-            place.cache.truncate(submission.position)
-            token = int(submission.ids[submission.read])
-            tokens.append(SlotToken(place.cache, token, submission.position))
-        try:
-            logits = self._model(slots, capacity, everyone[0][1]).run(tokens)
-        except NpuwError as error:
-            for conversation, _, submission in everyone:
-                self._fail(conversation, submission, error)
-            return capacity
-        for (conversation, _, submission), values in zip(everyone, logits, strict=True):
-            self._advance(conversation, submission, 1, lambda v=values: v)
-        return capacity
-
-    def _model(self, slots: int, capacity: int, like: InferRequest) -> SlotModel:
-        """The model for so many conversations of such a length, made when it is first needed."""
-        key = slots, capacity
-        if key not in self._models:
-            compiled = self._compiled
-            loaded = compiled.slots[slots][compiled.capacities.index(capacity)]
-            self._models[key] = SlotModel(compiled.device, loaded, compiled.bank, like.cache)
-        return self._models[key]
-
-    def _advance(
-        self,
-        conversation: Conversation,
-        submission: Submission,
-        count: int,
-        compute: Callable[[], Array],
-    ) -> int:
-        """Note that tokens were read, and fulfil the promise if they were the last."""
-        try:
-            logits = compute()
-        except NpuwError as error:
-            self._fail(conversation, submission, error)
-            return 0
-        submission.read += count
-        if not submission.left:
+        A promise is fulfilled when the last of its tokens is read. If one is broken, what was
+        stored before stays, but for what it gave up itself.
+        """
+        conversation, _, submission = active
+        failed = isinstance(outcome, NpuwError)
+        if failed:
+            _log.info("a conversation of %d tokens failed: %s", submission.position, outcome)
+        else:
+            submission.read += count
+        if failed or not submission.left:
             with self._changed:
                 conversation.submission = None
-                conversation.request.stored = submission.position
-            _settle(submission, logits.copy())
-        return count
-
-    def _fail(self, conversation: Conversation, submission: Submission, error: NpuwError) -> None:
-        """Break a promise; the conversation is as it was, but for what it gave up itself."""
-        _log.info("a conversation of %d tokens failed: %s", submission.position, error)
-        with self._changed:
-            conversation.submission = None
-            conversation.request.stored = submission.keep
-        _settle(submission, error)
+                conversation.request.stored = submission.keep if failed else submission.position
+            _settle(submission, outcome if isinstance(outcome, NpuwError) else outcome.copy())
+        return not failed
 
 
 _Active = tuple[Conversation, InferRequest, Submission]

@@ -93,7 +93,6 @@ class SlotModel:
         arena = self._arena
         for array in (arena[name] for name in arena.tensors if name in _PER_TOKEN):
             array[...] = 0
-        arena[MASK][:, -1] = 1  # an empty slot attends to its own token
         for slot, each in zip(places, tokens, strict=True):
             self._fill(slot, each)
             each.cache.prepare_past(self.past)

@@ -39,6 +39,9 @@ class Worker:
         self.stop()
 
     def _work(self) -> None:
-        while not self._ends:
-            if self._engine.wait(patience=self._patience):
-                self._engine.step()
+        try:
+            while not self._ends:
+                if self._engine.wait(patience=self._patience):
+                    self._engine.step()
+        finally:
+            self._engine.close()  # whatever happened: nobody waits for ever
