@@ -105,8 +105,10 @@ def every_schedule_is_checked() -> Iterator[None]:
     """Whatever test compiles a blob: its schedule is checked by who did not make it."""
     make = pipeline.schedule
 
-    def made_and_checked(model: Model, platform: Platform, tiles: int) -> ScheduledProgram:
-        done = make(model, platform, tiles)
+    def made_and_checked(
+        model: Model, platform: Platform, tiles: int, in_place: bool = False
+    ) -> ScheduledProgram:
+        done = make(model, platform, tiles, in_place)
         whole = expanded(done)
         check_schedule(whole, dependencies(whole.tasks), platform.workspace_bytes)
         spans = touches(whole.tasks)

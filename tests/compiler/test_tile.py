@@ -18,11 +18,11 @@ from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.tile.attention import (
     AttentionChoice,
     AttentionProblem,
-    attention_ns,
     choose_attention,
+    price_attention,
 )
 from compiler_layer.passes.tile.machine import TASK_NS, Machine, cuts
-from compiler_layer.passes.tile.matmul import MatMulProblem, Strategy, choose_matmul, matmul_ns
+from compiler_layer.passes.tile.matmul import MatMulProblem, Strategy, choose_matmul, price_matmul
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_schedule
@@ -31,6 +31,7 @@ from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.program import ScheduledProgram
 from compiler_layer.schedule.tasks import Invocation
 from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.abi.tasks import DPU_MAX_DIM
 from driver_layer.npu.timeline import predict
 
 LUNAR = Machine(PLATFORMS["4000"], 4)
@@ -120,7 +121,7 @@ def test_what_is_chosen_for_any_shape_is_scheduled_soundly(
 )
 def test_the_price_of_a_product_is_near_what_the_timeline_predicts(m: int, n: int, k: int) -> None:
     problem = MatMulProblem(1, m, n, k, "f16", "f16", "f16")
-    priced = matmul_ns(problem, choose_matmul(problem, LUNAR), LUNAR)
+    priced = price_matmul(problem, choose_matmul(problem, LUNAR), LUNAR).ns
     predicted, tasks = predicted_ns(matmul(m, n, k))
     assert 0.6 * predicted <= priced <= 1.4 * (predicted + tasks * TASK_NS)
 
@@ -131,7 +132,7 @@ def test_the_price_of_attention_is_near_what_the_timeline_predicts(
 ) -> None:
     heads, key_heads, m, length, depth = shape
     problem = AttentionProblem(heads, key_heads, m, length, depth, depth, 1, "f16", "f16", "f16")
-    priced = attention_ns(problem, choose_attention(problem, LUNAR), LUNAR)
+    priced = price_attention(problem, choose_attention(problem, LUNAR), LUNAR).ns
     predicted, tasks = predicted_ns(attention(*shape, "f16"))
     assert 0.6 * predicted <= priced <= 1.4 * (predicted + tasks * TASK_NS)
 
@@ -140,7 +141,7 @@ def test_the_price_of_attention_falls_with_what_rows_may_reach() -> None:
     """Half of all positions, and some more: a unit reaches as far as its last row."""
     whole = AttentionProblem(8, 2, 1024, 1024, 64, 64, 1, "f16", "f16", "f16", "f16")
     causal = replace(whole, reach=tuple(range(1, 1025)))
-    prices = [attention_ns(x, choose_attention(x, LUNAR), LUNAR) for x in (causal, whole)]
+    prices = [price_attention(x, choose_attention(x, LUNAR), LUNAR).ns for x in (causal, whole)]
     assert 0.5 <= prices[0] / prices[1] <= 0.85
 
 
@@ -209,6 +210,30 @@ def test_cuts_begin_with_the_whole_end_with_a_grain_and_fall(length: int, grain:
 def test_a_single_pass_is_cheaper_where_both_forms_fit() -> None:
     choice = AttentionChoice(rows=4, keys=64, positions=64, tiles=2)
     problem = AttentionProblem(8, 4, 16, 256, 32, 32, 1, "f16", "f16", "f16", "f16")
-    online = attention_ns(problem, choice, LUNAR)
-    single = attention_ns(problem, replace(choice, positions=256), LUNAR)
+    online = price_attention(problem, choice, LUNAR).ns
+    single = price_attention(problem, replace(choice, positions=256), LUNAR).ns
     assert online > single, "an online softmax calls SHAVE for every block"
+
+
+def test_a_product_of_more_channels_than_a_task_takes_is_cut_though_they_share_a_scale() -> None:
+    """The feed-forward of an 8 B model in 8 bits: 14,336 channels with one scale."""
+    problem = MatMulProblem(1, 1, 4096, 14336, "f16", "u8", "f16", 14336, ((1, 2), (1, 1)))
+    assert choose_matmul(problem, LUNAR).block[2] <= DPU_MAX_DIM
+    groups = replace(problem, group=128, tables=((112, 2),))
+    assert choose_matmul(groups, LUNAR).block[2] % 128 == 0
+
+
+def test_tables_of_many_groups_make_a_cut_of_channels_dear() -> None:
+    """A few bytes of each row take a word of the bus."""
+    problem = MatMulProblem(1, 1, 8192, 3072, "f16", "u4", "f16", 128, ((24, 2), (24, 1)))
+    choice = choose_matmul(problem, LUNAR)
+    whole, cut = ((*choice.block[:2], k) for k in (3072, 384))
+    prices = [price_matmul(problem, replace(choice, block=block), LUNAR) for block in (whole, cut)]
+    assert prices[1].dma_ns > 1.25 * prices[0].dma_ns
+
+
+def test_weights_that_lie_by_columns_are_dear_to_load() -> None:
+    problem = MatMulProblem(1, 1, 768, 768, "f16", "u8", "f16", 768, ((1, 2),))
+    apart = replace(problem, b_by_columns=True)
+    rows, columns = (price_matmul(x, choose_matmul(x, LUNAR), LUNAR) for x in (problem, apart))
+    assert columns.dma_ns > 10 * rows.dma_ns

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from genai_layer import GenerationFinishReason, PromptError, PropertyError
-from genai_layer.npu import npu_properties
-from genai_layer.testing.toy import ids_of
+from genai_layer import GenerationFinishReason, LLMPipeline, PromptError, PropertyError
+from genai_layer.npu import imports_blob, npu_properties
+from genai_layer.testing.toy import answering_core, ids_of
 
 
 def test_defaults() -> None:
@@ -47,6 +47,41 @@ def test_a_length_may_not_be_given_twice() -> None:
 def test_a_misspelt_length_names_the_right_one() -> None:
     with pytest.raises(PropertyError, match="did you mean MAX_PROMPT_LEN"):
         npu_properties({"MAX_PROMT_LEN": 64})
+
+
+@pytest.mark.parametrize(
+    ("properties", "imported"),
+    [
+        ({}, False),
+        ({"BLOB_PATH": "m.blob"}, True),
+        ({"BLOB_PATH": "m.blob", "EXPORT_BLOB": False}, True),
+        ({"BLOB_PATH": "m.blob", "EXPORT_BLOB": "no"}, True),
+        ({"BLOB_PATH": "m.blob", "EXPORT_BLOB": True}, False),
+        ({"BLOB_PATH": "m.blob", "EXPORT_BLOB": "YES"}, False),
+        ({"EXPORT_BLOB": "YES"}, False),
+    ],
+)
+def test_a_blob_is_imported_where_one_is_named_and_not_exported(properties, imported) -> None:
+    assert imports_blob(properties) == imported
+    forwarded, lengths = npu_properties(properties)
+    assert (lengths is None) == imported
+    assert ("NPUW_LLM_MAX_PROMPT_LEN" in forwarded) != imported, "it has lengths of its own"
+    assert forwarded["NPUW_LLM"] == "YES"
+    assert forwarded.items() >= properties.items()
+
+
+def test_whether_to_export_is_yes_or_no() -> None:
+    with pytest.raises(PropertyError, match="EXPORT_BLOB = 'maybe': must be YES or NO"):
+        npu_properties({"EXPORT_BLOB": "maybe"})
+
+
+def test_the_lengths_of_a_blob_limit_prompts(folder) -> None:
+    core = answering_core("hey")
+    core.blob = {"NPUW_LLM_MAX_PROMPT_LEN": 6, "NPUW_LLM_MIN_RESPONSE_LEN": 2}
+    pipe = LLMPipeline(folder, "NPU", core=core, BLOB_PATH="m.blob")
+    pipe.generate("abcd", max_new_tokens=1)
+    with pytest.raises(PromptError, match="has 7 tokens, at most 6 are possible"):
+        pipe.generate("abcde")
 
 
 def test_a_prompt_of_the_limit_passes_and_one_more_is_refused(speaks) -> None:

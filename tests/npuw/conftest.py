@@ -16,7 +16,7 @@ from npuw_layer.llm.infer_request import InferRequest
 VOCABULARY, HIDDEN, HEADS, KV_HEADS, WIDTH, INNER, LAYERS = 97, 32, 4, 2, 8, 48, 2
 
 
-def _weights() -> dict[str, np.ndarray]:
+def _weights(layers: int) -> dict[str, np.ndarray]:
     draw = np.random.default_rng(8)
 
     def matrix(rows: int, columns: int) -> np.ndarray:
@@ -36,7 +36,7 @@ def _weights() -> dict[str, np.ndarray]:
         "mlp.up_proj": (INNER, HIDDEN),
         "mlp.down_proj": (HIDDEN, INNER),
     }
-    for layer in range(LAYERS):
+    for layer in range(layers):
         for name, shape in shapes.items():
             tensors[f"model.layers.{layer}.{name}.weight"] = matrix(*shape)
         for name in ("input_layernorm", "post_attention_layernorm"):
@@ -57,17 +57,15 @@ def write_safetensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
     path.write_bytes(len(text).to_bytes(8, "little") + text + content)
 
 
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def write_tiny(folder: Path, layers: int = LAYERS) -> Path:
     """Its Hugging Face folder."""
-    folder = tmp_path_factory.mktemp("tiny_llama")
     config = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
         "hidden_act": "silu",
         "hidden_size": HIDDEN,
         "intermediate_size": INNER,
-        "num_hidden_layers": LAYERS,
+        "num_hidden_layers": layers,
         "num_attention_heads": HEADS,
         "num_key_value_heads": KV_HEADS,
         "head_dim": WIDTH,
@@ -78,8 +76,20 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "tie_word_embeddings": False,
     }
     (folder / "config.json").write_text(json.dumps(config))
-    write_safetensors(folder / "model.safetensors", _weights())
+    write_safetensors(folder / "model.safetensors", _weights(layers))
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model in a folder."""
+    return write_tiny(tmp_path_factory.mktemp("tiny_llama"))
+
+
+@pytest.fixture(scope="session")
+def tall(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with seven layers."""
+    return write_tiny(tmp_path_factory.mktemp("tall_llama"), 7)
 
 
 class Talk:
@@ -114,6 +124,7 @@ SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 128,
     "NPUW_LLM_MIN_RESPONSE_LEN": 64,
     "INFERENCE_PRECISION_HINT": "f32",
+    "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES",
 }
 
 
@@ -122,11 +133,11 @@ def talks(tiny: Path) -> Talks:
     """Begin conversations with the tiny model; models are compiled once per configuration."""
     compiled: dict[str, Any] = {}
 
-    def begin(**options: Any) -> Talk:
+    def begin(model: Path = tiny, **options: Any) -> Talk:
         config = SMALL | options
-        key = repr(sorted(config.items()))
+        key = repr((model, sorted(config.items())))
         if key not in compiled:
-            compiled[key] = Core().compile_model(tiny, "NPU", config)
+            compiled[key] = Core().compile_model(model, "NPU", config)
         return Talk(compiled[key].create_infer_request())
 
     return begin

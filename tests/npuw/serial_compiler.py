@@ -13,11 +13,9 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options, lower
 from compiler_layer.schedule.barriers import assign_barriers, queues_of
-from compiler_layer.schedule.layout import layout
-from compiler_layer.schedule.order import order_steps
+from compiler_layer.schedule.in_place import order_in_place
 from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
 from compiler_layer.schedule.program import unrepeated
-from compiler_layer.schedule.unroll import unroll
 from driver_layer.abi.platforms import PLATFORMS
 from npuw_layer.errors import ModelError
 
@@ -40,10 +38,9 @@ class SerialCompiler:
             lower(model, options)
         except CompilerError as error:
             raise ModelError(str(error)) from error
-        placed = layout(model)
-        budget = platform.workspace_bytes // 2
-        steps = [step for index, op in enumerate(placed.ops) for step in unroll(index, op, budget)]
-        tasks = order_steps(steps, platform.workspace_bytes).tasks
+        # Where variables need not stay in place, it does no harm that they could.
+        placed, ordered = order_in_place(model, platform)
+        tasks = ordered.tasks
         scratch = place_ddr(lifetimes(tasks))
         one_by_one = [{number - 1} if number else set() for number in range(len(tasks))]
         queues = queues_of(tasks, ports=1)

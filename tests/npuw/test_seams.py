@@ -13,6 +13,8 @@ from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.openvino import OpenVINODevice
+from npuw_layer.devices.several import Policy, SeveralDevices
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.ports import Compiler, Device
 from npuw_layer.testing.check_device import CONFIG, DEVICE_CHECKS, check_compiler, small_graph
@@ -34,9 +36,20 @@ def npu(compiler: Compiler) -> Device:
     return LevelZeroDevice(compiler, "4000")
 
 
+def several() -> Device:
+    return SeveralDevices({"NPU": lambda: npu(StaticCompiler()), "CPU": InterpreterDevice})
+
+
+def checked() -> Device:
+    makers = {"OPENVINO_CPU": OpenVINODevice, "NPU": lambda: npu(StaticCompiler())}
+    return SeveralDevices(makers, Policy(reference="CPU"), InterpreterDevice)
+
+
 @pytest.mark.parametrize("check", DEVICE_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
-    "make", [lambda: npu(StaticCompiler()), InterpreterDevice], ids=["NPU", "interpreter"]
+    "make",
+    [lambda: npu(StaticCompiler()), InterpreterDevice, OpenVINODevice, several, checked],
+    ids=["NPU", "interpreter", "openvino", "NPU and interpreter", "openvino checked"],
 )
 def test_a_device_does_what_npuw_relies_on(make, check) -> None:
     check(make())
@@ -70,8 +83,9 @@ def test_a_whole_model_runs_alike_on_all_of_them(llama_8m: Path, serial_compiler
         "npuc on the NPU": last_logits(Core(), llama_8m, ids),
         "serial on the NPU": last_logits(Core(compiler=serial), llama_8m, ids),
         "interpreter": last_logits(Core(device=InterpreterDevice()), llama_8m, ids),
+        "openvino": last_logits(Core(device=OpenVINODevice()), llama_8m, ids),
     }
-    assert serial.compiled == 2
+    assert serial.compiled == 3, "prefill, generate and the head"
     expected = logits.pop("interpreter")
     for name, found in logits.items():
         error = np.abs(found - expected).max() / np.abs(expected).max()

@@ -43,9 +43,11 @@ from compiler_layer.passes.sort_ops import SortOps
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.split_experts import SplitExperts
 from compiler_layer.passes.tile import Tile
+from compiler_layer.passes.to_opset import ToOpset
 from compiler_layer.passes.widen_nibbles import WidenNibbles
 from compiler_layer.repetition import kept_repetitions
 from compiler_layer.schedule.build import schedule
+from compiler_layer.schedule.in_place import stays_in_place
 from compiler_layer.schedule.program import ScheduledProgram
 from driver_layer.abi.platforms import DEFAULT_PLATFORM
 
@@ -77,6 +79,9 @@ class Options:
     """Verify the graph after each pass."""
     fold: bool = True
     """Whether repeated layers are compiled once (NPUW_FOLD)."""
+    state_in_place: bool = False
+    """Whether a variable's input and output may be the same memory when the program runs. A model
+    with variables is not folded then."""
 
 
 def graph_passes(options: Options) -> Sequence[ModulePass]:
@@ -94,6 +99,13 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
         AdjustPrecision(options.precision),
         LiftState(),
     )
+
+
+def opset_passes(options: Options) -> Sequence[ModulePass]:
+    """The same, but all ops are in OpenVINO's opsets: for who lets OpenVINO run the graph."""
+    forming = (FuseRMS, FuseRoPE, FuseSDPA)
+    kept = [each for each in graph_passes(options) if not isinstance(each, forming)]
+    return (*kept, ToOpset())
 
 
 def hardware_passes(options: Options) -> Sequence[ModulePass]:
@@ -148,7 +160,7 @@ def remaining(model: Model, wanted: Sequence[ModulePass]) -> Sequence[ModulePass
 def available_passes() -> dict[str, type[ModulePass]]:
     """All passes by name."""
     everything = Options(integer_activations=True, weightless=True)
-    everyone = (*(type(each) for each in passes(everything)), RemoveDeadCode)
+    everyone = (*(type(each) for each in passes(everything)), RemoveDeadCode, ToOpset)
     return {each.name: each for each in everyone}
 
 
@@ -216,8 +228,9 @@ def _lower_and_schedule(
     """Lower a model as small as it can be folded, and schedule all of it."""
     machine = Tile(options.platform, options.tiles)
     platform, tiles = machine.device(), machine.used_tiles()
+    in_place = options.state_in_place and stays_in_place(model)
     wanted = passes(replace(options, fold=False))
-    for smaller in foldings(model) if options.fold else ():
+    for smaller in foldings(model) if options.fold and not in_place else ():
         try:
             if observer is not None:
                 observer(FoldBlocks.name, smaller)
@@ -226,7 +239,7 @@ def _lower_and_schedule(
         except NotPeriodic:
             continue  # with more of the layers, or all of them
     run_passes(model, remaining(model, wanted), options, observer)
-    return schedule(model, platform, tiles)
+    return schedule(model, platform, tiles, in_place)
 
 
 def foldings(model: Model) -> Iterator[Model]:

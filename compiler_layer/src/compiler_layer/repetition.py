@@ -126,6 +126,12 @@ def set_repetitions(model: Model, kept: Kept, names: LayerNames) -> None:
     model.main.attributes[_LAYER_NAMES] = DictionaryAttr(described)
 
 
+def forget_repetitions(model: Model) -> None:
+    """Say that a model is not folded: what was left of it has no repeated block."""
+    for name in (_REPETITIONS, _SECOND, _LAYER_NAMES, _IDS):
+        model.main.attributes.pop(name, None)
+
+
 def repeated_ids(model: Model) -> list[tuple[str, ...]]:
     """For what is repeated, its ids in all repetitions of a folded model."""
     attribute = model.main.attributes.get(_IDS)

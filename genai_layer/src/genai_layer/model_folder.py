@@ -23,8 +23,12 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     return Tokenizer(folder)
 
 
-def find_model(folder: Path) -> Path:
+def find_model(folder: Path, needed: bool = True) -> Path:
     """Give what the runtime is to compile: an IR if there is one, else the folder.
+
+    Args:
+        folder: the model's.
+        needed: whether there must be one.
 
     Raises:
         ModelError: there is no model.
@@ -34,7 +38,7 @@ def find_model(folder: Path) -> Path:
     ir = folder / "openvino_model.xml"
     if ir.is_file():
         return ir
-    if (folder / "config.json").is_file():
+    if not needed or (folder / "config.json").is_file():
         return folder
     raise ModelError(f"{folder}: neither openvino_model.xml nor config.json there")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from genai_layer.errors import PromptError, PropertyError
+from genai_layer.runtime import CompiledModel
 
 _PREFIX = "NPUW_LLM_"
 _RENAMED = (
@@ -23,6 +24,7 @@ _RENAMED = (
     "SHARED_HEAD_CONFIG",
 )
 _ALWAYS = {"NPU_USE_NPUW": "YES", "NPUW_LLM": "YES"}
+_FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
 _DEFAULTS = {"MAX_PROMPT_LEN": 1024, "MIN_RESPONSE_LEN": 128}
 
 
@@ -51,8 +53,36 @@ class StaticLengths:
         return self.max_prompt_len + self.min_response_len - prompt
 
 
-def npu_properties(properties: Mapping[str, Any]) -> tuple[dict[str, Any], StaticLengths]:
+def imports_blob(properties: Mapping[str, Any]) -> bool:
+    """Tell whether a compiled model is to be imported from BLOB_PATH, rather than made.
+
+    Raises:
+        PropertyError: EXPORT_BLOB is neither yes nor no.
+    """
+    export = properties.get("EXPORT_BLOB", False)
+    wanted = _FLAGS.get(export.upper(), export) if isinstance(export, str) else export
+    if not isinstance(wanted, bool):
+        raise PropertyError(f"EXPORT_BLOB = {export!r}: must be YES or NO")
+    return bool(properties.get("BLOB_PATH")) and not wanted
+
+
+def lengths_of(compiled: CompiledModel) -> StaticLengths:
+    """Ask a compiled model for its lengths, where nobody set them: they are those of its blob.
+
+    Raises:
+        RuntimeError: it does not know.
+    """
+    most, least = (compiled.get_property(_PREFIX + name) for name in _DEFAULTS)
+    return StaticLengths(_length("MAX_PROMPT_LEN", most), _length("MIN_RESPONSE_LEN", least))
+
+
+def npu_properties(
+    properties: Mapping[str, Any],
+) -> tuple[dict[str, Any], StaticLengths | None]:
     """Rename the pipeline's options to those of NPUW, and read the lengths.
+
+    Returns:
+        The options; and the lengths, or None if a blob that is to be imported has them.
 
     Raises:
         PropertyError: a length is not a whole number, or an option is given under two names.
@@ -64,6 +94,8 @@ def npu_properties(properties: Mapping[str, Any]) -> tuple[dict[str, Any], Stati
         if new in forwarded:
             raise PropertyError(f"{name} is given twice, once as {new}; leave one out")
         forwarded[new] = value
+    if imports_blob(forwarded):
+        return _ALWAYS | forwarded, None
     lengths: dict[str, int] = {}
     for name, default in _DEFAULTS.items():
         value = forwarded.setdefault(_PREFIX + name, default)

@@ -18,7 +18,7 @@ from genai_layer.errors import ConfigError, PromptError, PropertyError, RuntimeF
 from genai_layer.generation import Generated, Generation, Limits, Stopwatch
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
-from genai_layer.npu import StaticLengths, npu_properties
+from genai_layer.npu import StaticLengths, imports_blob, lengths_of, npu_properties
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.properties import check_names, with_dictionary
 from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
@@ -42,7 +42,8 @@ class LLMPipeline:
         config: properties as a dictionary; deprecated, as in openvino_genai.
         core: a runtime, instead of the one that the device names.
         properties: for the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
-            OpenVINO's names, for the runtime.
+            OpenVINO's names, for the runtime. On NPU, BLOB_PATH loads a compiled model, whose
+            lengths count; with EXPORT_BLOB it is written.
 
     Raises:
         ModelError: the folder lacks something, or something in it is broken.
@@ -71,11 +72,13 @@ class LLMPipeline:
                 raise PropertyError("give a Tokenizer before the device, or the device alone")
             tokenizer, device = read_tokenizer(folder), tokenizer
         device = "CPU" if device is None else device
-        model = find_model(folder)
+        check_names(properties)
+        # A blob may have all of the model that there is.
+        imported = device == "NPU" and imports_blob(properties)
+        model = find_model(folder, needed=not imported)
         self._tokenizer = tokenizer
         self._config = read_generation_config(folder, tokenizer)
         self._vocabulary = max(tokenizer.get_vocab().values(), default=0) + 1
-        check_names(properties)
         self._lengths: StaticLengths | None = None
         if device == "NPU":
             properties, self._lengths = npu_properties(properties)
@@ -83,6 +86,8 @@ class LLMPipeline:
         try:
             compiled = core.compile_model(model, device, properties)
             self._request: InferRequest = compiled.create_infer_request()
+            if imported:
+                self._lengths = lengths_of(compiled)
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
         self._chat: ChatHistory | None = None

@@ -88,6 +88,14 @@ class CompiledModel(Protocol):
         """Make an independent request."""
         ...
 
+    def get_property(self, name: str, /) -> Any:
+        """Give an option that the model has, by OpenVINO's name.
+
+        Raises:
+            RuntimeError: there is no such option.
+        """
+        ...
+
 
 class Core(Protocol):
     """Compiles models for devices."""

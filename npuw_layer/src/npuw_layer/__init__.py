@@ -1,4 +1,4 @@
-"""Runs one stateful LLM as static prefill and generate models on an NPU.
+"""Runs one stateful LLM as static prefill and generate models on an NPU, and static models as such.
 
 The names are OpenVINO's: ``Core().compile_model(model, "NPU", config).create_infer_request()``.
 """
@@ -14,16 +14,40 @@ if TYPE_CHECKING:
     from npuw_layer.core import Core
     from npuw_layer.llm.infer_request import InferRequest
     from npuw_layer.llm.variable_state import VariableState
+    from npuw_layer.remote.context import RemoteContext
+    from npuw_layer.remote.pages import page_aligned_bytes
+    from npuw_layer.remote.properties import FileDescriptor
+    from npuw_layer.remote.tensor import RemoteTensor
+    from npuw_layer.static.compiled_model import StaticCompiledModel
+    from npuw_layer.static.infer_request import StaticInferRequest
     from npuw_layer.tensor import Tensor
 
-__all__ = ["CompiledModel", "Core", "InferRequest", "Tensor", "VariableState"]
+__all__ = [
+    "CompiledModel",
+    "Core",
+    "FileDescriptor",
+    "InferRequest",
+    "RemoteContext",
+    "RemoteTensor",
+    "StaticCompiledModel",
+    "StaticInferRequest",
+    "Tensor",
+    "VariableState",
+    "page_aligned_bytes",
+]
 
 _HOME = {
     "CompiledModel": "npuw_layer.compiled_model",
     "Core": "npuw_layer.core",
+    "FileDescriptor": "npuw_layer.remote.properties",
     "InferRequest": "npuw_layer.llm.infer_request",
+    "RemoteContext": "npuw_layer.remote.context",
+    "RemoteTensor": "npuw_layer.remote.tensor",
+    "StaticCompiledModel": "npuw_layer.static.compiled_model",
+    "StaticInferRequest": "npuw_layer.static.infer_request",
     "Tensor": "npuw_layer.tensor",
     "VariableState": "npuw_layer.llm.variable_state",
+    "page_aligned_bytes": "npuw_layer.remote.pages",
 }
 
 

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import io
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from npuw_layer.batching.engine import ContinuousBatching
+from npuw_layer.devices.make import device_names
+from npuw_layer.devices.several import SeveralDevices
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.exported import export_file, export_llm
 from npuw_layer.llm.infer_request import InferRequest
-from npuw_layer.options import NAMES, Options
+from npuw_layer.offload.ports import ReportsOffload
+from npuw_layer.options import NAMES, Options, nearest
+
+if TYPE_CHECKING:
+    from npuw_layer.offload.report import OffloadReport
+    from npuw_layer.sharing.usage import SharingReport
+
+SUPPORTED_PROPERTIES = "SUPPORTED_PROPERTIES"
+LOADED_FROM_CACHE = "LOADED_FROM_CACHE"
+EXECUTION_DEVICES = "EXECUTION_DEVICES"
+_FACTS = (SUPPORTED_PROPERTIES, LOADED_FROM_CACHE, EXECUTION_DEVICES)
+"""Properties that are no options."""
 
 
 class CompiledModel:
@@ -35,14 +52,69 @@ class CompiledModel:
         """
         return ContinuousBatching(self._compiled, places)
 
+    def sharing(self) -> SharingReport | None:
+        """Tell what sharing weights with other processes saves; None if none are shared."""
+        return None if self._compiled.shared is None else self._compiled.shared.report()
+
+    @overload
+    def export_model(self, target: None = None, /) -> bytes: ...
+    @overload
+    def export_model(self, target: str | Path | BinaryIO, /) -> None: ...
+
+    def export_model(self, target: str | Path | BinaryIO | None = None, /) -> bytes | None:
+        """Write all programs to one file, which ``Core.import_model`` loads.
+
+        Args:
+            target: a path, whose file is replaced when all is written; or a stream. None gives the
+                bytes.
+
+        Raises:
+            OptionError: the device's programs cannot be exported.
+            ModelError: the model's files have changed since it was compiled.
+            NpuwFault: the disk is full, or the folder is read-only.
+        """
+        if isinstance(target, str | Path):
+            export_file(self._compiled, self._options, Path(target))
+            return None
+        if target is not None:
+            export_llm(self._compiled, self._options, target)
+            return None
+        whole = io.BytesIO()
+        export_llm(self._compiled, self._options, whole)
+        return whole.getvalue()
+
+    def offload_report(self) -> OffloadReport | None:
+        """What is offloaded, and what that costs; None without NPUW_WEIGHTS_OFFLOAD."""
+        device = self._compiled.device
+        return device.offload_report() if isinstance(device, ReportsOffload) else None
+
     def get_property(self, name: str) -> Any:
         """Give an option by OpenVINO's name, as it was set; lengths are not rounded.
+
+        Args:
+            name: of an option, maps of stages among them; or SUPPORTED_PROPERTIES, a dict of all
+                names, each with "RO"; or LOADED_FROM_CACHE.
 
         Raises:
             OptionError: there is no such option.
         """
-        if name == "LOADED_FROM_CACHE":
-            return self._compiled.origin.compiled == 0
+        if name == SUPPORTED_PROPERTIES:
+            return dict.fromkeys((*_FACTS, *NAMES), "RO")
+        if name == EXECUTION_DEVICES:
+            return self._execution_devices()
+        if name == LOADED_FROM_CACHE:
+            return self._compiled.origin.from_cache
         if name not in NAMES:
-            raise OptionError(f"unknown option {name!r}; known are {', '.join(NAMES)}")
-        return getattr(self._options, NAMES[name])
+            near = nearest(name, (*_FACTS, *NAMES))
+            hint = f"did you mean {near}?" if near else f"{SUPPORTED_PROPERTIES} lists all"
+            raise OptionError(f"unknown property {name!r}; {hint}")
+        return deepcopy(getattr(self._options, NAMES[name]))
+
+    def _execution_devices(self) -> list[str]:
+        """Which devices run its submodels now, in the order of NPUW_DEVICES."""
+        names = device_names(self._options.devices)
+        device = self._compiled.device
+        if not isinstance(device, SeveralDevices):
+            return [*names]
+        used = {placement.device for placement in device.placements}
+        return [*(name for name in names if name in used), *sorted(used.difference(names))]

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from compiler_layer.garbage import collected_later
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_memory import Contexts
+from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
-from npuw_layer.errors import ModelError, OptionError
+from npuw_layer.devices.make import make_compiler, make_device
+from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.llm.compiled import compile_llm
+from npuw_layer.llm.exported import DEFAULT_PATH, check_device, check_target
+from npuw_layer.llm.stages import plan
 from npuw_layer.options import Options, parse_options
 from npuw_layer.ports import Compiler, Device
-
-DEVICES = "npuw_layer.devices"
-COMPILERS = "npuw_layer.compilers"
+from npuw_layer.remote.context import RemoteContext
+from npuw_layer.remote.properties import L0_CONTEXT
+from npuw_layer.routing import route
+from npuw_layer.static.compiled import compile_static
+from npuw_layer.static.compiled_model import StaticCompiledModel
 
 
 class Core:
-    """Compiles language models for the NPU.
+    """Compiles models for the NPU; all static models of a Core share memory in place.
 
     Args:
         compiler: used instead of the one that NPUW_COMPILER names.
-        device: used instead of the one that NPUW_DEVICES names.
+        device: used instead of those that NPUW_DEVICES names.
     """
 
     def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
         self._compiler = compiler
         self._device = device
+        self._contexts = Contexts()
 
     @property
     def available_devices(self) -> list[str]:
@@ -41,32 +49,137 @@ class Core:
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
         /,
-    ) -> CompiledModel:
-        """Compile a language model.
+    ) -> CompiledModel | StaticCompiledModel:
+        """Compile a model: a language model as NPUW does, a static one as it is.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
             device_name: "NPU".
-            config: options under OpenVINO's names; see ``npuw_layer.options``.
+            config: options under OpenVINO's names; see ``npuw_layer.options``. With BLOB_PATH
+                nothing is compiled, unless EXPORT_BLOB says to write that file.
 
         Raises:
             OptionError: an option is unknown or wrong.
             ModelError: the model cannot be read, or is not supported.
+            BlobError: the file of BLOB_PATH is damaged.
             NpuwError: compiling or loading failed.
         """
-        if device_name != "NPU":
-            raise OptionError(f"device {device_name!r}; this runtime has NPU alone")
-        options = parse_options(config or {})
+        _check_name(device_name)
         path = _model_path(Path(model))
+        options = parse_options(config or {})
+        if options.blob_path and not options.export_blob:
+            return self._import(options.blob_path, config or {}, path)
+        options = route(path, options)
         with collected_later():
-            compiled = compile_llm(path, self._make_device(options), options)
-        return CompiledModel(compiled, options)
+            return self._compile_llm(path, options) if options.llm else self._static(path, options)
+
+    def import_model(
+        self,
+        model: Source,
+        device_name: str = "NPU",
+        config: Mapping[str, Any] | None = None,
+        /,
+    ) -> CompiledModel:
+        """Load a model that ``CompiledModel.export_model`` wrote.
+
+        Args:
+            model: the path of a file, which is mapped; a stream; or bytes.
+            device_name: "NPU".
+            config: WEIGHTS_PATH or MODEL_PTR for a blob without weights, CACHE_DIR to remember
+                what was verified; others must be as they were when the model was compiled.
+
+        Raises:
+            BlobError: it is damaged; or, as BlobVersionError, made by other versions.
+            OptionError: an option is wrong or contradicts the blob, or the weights are nowhere.
+            ModelError: the weights are not those of the blob.
+        """
+        _check_name(device_name)
+        return self._import(model, config or {}, None)
+
+    def get_default_context(self, device_name: str = "NPU", /) -> RemoteContext:
+        """Give where remote tensors are made that static models of this Core bind in place.
+
+        Raises:
+            OptionError: there is no such device.
+        """
+        return self.create_context(device_name, {})
+
+    def create_context(
+        self, device_name: str, properties: Mapping[str, Any] | None = None, /
+    ) -> RemoteContext:
+        """Give a remote context of a device; all of one Core and one platform are the same memory.
+
+        Args:
+            device_name: "NPU".
+            properties: NPU_PLATFORM, if it is not the default; L0_CONTEXT, which can only be this
+                Core's own.
+
+        Raises:
+            OptionError: there is no such device, platform or property.
+            RemoteError: L0_CONTEXT is another Core's.
+        """
+        _check_name(device_name)
+        given = dict(properties or {})
+        wanted = given.pop(L0_CONTEXT, None)
+        npu = self._npu(parse_options(given))
+        if wanted is not None and wanted is not npu.context:
+            raise RemoteError(
+                "L0_CONTEXT is not this Core's context; memory is shared within one Core alone"
+            )
+        return RemoteContext(npu)
+
+    def _import(
+        self, source: Source, config: Mapping[str, Any], model: Path | None
+    ) -> CompiledModel:
+        # Imported here: few starts need it.
+        from npuw_layer.llm.imported import import_llm
+
+        with collected_later():
+            return CompiledModel(*import_llm(source, config, self._make_device, model))
+
+    def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
+        """Compile, and export if that is wanted; what prevents that is said before."""
+        target = Path(options.blob_path or DEFAULT_PATH) if options.export_blob else None
+        device = self._make_device(options)
+        if options.weights_offload != "NO":
+            # Imported here: who does not offload loads nothing of it.
+            from npuw_layer.offload.device import offloading
+
+            device = offloading(device, path if path.is_dir() else path.parent, options)
+        if target is not None:
+            check_target(target)
+            check_device(device, options)
+        compiled = CompiledModel(compile_llm(path, device, options), options)
+        if target is not None:
+            compiled.export_model(target)
+        return compiled
+
+    def _static(self, path: Path, options: Options) -> StaticCompiledModel:
+        npu = self._npu(options)
+        compiled = compile_static(path, npu, options)
+        return StaticCompiledModel(compiled, options, RemoteContext(npu))
+
+    def _npu(self, options: Options) -> LevelZeroDevice:
+        """The NPU itself, which static models run on."""
+        if self._device is None:
+            return LevelZeroDevice(self._make_compiler(options), options.platform, self._contexts)
+        if not isinstance(self._device, LevelZeroDevice):
+            raise OptionError("static models and remote tensors need the NPU, not another device")
+        return self._device
 
     def _make_device(self, options: Options) -> Device:
         if self._device is not None:
             return self._device
-        compiler = self._compiler or _plugin(COMPILERS, "NPUW_COMPILER", options.compiler)()
-        return _plugin(DEVICES, "NPUW_DEVICES", options.devices)(compiler, options.platform)
+        submodels = [stage.name for stage in plan(options).stages]
+        return make_device(options, submodels, self._compiler)
+
+    def _make_compiler(self, options: Options) -> Compiler:
+        return self._compiler or make_compiler(options)
+
+
+def _check_name(device_name: str) -> None:
+    if device_name != "NPU":
+        raise OptionError(f"device {device_name!r}; this runtime has NPU alone")
 
 
 def _model_path(path: Path) -> Path:
@@ -75,10 +188,3 @@ def _model_path(path: Path) -> Path:
         raise ModelError(f"{path}: no such file or folder")
     ir = path / "openvino_model.xml"
     return ir if path.is_dir() and ir.is_file() else path
-
-
-def _plugin(group: str, option: str, name: str) -> Any:
-    found = {point.name: point for point in entry_points(group=group)}
-    if name not in found:
-        raise OptionError(f"{option} = {name!r}; installed are {', '.join(sorted(found))}")
-    return found[name].load()

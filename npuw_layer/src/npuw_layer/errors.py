@@ -4,14 +4,21 @@ NpuwError (RuntimeError)
 ├── NpuwUsageError          you called it wrongly
 │   ├── OptionError         an unknown option, or a value out of range
 │   ├── TensorError         an input is missing, or has a wrong type or shape
+│   │   └── TooManyTokens   more than a generate step takes
+│   ├── RemoteError         memory cannot be, or no longer is, a remote tensor
+│   ├── RequestBusy         the request is running
 │   └── RequestError        a conversation that cannot go on: it is over, or not done yet
+├── InferenceCancelled      someone called cancel()
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
 │   │   └── NotFolded       its layers cannot be compiled as one
+│   ├── BlobError           a file of programs is damaged, or not what it should be
+│   │   └── BlobVersionError  it was made by other versions
 │   ├── PromptTooLong       longer than NPUW_LLM_MAX_PROMPT_LEN
 │   └── CapacityError       the KV cache is full
 └── NpuwFault               a device, or the cache on disk, failed
-└── DeviceError         loading or running failed on a device
+    ├── DeviceError         loading or running failed on a device
+    └── SharingError        weights cannot be shared with other processes
 """
 
 from __future__ import annotations
@@ -45,12 +52,63 @@ class RequestError(NpuwUsageError):
     """A conversation cannot go on: it is over, or what it said last is not read yet."""
 
 
+class TooManyTokens(TensorError):
+    """More tokens go on with a conversation than one generate step takes.
+
+    Args:
+        tokens: how many there are.
+        limit: NPUW_LLM_MAX_GENERATION_TOKEN_LEN, rounded.
+    """
+
+    def __init__(self, tokens: int, limit: int) -> None:
+        self.tokens = tokens
+        self.limit = limit
+        super().__init__(
+            f"{tokens} tokens go on with what is stored, a generate step takes at most {limit}; "
+            "raise NPUW_LLM_MAX_GENERATION_TOKEN_LEN, or set "
+            "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL to YES to read them as a prompt"
+        )
+
+
+class RemoteError(NpuwUsageError):
+    """Memory cannot become a remote tensor, or is none any more."""
+
+
+class RequestBusy(NpuwUsageError):
+    """A request that is running was asked for something else; ``wait`` for it first."""
+
+
+class InferenceCancelled(NpuwError):
+    """An inference was cancelled before its results were given out."""
+
+
 class ModelError(NpuwInputError):
     """The model cannot be read, split or compiled."""
 
 
 class NotFolded(ModelError):
     """Layers that looked equal became different: a larger graph is to be compiled."""
+
+
+class BlobError(NpuwInputError):
+    """A file of compiled programs is damaged, or not what it should be."""
+
+
+class BlobVersionError(BlobError):
+    """A file of compiled programs was made by other versions, or for another device.
+
+    Args:
+        what: whose version.
+        found: the file's.
+        needed: ours.
+        name: the file's, if it is known.
+    """
+
+    def __init__(self, what: str, found: str, needed: str, name: str = "it") -> None:
+        self.what = what
+        self.found = found
+        self.needed = needed
+        super().__init__(f"{name} was made by {what} {found}, this is {needed}; export it anew")
 
 
 class PromptTooLong(NpuwInputError):
@@ -91,3 +149,7 @@ class CapacityError(NpuwInputError):
 
 class DeviceError(NpuwFault):
     """A device refused a program, or failed while running it."""
+
+
+class SharingError(NpuwFault):
+    """Weights cannot be shared, or another process does not keep to the rules of it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
@@ -22,6 +22,9 @@ READ_PREFIX = "vpux_ie_read_value_"
 
 ASSIGN_PREFIX = "vpux_ie_assign_"
 """Begins the name of the output that a variable's new value goes out by."""
+
+SUBMODEL = "NPUW_SUBMODEL"
+"""In a compiler's configuration: what the graph is called; a device may choose by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,8 @@ class Compiler(Protocol):
             model: consumed: the compiler may rewrite it.
             config: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
                 DYNAMIC_QUANTIZATION_GROUP_SIZE, and ENABLE_WEIGHTLESS: with YES, weights may be
-                inputs, named as ``compiler_layer.weights`` says.
+                inputs, named as ``compiler_layer.weights`` says; STATE_IN_PLACE: with YES, a
+                variable's input and output may be bound to the same memory.
 
         Raises:
             NotFolded: the graph is a smaller one that turned out not to stand for the whole model.
@@ -133,7 +137,11 @@ class LoadedModel(Protocol):
 
 
 class Device(Protocol):
-    """Compiles, holds and runs programs."""
+    """Compiles, holds and runs programs.
+
+    One that computes on the host and binds memory of any device, by its ``data``, has an attribute
+    ``takes_any_memory`` that is true: then it can be used beside a device with memory of its own.
+    """
 
     @property
     def version(self) -> str:
@@ -172,5 +180,51 @@ class Device(Protocol):
 
         Raises:
             RuntimeError: there is none left.
+        """
+        ...
+
+
+@runtime_checkable
+class SharingDevice(Protocol):
+    """A device whose memory can be handed to other processes; not every device's can."""
+
+    def allocate_shared(self, nbytes: int) -> Memory:
+        """Take memory, zeroed, that can be exported.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        ...
+
+    def export(self, memory: Memory) -> int:
+        """Give a descriptor of such memory, which is the caller's to close.
+
+        It can be passed to another process, and holds the memory while it is open.
+        """
+        ...
+
+    def attach(self, descriptor: int, nbytes: int) -> Memory:
+        """Reach exported memory, to read it; the descriptor stays the caller's.
+
+        Raises:
+            RuntimeError: the descriptor is not such memory, or has fewer bytes.
+        """
+        ...
+
+
+@runtime_checkable
+class FindsConstants(Protocol):
+    """An optional ability of a device: to tell what of a program it uses in place.
+
+    Such bytes are not read by ``Device.load`` but when the program runs, so whoever keeps programs
+    does not read them either. Of a device without this ability all is read; its programs may name
+    the model's files by their path, so they are not exported.
+    """
+
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Give offset and size of what is used in place, ascending.
+
+        Args:
+            program: what ``Device.compile`` made.
         """
         ...

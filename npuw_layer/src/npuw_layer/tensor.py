@@ -17,3 +17,8 @@ class Tensor:
     def shape(self) -> tuple[int, ...]:
         """Its dimensions."""
         return self.data.shape
+
+    @property
+    def byte_size(self) -> int:
+        """Bytes of its elements."""
+        return self.data.nbytes

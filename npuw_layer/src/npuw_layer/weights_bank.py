@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +14,9 @@ import numpy as np
 from compiler_layer.errors import CompilerError
 from compiler_layer.files import mapped_file
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
+from npuw_layer.blob.source import drop_pages
 from npuw_layer.errors import ModelError
-from npuw_layer.ports import Device, Memory, Program, TensorInfo
+from npuw_layer.ports import Array, Device, Memory, Program, TensorInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,15 @@ class _Place:
 
     memory: Memory
     offset: int
+
+
+@contextmanager
+def _reported() -> Generator[None, None, None]:
+    """Turn what the model's files give rise to into npuw's own error."""
+    try:
+        yield
+    except CompilerError as error:
+        raise ModelError(str(error)) from error
 
 
 class WeightsBank:
@@ -54,6 +66,58 @@ class WeightsBank:
                 place = self._place(info)
                 program.bind(info.name, place.memory, place.offset)
 
+    def to_allocate(self, inputs: Iterable[TensorInfo], in_place: bool) -> dict[str, TensorInfo]:
+        """Give the weights that need memory of their own.
+
+        Args:
+            inputs: among them, weights.
+            in_place: whether those that the device can read in a mapped file do not.
+
+        Returns:
+            By name, in the order of the files; the same for any order of ``inputs``.
+
+        Raises:
+            ModelError: a weight cannot be read from the model's files.
+        """
+        found: dict[WeightRef, TensorInfo] = {}
+        with self._lock, _reported():
+            for info in inputs:
+                if info.name.startswith(WEIGHT_PREFIX):
+                    ref = WeightRef.parse(info.name)
+                    ref.check(self._folder, info.shape)
+                    if not in_place or self._mapped(ref) is None:
+                        found[ref] = info
+        order = sorted(found, key=lambda ref: (ref.file, ref.offset, ref.name))
+        return {ref.name: found[ref] for ref in order}
+
+    def read(self, info: TensorInfo) -> Array:
+        """Give a weight's bytes as the program reads them, u8; mapped if they are the file's own.
+
+        Raises:
+            ModelError: it cannot be read from the model's files.
+        """
+        with _reported():
+            content = WeightRef.parse(info.name).read(self._folder, info.shape)
+        return np.frombuffer(content, np.uint8)
+
+    def drop_pages(self, files: Iterable[str]) -> None:
+        """Take files that were read, and are not in use here, out of this process's memory."""
+        for file in set(files) - self._files.keys():
+            drop_pages(mapped_file(str(self._folder / file)))
+
+    def place_in(self, memory: Memory, offsets: Mapping[str, int]) -> None:
+        """Let weights be found in memory that already holds them, by name."""
+        with self._lock:
+            for name, offset in offsets.items():
+                self._places[name] = _Place(memory, offset)
+
+    @property
+    def mapped_files(self) -> list[str]:
+        """The real paths of the files that are used where they are mapped."""
+        with self._lock:
+            names = [name for name, memory in self._files.items() if memory is not None]
+        return [os.path.realpath(self._folder / name) for name in names]
+
     @property
     def nbytes(self) -> int:
         """Bytes of device memory in use, those of mapped files among them."""
@@ -67,23 +131,24 @@ class WeightsBank:
         with self._lock:
             place = self._places.get(info.name)
             if place is None:
-                try:
+                with _reported():
                     place = self._find(WeightRef.parse(info.name), info)
-                except CompilerError as error:
-                    raise ModelError(str(error)) from error
                 self._places[info.name] = place
             return place
 
     def _find(self, ref: WeightRef, info: TensorInfo) -> _Place:
         ref.check(self._folder, info.shape)
-        if ref.stored == ref.element:
-            whole = self._map(ref.file)
-            if whole is not None:
-                return _Place(whole, ref.offset)
-        content = np.frombuffer(ref.read(self._folder, info.shape), np.uint8)
+        whole = self._mapped(ref)
+        if whole is not None:
+            return _Place(whole, ref.offset)
+        content = self.read(info)
         memory = self._device.allocate(content.size)
         memory.data[:] = content
         return _Place(memory, 0)
+
+    def _mapped(self, ref: WeightRef) -> Memory | None:
+        """Give a weight's file, if the device reads the weight where it is."""
+        return self._map(ref.file) if ref.stored == ref.element else None
 
     def _map(self, file: str) -> Memory | None:
         """Let the device reach a file; None if it cannot."""

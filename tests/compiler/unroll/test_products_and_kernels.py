@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,34 @@ def test_a_product_in_any_blocks_computes_the_product(unroll: Any, data: st.Data
     actual = unroll.run(unroll.tiled(model, block, tiles), inputs, tiles)
     limit = {"f32": 1e-5, "f16": 2e-3}[element] * np.abs(expected).max()
     assert np.abs(actual.astype("f8") - expected).max() <= limit
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_channels_that_share_one_scale_may_be_cut(unroll: Any, zeros: bool) -> None:
+    """A product of more channels than a DPU task takes: each part is scaled by itself."""
+    draw = np.random.default_rng(5)
+    m, n, k = 3, 32, 80
+    inputs = {
+        "a": draw.standard_normal((m, k)).astype("f4"),
+        "b": draw.integers(0, 256, (n, k)).astype(np.uint8),
+        "scales": draw.random((n, 1)).astype("f4"),
+    }
+    if zeros:
+        inputs["zeros"] = draw.integers(0, 256, (n, 1)).astype(np.uint8)
+    types = {key: unroll.type_of(key, array) for key, array in inputs.items()}
+    tables = " scales %scales" + " zeros %zeros" * zeros
+    kinds = f" scales {types['scales']}" + f" zeros {types.get('zeros')}" * zeros
+    model = unroll.model_of(
+        inputs,
+        f"%y = npu.matmul(%a, %b){tables} {{transpose_a = false, transpose_b = true, "
+        f'split = "n"}} : ({types["a"]}, {types["b"]}){kinds}',
+        "f32",
+        (m, n),
+    )
+    steps = inputs["b"].astype("f8") - inputs.get("zeros", np.zeros((n, 1)))
+    expected = inputs["a"] @ (steps * inputs["scales"]).T
+    actual = unroll.run(unroll.tiled(model, (3, 16, 32), 2), inputs, 2)
+    assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
 @settings(max_examples=40, deadline=None)

@@ -86,7 +86,7 @@ def test_slots_are_bound_to_the_conversations_own_caches(batching, crowd) -> Non
         crowd.run(engine)
     caches = [engine._conversations[request].place.cache for request in everyone]
     models = engine._runner._models
-    assert {capacity for _, capacity in models} == {24, 72}
+    assert {stage.capacity for stage in models} == {24, 72}
     for model in models.values():
         program = model._program
         bound = {
@@ -112,7 +112,8 @@ def test_what_an_empty_slot_reads_reaches_nobody(talks, batching, crowd) -> None
     for request in everyone:
         cache = engine._conversations[request].place.cache
         for name in cache.names:
-            cache.rows(name)[...] = np.inf
+            stack, number = cache._places[name]
+            stack.rows[number] = np.inf
         request.close()
     turns = [crowd.Turn([3, 4], answer=10)]
     found = [crowd.begin(engine.open(), turns) for _ in range(3)]

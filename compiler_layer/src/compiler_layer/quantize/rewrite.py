@@ -23,7 +23,7 @@ from compiler_layer.passes.match import stored_constant
 from compiler_layer.quantize.report import Errors, LayerReport
 from compiler_layer.quantize.schemes import Format, Scheme, scheme_of
 from compiler_layer.quantize.tensor_file import TensorFile
-from compiler_layer.quantize.tensors import StoredWeight, measure, store
+from compiler_layer.quantize.tensors import Blocking, StoredWeight, measure, store
 from compiler_layer.quantize.weights import Weight, find_weights
 
 Advance = Callable[[int], object]
@@ -75,15 +75,39 @@ def quantize_weights(
         scheme = scheme_of(weight, wanted)
         stored, errors = store(weight, scheme, file, advance)
         reports.append(_report(weight, scheme, errors))
-        constants = filter(None, map(stored_constant, weight.values))
-        first = min(constants, key=lambda constant: places[constant])
-        _replace(weight, stored, GraphBuilder(model, before=first))
+        _replace(weight, stored, _before(model, weight, places))
     return reports
+
+
+def quantize_shapes(model: Model, wanted: Format, place: Callable[[str, Shape], FileView]) -> None:
+    """Give the weights of a model the types and shapes of quantised ones, whatever their values.
+
+    Args:
+        model: its weights become views of what ``place`` gives, which is never read.
+        wanted: the format of its weights.
+        place: makes a view of so many elements of a type.
+
+    Raises:
+        CompilerUsageError: there is nothing to quantise.
+    """
+    places: dict[Operation, int] = {op: index for index, op in enumerate(model.body.ops)}
+    for weight in _weights_of(model):
+        scheme = scheme_of(weight, wanted)
+        cut = Blocking.of(shape_of(weight.constant.output), weight.summed, scheme)
+        zeros = place(scheme.element, cut.scale_shape) if scheme.element.startswith("u") else None
+        values, scale = place(scheme.element, cut.shape), place("f16", cut.scale_shape)
+        _replace(weight, StoredWeight(cut, values, scale, zeros), _before(model, weight, places))
 
 
 def parameters(model: Model) -> int:
     """How many numbers the weights of a model have: what ``advance`` is told in all."""
     return sum(math.prod(shape_of(weight.constant.output)) for weight in find_weights(model))
+
+
+def _before(model: Model, weight: Weight, places: dict[Operation, int]) -> GraphBuilder:
+    """Where the ops go that give a weight's floats back: before any that takes them."""
+    constants = filter(None, map(stored_constant, weight.values))
+    return GraphBuilder(model, before=min(constants, key=lambda constant: places[constant]))
 
 
 def _weights_of(model: Model) -> list[Weight]:

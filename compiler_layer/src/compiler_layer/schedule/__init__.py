@@ -6,6 +6,7 @@ tasks         the tasks, and their operands in CMX
 unroll        each hardware op as steps of tasks, block by block
 cmx           addresses in CMX
 order         steps in sequence, loads ahead of time
+in_place      variables that are written where they are read
 place_ddr     addresses of intermediate tensors
 dependencies  which task must wait for which
 barriers      virtual and physical barriers for those waits

@@ -17,6 +17,7 @@ from compiler_layer.schedule.barriers import (
     queues_of,
 )
 from compiler_layer.schedule.dependencies import dependencies
+from compiler_layer.schedule.in_place import order_in_place
 from compiler_layer.schedule.layout import Layout, layout
 from compiler_layer.schedule.order import Fences, Ordered, order_steps
 from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
@@ -24,26 +25,36 @@ from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch, unre
 from compiler_layer.schedule.repeat import find_body
 from compiler_layer.schedule.tasks import Step, Task
 from compiler_layer.schedule.unfold import Unfolding
-from compiler_layer.schedule.unroll import unroll
+from compiler_layer.schedule.unroll import unroll_all
 from compiler_layer.schedule.views import Buffer, Space
 from driver_layer.abi.platforms import Platform
 
 
-def schedule(model: Model, platform: Platform, tiles: int) -> ScheduledProgram:
+def schedule(
+    model: Model, platform: Platform, tiles: int, in_place: bool = False
+) -> ScheduledProgram:
     """Lay out a lowered model, cut it into tasks and order them.
+
+    Args:
+        model: lowered.
+        platform: what it is for.
+        tiles: how many of its tiles are used.
+        in_place: whether a variable is written where it is read; such a model is not folded.
 
     Raises:
         NotPeriodic: the model is folded, and its repetitions have become different.
         DoesNotFit: a step's operands are larger than CMX.
     """
-    laid_out = layout(model)
     kept = kept_repetitions(model)
-    budget = platform.workspace_bytes // 2
-    steps = [step for index, op in enumerate(laid_out.ops) for step in unroll(index, op, budget)]
     barriers = platform.barriers_per_tile * tiles
-    if kept is not None:
-        return _Folded(model, laid_out, kept, steps).schedule(platform, barriers)
-    ordered = order_steps(steps, platform.workspace_bytes)
+    if in_place:
+        laid_out, ordered = order_in_place(model, platform)
+    else:
+        laid_out = layout(model)
+        steps = unroll_all(laid_out, platform)
+        if kept is not None:
+            return _Folded(model, laid_out, kept, steps).schedule(platform, barriers)
+        ordered = order_steps(steps, platform.workspace_bytes)
     scratch_bytes = place_ddr(lifetimes(ordered.tasks))
     queues = queues_of(ordered.tasks, platform.dma_ports)
     made = _with_barriers(ordered.tasks, queues, barriers, ALONE)

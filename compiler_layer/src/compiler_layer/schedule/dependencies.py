@@ -10,7 +10,7 @@ import bisect
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from compiler_layer.schedule.tasks import Region, Task, Transfer, regions_of
+from compiler_layer.schedule.tasks import Task, Transfer, regions_of
 from compiler_layer.schedule.views import Space, View
 
 
@@ -25,13 +25,16 @@ class Access:
     owner: int
 
 
-_READ_ONLY = (Space.CONSTANT, Space.INPUT)
+def _is_read_only(view: View) -> bool:
+    space = view.buffer.space
+    return space is Space.CONSTANT or (space is Space.INPUT and view.buffer.shares is None)
 
 
 def accesses(index: int, task: Task) -> Iterator[Access]:
     """Give what a task reads and writes, in CMX and DDR.
 
-    Constants and inputs are left out: no task writes them.
+    Constants and inputs are left out: no task writes them, unless they are variables that stay in
+    place.
     """
     for region, tiles, write in regions_of(task.work):
         begin, end = region.span
@@ -41,7 +44,7 @@ def accesses(index: int, task: Task) -> Iterator[Access]:
             yield Access(("cmx", tile), base + begin, base + end, write, ~index)
     if isinstance(task.work, Transfer):
         for place, write in ((task.work.source, False), (task.work.target, True)):
-            if not isinstance(place, Region) and place.buffer.space not in _READ_ONLY:
+            if isinstance(place, View) and not _is_read_only(place):
                 yield _ddr_access(place, write, task.op)
 
 
@@ -50,7 +53,8 @@ def _ddr_access(view: View, write: bool, op: int) -> Access:
     if view.buffer.space is Space.SCRATCH:
         base = view.buffer.offset
         return Access("scratch", base + begin, base + end, write, op)
-    return Access((view.buffer.space, view.buffer.index), begin, end, write, op)
+    buffer = view.buffer.shares or view.buffer
+    return Access((buffer.space, buffer.index), begin, end, write, op)
 
 
 Latest = dict[Hashable, int]

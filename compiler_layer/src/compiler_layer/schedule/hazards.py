@@ -89,13 +89,19 @@ def _uses(task: Task) -> list[tuple[Hashable, Bytes, bool]]:
         found += [(("cmx", tile), base + _bytes(region), write) for tile in tiles]
     if isinstance(task.work, Transfer):
         for place, write in ((task.work.source, False), (task.work.target, True)):
-            if isinstance(place, View) and place.buffer.space in (Space.SCRATCH, Space.OUTPUT):
+            if isinstance(place, View) and _is_written(place):
                 scratch = place.buffer.space is Space.SCRATCH
-                memory: Hashable = "scratch" if scratch else place.buffer
+                memory: Hashable = "scratch" if scratch else place.buffer.shares or place.buffer
                 found.append(
                     (memory, (place.buffer.offset if scratch else 0) + _bytes(place), write)
                 )
     return found
+
+
+def _is_written(view: View) -> bool:
+    """Whether a task may write there: not to weights, and to inputs only if they are variables."""
+    written = view.buffer.space in (Space.SCRATCH, Space.OUTPUT)
+    return written or view.buffer.shares is not None
 
 
 def _bytes(place: View | Region) -> Bytes:

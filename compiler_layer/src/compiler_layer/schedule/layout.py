@@ -7,7 +7,7 @@ express a reshape are the elements copied.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
@@ -47,8 +47,12 @@ class Layout:
     scratch: list[Buffer] = field(default_factory=list[Buffer])
 
 
-def layout(model: Model) -> Layout:
+def layout(model: Model, written_last: Collection[str] = ()) -> Layout:
     """Place the tensors of a lowered model.
+
+    Args:
+        model: lowered.
+        written_last: outputs that are copied to when everything else has been computed.
 
     Raises:
         UnsupportedOps: ops are left that no lowering took.
@@ -58,7 +62,7 @@ def layout(model: Model) -> Layout:
     unknown = [op for op in left if not op.has_trait(IsTerminator)]
     if unknown:
         raise UnsupportedOps("model", [(op.name, _name(op)) for op in unknown])
-    return _Planner(model).plan()
+    return _Planner(model, written_last).plan()
 
 
 VIEWS = (
@@ -88,8 +92,9 @@ def _name(op: Operation) -> str:
 class _Planner:
     """Walks one model."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, written_last: Collection[str]) -> None:
         self._model = model
+        self._written_last = written_last
         self._layout = Layout()
         self._views: dict[SSAValue, View] = {}
         self._outputs: dict[SSAValue, int] = {}
@@ -106,6 +111,7 @@ class _Planner:
                 self._fill_outputs(result)
         for value in self._model.body.args:
             self._fill_outputs(value)
+        self._write_last()
         return self._layout
 
     def _add_ports(self) -> None:
@@ -116,6 +122,8 @@ class _Planner:
         for index, port in enumerate(self._model.outputs):
             buffer = Buffer(port.name, Space.OUTPUT, _nbytes(port.value), index)
             self._layout.outputs.append(buffer)
+            if port.name in self._written_last:
+                continue
             self._output_indices.setdefault(port.value, []).append(index)
             # The first output that is a hardware op's own result is written by it directly.
             if isinstance(port.value.owner, HARDWARE):
@@ -171,6 +179,21 @@ class _Planner:
             if self._outputs.get(value) != index:
                 target = _dense(self._layout.outputs[index], value)
                 self._copy(self._layout.outputs[index].name, self._view(value), target)
+
+    def _write_last(self) -> None:
+        """Copy values to outputs that may lie over inputs, when no input is needed any more."""
+        copies: list[tuple[View, View]] = []
+        for index, port in enumerate(self._model.outputs):
+            if port.name not in self._written_last:
+                continue
+            view = self._view(port.value)
+            if view.buffer.space is Space.INPUT:
+                # The copies before this one may write there.
+                whole = _dense(self._new_scratch(port.name, port.value), port.value)
+                view = self._copy(port.name, view, whole)
+            copies.append((view, _dense(self._layout.outputs[index], port.value)))
+        for source, target in copies:
+            self._copy(target.buffer.name, source, target)
 
 
 def _derived(op: Operation, source: View) -> Sequence[View | None]:

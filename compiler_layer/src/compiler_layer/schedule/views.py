@@ -34,6 +34,8 @@ class Buffer:
     index: int = 0
     offset: int = 0
     constant: Constant | None = None
+    shares: Buffer | None = None
+    """The input whose memory it is, of an input and output of a variable that stays in place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ _RUNTIME_SYMBOLS = {
 
 _DIRECT_ACCESS = 1
 
+_MOST_KNOWN = 64
+"""Of so many sets of buffers an inference remembers what patched memory was like."""
+
 
 @dataclass(slots=True)
 class _UserRelocations:
@@ -54,7 +57,7 @@ class _UserRelocations:
         """Patch for buffers at these addresses, whatever was applied before."""
         self.target.data[self.cells] = self.pristine
         apply(self.table, self.target.data, addresses, self.sizes)
-        self.target.generation += 1
+        self.target.changed()
 
 
 class HostParsedInference:
@@ -80,6 +83,8 @@ class HostParsedInference:
         self._record: Allocation | None = None
         self._user: dict[SectionFlag, list[_UserRelocations]] = {}
         self._applied: dict[SectionFlag, tuple[int, ...]] = {}
+        self._known: dict[tuple[tuple[int, ...], ...], list[tuple[Allocation, int]]] = {}
+        """For buffers that it was tied to lately what was patched, and its generation."""
 
     @property
     def address(self) -> int:
@@ -120,7 +125,7 @@ class HostParsedInference:
         twin._blob, twin._platform = self._blob, self._platform
         twin.metadata, twin._entry = self.metadata, self._entry
         twin._memory = twin._placement = twin._record = None
-        twin._user, twin._applied = {}, {}
+        twin._user, twin._applied, twin._known = {}, {}, {}
         twin._load(self._memory, self._placement)
         return twin
 
@@ -132,10 +137,12 @@ class HostParsedInference:
             if self._placement is not None:
                 self._placement.free()
         self._memory = self._placement = self._record = None
-        self._user, self._applied = {}, {}
+        self._user, self._applied, self._known = {}, {}, {}
 
     def apply_input_output(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Tie the inference to buffers; may be repeated before each run.
+
+        Who comes back to buffers that it was tied to lately finds what was prepared for these.
 
         Args:
             inputs: device address of each input, in the order of the metadata.
@@ -159,6 +166,19 @@ class HostParsedInference:
             for relocations in self._user.get(side, ()):
                 relocations.apply(addresses)
             self._applied[side] = tuple(given)
+        self._recall((tuple(inputs), tuple(outputs)))
+
+    def _recall(self, buffers: tuple[tuple[int, ...], ...]) -> None:
+        """Let patched memory have the generation that it had with these buffers."""
+        found = self._known.pop(buffers, None)
+        if found is None:
+            users = [each.target for side in self._user.values() for each in side]
+            found = [(target, target.generation) for target in users]
+            if len(self._known) == _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+        for target, generation in found:
+            target.generation = generation
+        self._known[buffers] = found
 
     def _load(self, memory: BufferManager, shared: Placement | None) -> None:
         if self._memory is not None:
@@ -213,7 +233,7 @@ class HostParsedInference:
                     index * RELA.itemsize,
                 )
             apply(table, target.data, addresses, sizes)
-            target.generation += 1
+            target.changed()
 
     def _symbol_values(self, symtab: Section, placement: Placement) -> tuple[Words, Words]:
         """Give address and size of each symbol of a table."""

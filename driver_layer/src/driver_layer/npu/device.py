@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+import weakref
 from contextlib import suppress
 
 from driver_layer.abi.platforms import Platform
@@ -14,8 +13,21 @@ from driver_layer.engines.contract import Executor
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.doorbell import Doorbell
 from driver_layer.npu.management import ManagementCore
 from driver_layer.npu.memory import AddressSpace
+from driver_layer.npu.stream import Stream
+
+
+class _Work:
+    """What goes on in one process: locks and threads are of no use to a fork of it."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.engines = threading.Lock()
+        """Held by who uses CMX and the engines: inferences run one at a time."""
+        self.doorbell = Doorbell()
+        self.streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
 
 class Device:
@@ -34,29 +46,41 @@ class Device:
         self.cmx = Cmx(platform)
         barriers = platform.barriers_per_tile * platform.tiles
         self._core = ManagementCore(executor or choose_executor(), barriers)
-        self._worker: ThreadPoolExecutor | None = None
-        self._starting = threading.Lock()
-        self._process = os.getpid()
+        self._begin()
 
-    def submit(self, job: Callable[[], object]) -> Future[object]:
-        """Queue work for the device; jobs run one after the other, in the order of submission."""
-        if self._process != os.getpid():
-            # A forked process has none of its parent's threads.
-            self._process, self._worker, self._starting = os.getpid(), None, threading.Lock()
-        with self._starting:  # one worker, whoever submits first
-            if self._worker is None:
-                self._worker = ThreadPoolExecutor(1, f"npu-{self.platform.name}")
-        return self._worker.submit(job)
+    def _begin(self) -> None:
+        self._in_process = _Work()
+        # At the end of the process as well, if nobody drops the device before.
+        weakref.finalize(self, _shut_down, self._in_process)
+
+    @property
+    def _work(self) -> _Work:
+        if self._in_process.process != os.getpid():
+            self._begin()
+        return self._in_process
+
+    @property
+    def doorbell(self) -> Doorbell:
+        """Where streams and the host wait for each other."""
+        return self._work.doorbell
+
+    def stream(self, kind: str) -> Stream:
+        """Make a stream of work.
+
+        Args:
+            kind: what it does, for the name of its thread.
+        """
+        made = Stream(f"npu-{self.platform.name}-{kind}")
+        self._work.streams.add(made)
+        return made
 
     def prepare(self, space: AddressSpace, hpi_address: int) -> None:
         """Do now what the first run of a loaded program would do before it begins.
 
-        The device does it when it is done with what was submitted before. What is wrong with the
-        program is said when it runs.
+        What is wrong with the program is said when it runs.
         """
-        job = self.submit(lambda: self._core.prepare(Bus(self.cmx, space), hpi_address))
-        with suppress(DeviceFault):
-            job.result()
+        with self._work.engines, suppress(DeviceFault):
+            self._core.prepare(Bus(self.cmx, space), hpi_address)
 
     def run_inference(self, space: AddressSpace, hpi_address: int) -> None:
         """Execute a loaded program to its end, on the calling thread.
@@ -68,8 +92,18 @@ class Device:
         Raises:
             DeviceFault: the program is malformed, deadlocks, or a task fails.
         """
-        self._core.run_inference(Bus(self.cmx, space), hpi_address)
+        with self._work.engines:
+            self._core.run_inference(Bus(self.cmx, space), hpi_address)
 
     def forget(self, space: AddressSpace, hpi_address: int) -> None:
         """Drop what the device remembers of a program that is being unloaded."""
         self._core.forget(Bus(self.cmx, space), hpi_address)
+
+
+def _shut_down(work: _Work) -> None:
+    """End all streams: what runs is finished, what waits for a signal fails."""
+    if work.process != os.getpid():
+        return
+    work.doorbell.close()
+    for stream in tuple(work.streams):
+        stream.join()

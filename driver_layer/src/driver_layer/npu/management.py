@@ -23,16 +23,18 @@ class _Prepared:
     frees: int
     """``AddressSpace.frees`` when all of it was last seen in place."""
 
-    def valid(self, space: AddressSpace) -> bool:
-        """Tell whether it may be run as it is."""
-        if self.program.changed():
-            return False
+    def in_place(self, space: AddressSpace) -> bool:
+        """Tell whether all that it reaches is where it was."""
         if self.frees != space.frees:
             read = (allocation for allocation, _ in self.program.sources)
             if any(space.find(one.address) is not one for one in (*self.used, *read)):
                 return False
             self.frees = space.frees
         return True
+
+
+_MOST_PREPARED = 4
+"""A program that is tied to some buffers by turns is prepared once for each, up to so many."""
 
 
 class ManagementCore:
@@ -46,7 +48,9 @@ class ManagementCore:
     def __init__(self, executor: Executor, physical_barriers: int) -> None:
         self._executor = executor
         self._physical_barriers = physical_barriers
-        self._known: WeakKeyDictionary[AddressSpace, dict[int, _Prepared]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[AddressSpace, dict[int, list[_Prepared]]] = (
+            WeakKeyDictionary()
+        )
 
     def prepare(self, bus: Bus, hpi_address: int) -> Run:
         """Prepare the program behind a host-parsed inference, unless that is done.
@@ -55,9 +59,12 @@ class ManagementCore:
             DeviceFault: the program is malformed, or deadlocks.
         """
         known = self._known.setdefault(bus.space, {})
-        found = known.get(hpi_address)
-        if found is None or not found.valid(bus.space):
-            found = known[hpi_address] = self._prepare(bus, hpi_address)
+        there = [one for one in known.get(hpi_address, []) if one.in_place(bus.space)]
+        found = next((one for one in there if not one.program.changed()), None)
+        if found is None:
+            found = self._prepare(bus, hpi_address)
+        others = [one for one in there if one is not found]
+        known[hpi_address] = [found, *others][:_MOST_PREPARED]
         return found.run
 
     def run_inference(self, bus: Bus, hpi_address: int) -> None:

@@ -51,7 +51,9 @@ class Allocation:
     data: Bytes
     writable: bool = True
     generation: int = field(default=0)
-    """Counts the host's writes, so that what was decoded from here can tell it is stale."""
+    """Names the content, so that what was decoded from here can tell it is stale. Who knows that
+    the content is again what it was may set the number that it had then."""
+    _newest: int = field(default=0)
 
     @property
     def size(self) -> int:
@@ -63,6 +65,11 @@ class Allocation:
         """The first address behind it."""
         return self.address + self.data.size
 
+    def changed(self) -> None:
+        """Say that the host wrote: the content is one that was not here before."""
+        self._newest += 1
+        self.generation = self._newest
+
     def write(self, offset: int, content: bytes | Bytes) -> None:
         """Copy bytes from the host to ``offset``."""
         raw = np.frombuffer(content, np.uint8)
@@ -71,7 +78,7 @@ class Allocation:
                 f"{raw.size} bytes at {offset} do not fit an allocation of {self.data.size}"
             )
         self.data[offset : offset + raw.size] = raw
-        self.generation += 1
+        self.changed()
 
 
 def zeroed(size: int) -> Bytes:

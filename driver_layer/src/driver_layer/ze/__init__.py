@@ -6,16 +6,31 @@ result code other than ZE_RESULT_SUCCESS is raised as ``ZeError``, which carries
 
 from driver_layer.errors import ZeError as ZeError
 from driver_layer.ze.command_list import (
+    ze_command_list_desc_t as ze_command_list_desc_t,
+)
+from driver_layer.ze.command_list import (
     ze_command_list_handle_t as ze_command_list_handle_t,
 )
 from driver_layer.ze.command_list import (
+    ze_mutable_command_list_exp_desc_t as ze_mutable_command_list_exp_desc_t,
+)
+from driver_layer.ze.command_list import (
     zeCommandListAppendBarrier as zeCommandListAppendBarrier,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendEventReset as zeCommandListAppendEventReset,
 )
 from driver_layer.ze.command_list import (
     zeCommandListAppendMemoryCopy as zeCommandListAppendMemoryCopy,
 )
 from driver_layer.ze.command_list import (
     zeCommandListAppendMemoryFill as zeCommandListAppendMemoryFill,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendSignalEvent as zeCommandListAppendSignalEvent,
+)
+from driver_layer.ze.command_list import (
+    zeCommandListAppendWaitOnEvents as zeCommandListAppendWaitOnEvents,
 )
 from driver_layer.ze.command_list import (
     zeCommandListClose as zeCommandListClose,
@@ -28,9 +43,6 @@ from driver_layer.ze.command_list import (
 )
 from driver_layer.ze.command_list import (
     zeCommandListReset as zeCommandListReset,
-)
-from driver_layer.ze.command_queue import (
-    UINT64_MAX as UINT64_MAX,
 )
 from driver_layer.ze.command_queue import (
     ze_command_queue_handle_t as ze_command_queue_handle_t,
@@ -77,24 +89,6 @@ from driver_layer.ze.context import (
 from driver_layer.ze.context import (
     zeContextDestroy as zeContextDestroy,
 )
-from driver_layer.ze.context import (
-    zeMemAllocDevice as zeMemAllocDevice,
-)
-from driver_layer.ze.context import (
-    zeMemAllocHost as zeMemAllocHost,
-)
-from driver_layer.ze.context import (
-    zeMemAllocShared as zeMemAllocShared,
-)
-from driver_layer.ze.context import (
-    zeMemFree as zeMemFree,
-)
-from driver_layer.ze.context import (
-    zeMemGetAddressRange as zeMemGetAddressRange,
-)
-from driver_layer.ze.context import (
-    zeMemGetAllocProperties as zeMemGetAllocProperties,
-)
 from driver_layer.ze.driver import (
     GRAPH_EXTENSION as GRAPH_EXTENSION,
 )
@@ -140,11 +134,125 @@ from driver_layer.ze.driver import (
 from driver_layer.ze.driver import (
     zeInitDrivers as zeInitDrivers,
 )
+from driver_layer.ze.event import (
+    UINT64_MAX as UINT64_MAX,
+)
+from driver_layer.ze.event import (
+    ze_event_desc_t as ze_event_desc_t,
+)
+from driver_layer.ze.event import (
+    ze_event_handle_t as ze_event_handle_t,
+)
+from driver_layer.ze.event import (
+    ze_event_pool_desc_t as ze_event_pool_desc_t,
+)
+from driver_layer.ze.event import (
+    ze_event_pool_handle_t as ze_event_pool_handle_t,
+)
+from driver_layer.ze.event import (
+    zeEventCreate as zeEventCreate,
+)
+from driver_layer.ze.event import (
+    zeEventDestroy as zeEventDestroy,
+)
+from driver_layer.ze.event import (
+    zeEventHostReset as zeEventHostReset,
+)
+from driver_layer.ze.event import (
+    zeEventHostSignal as zeEventHostSignal,
+)
+from driver_layer.ze.event import (
+    zeEventHostSynchronize as zeEventHostSynchronize,
+)
+from driver_layer.ze.event import (
+    zeEventPoolCreate as zeEventPoolCreate,
+)
+from driver_layer.ze.event import (
+    zeEventPoolDestroy as zeEventPoolDestroy,
+)
+from driver_layer.ze.event import (
+    zeEventQueryStatus as zeEventQueryStatus,
+)
+from driver_layer.ze.external_memory import (
+    zeDeviceGetExternalMemoryProperties as zeDeviceGetExternalMemoryProperties,
+)
+from driver_layer.ze.external_types import (
+    ZE_MAX_IPC_HANDLE_SIZE as ZE_MAX_IPC_HANDLE_SIZE,
+)
+from driver_layer.ze.external_types import (
+    ze_device_external_memory_properties_t as ze_device_external_memory_properties_t,
+)
+from driver_layer.ze.external_types import (
+    ze_external_memory_export_desc_t as ze_external_memory_export_desc_t,
+)
+from driver_layer.ze.external_types import (
+    ze_external_memory_export_fd_t as ze_external_memory_export_fd_t,
+)
+from driver_layer.ze.external_types import (
+    ze_external_memory_import_fd_t as ze_external_memory_import_fd_t,
+)
+from driver_layer.ze.external_types import (
+    ze_external_memory_type_flags_t as ze_external_memory_type_flags_t,
+)
+from driver_layer.ze.external_types import (
+    ze_ipc_mem_handle_t as ze_ipc_mem_handle_t,
+)
+from driver_layer.ze.external_types import (
+    ze_ipc_memory_flags_t as ze_ipc_memory_flags_t,
+)
 from driver_layer.ze.graph import (
     ze_graph_handle_t as ze_graph_handle_t,
 )
 from driver_layer.ze.graph_extension import (
     ze_graph_dditable_ext_t as ze_graph_dditable_ext_t,
+)
+from driver_layer.ze.ipc import (
+    zeMemCloseIpcHandle as zeMemCloseIpcHandle,
+)
+from driver_layer.ze.ipc import (
+    zeMemGetIpcHandle as zeMemGetIpcHandle,
+)
+from driver_layer.ze.ipc import (
+    zeMemOpenIpcHandle as zeMemOpenIpcHandle,
+)
+from driver_layer.ze.ipc import (
+    zeMemPutIpcHandle as zeMemPutIpcHandle,
+)
+from driver_layer.ze.memory import (
+    zeMemAllocDevice as zeMemAllocDevice,
+)
+from driver_layer.ze.memory import (
+    zeMemAllocHost as zeMemAllocHost,
+)
+from driver_layer.ze.memory import (
+    zeMemAllocShared as zeMemAllocShared,
+)
+from driver_layer.ze.memory import (
+    zeMemFree as zeMemFree,
+)
+from driver_layer.ze.memory import (
+    zeMemGetAddressRange as zeMemGetAddressRange,
+)
+from driver_layer.ze.memory import (
+    zeMemGetAllocProperties as zeMemGetAllocProperties,
+)
+from driver_layer.ze.mutable_list import (
+    ze_mutable_command_exp_flags_t as ze_mutable_command_exp_flags_t,
+)
+from driver_layer.ze.mutable_list import (
+    ze_mutable_command_id_exp_desc_t as ze_mutable_command_id_exp_desc_t,
+)
+from driver_layer.ze.mutable_list import (
+    ze_mutable_commands_exp_desc_t as ze_mutable_commands_exp_desc_t,
+)
+from driver_layer.ze.mutable_list import (
+    ze_mutable_graph_argument_exp_desc_t as ze_mutable_graph_argument_exp_desc_t,
+)
+from driver_layer.ze.mutable_list import (
+    zeCommandListGetNextCommandIdExp as zeCommandListGetNextCommandIdExp,
+)
+from driver_layer.ze.mutable_list import (
+    zeCommandListUpdateMutableCommandsExp as zeCommandListUpdateMutableCommandsExp,
 )
 from driver_layer.ze.result import (
     ze_result_t as ze_result_t,
@@ -159,10 +267,16 @@ from driver_layer.ze.types import (
     ze_command_queue_group_properties_t as ze_command_queue_group_properties_t,
 )
 from driver_layer.ze.types import (
+    ze_command_queue_group_property_flags_t as ze_command_queue_group_property_flags_t,
+)
+from driver_layer.ze.types import (
     ze_command_queue_mode_t as ze_command_queue_mode_t,
 )
 from driver_layer.ze.types import (
     ze_device_graph_properties_2_t as ze_device_graph_properties_2_t,
+)
+from driver_layer.ze.types import (
+    ze_device_mem_alloc_desc_t as ze_device_mem_alloc_desc_t,
 )
 from driver_layer.ze.types import (
     ze_device_memory_properties_t as ze_device_memory_properties_t,

@@ -5,58 +5,149 @@ Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
+from driver_layer.ze import types as t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
-from driver_layer.ze.driver import ze_device_handle_t
+from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
+from driver_layer.ze.event import EventState, ze_event_handle_t
 from driver_layer.ze.handles import Handle, check
 from driver_layer.ze.result import failed, ze_result_t
 
-Command = Callable[[], None]
+Events = Sequence[ze_event_handle_t]
+
+_COMPUTE = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE
+
+
+@dataclass(frozen=True, slots=True)
+class ze_mutable_command_list_exp_desc_t:
+    """Asks for a list whose commands can be changed after they were recorded."""
+
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ze_command_list_desc_t:
+    """How a list is to be made: for the queues of a group."""
+
+    commandQueueGroupOrdinal: int = 0
+    flags: int = 0
+    pNext: ze_mutable_command_list_exp_desc_t | None = None
+
+
+class Mutable(Protocol):
+    """A command whose arguments can be changed."""
+
+    def check(self, index: int, pointer: Pointer) -> None:
+        """See that an argument may become this; raises ZeError."""
+        ...
+
+    def change(self, index: int, pointer: Pointer) -> None:
+        """Use another argument from the next ``apply`` on."""
+        ...
+
+    def apply(self) -> None:
+        """Carry changes out; raises ZeError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One step of a list: waits for events, does something, signals an event."""
+
+    run: Callable[[], object]
+    signal: ze_event_handle_t | None = None
+    waits: tuple[ze_event_handle_t, ...] = ()
+    mutable: Mutable | None = None
+
+    def __call__(self) -> None:
+        """Execute it.
+
+        Raises:
+            DeviceFault: it failed, or an event that it waits for will not be signaled.
+        """
+        for event in self.waits:
+            event.wait()
+        self.run()
+        if self.signal is not None:
+            self.signal.become(EventState.DEVICE_SIGNAL)
 
 
 class ListState(Enum):
-    """OPEN takes commands; CLOSED may be executed."""
+    """OPEN takes commands; CHANGED must be closed again; CLOSED may be executed."""
 
     OPEN = "open"
+    CHANGED = "changed"
     CLOSED = "closed"
 
 
 class ze_command_list_handle_t(Handle):
     """A command list.
 
-    =========== ======= ========= ===========
-    state       append  close     execute
-    =========== ======= ========= ===========
-    OPEN        yes     → CLOSED  UNINITIALIZED
-    CLOSED      no      no effect yes
-    =========== ======= ========= ===========
+    =========== ======= ========= ============= ============================
+    state       append  close     execute       change commands (if mutable)
+    =========== ======= ========= ============= ============================
+    OPEN        yes     → CLOSED  UNINITIALIZED yes
+    CLOSED      no      no effect yes           → CHANGED
+    CHANGED     no      → CLOSED  UNINITIALIZED yes
+    =========== ======= ========= ============= ============================
 
-    Reset gives an OPEN, empty list from either state.
+    Reset gives an OPEN, empty list from any state.
     """
 
-    def __init__(self, context: ze_context_handle_t) -> None:
+    def __init__(self, context: ze_context_handle_t, desc: ze_command_list_desc_t) -> None:
         super().__init__()
         self.context = context
+        self.desc = desc
         self.state = ListState.OPEN
         self.commands: list[Command] = []
+        self.last: Future[object] | None = None
+        """The submission that executes it, or did."""
         self._releases: list[Callable[[], None]] = []
 
-    def append(self, command: Command, release: Callable[[], None] | None = None) -> None:
+    @property
+    def is_mutable(self) -> bool:
+        """Whether its commands can be changed."""
+        return self.desc.pNext is not None
+
+    @property
+    def computes(self) -> bool:
+        """Whether it is for queues that run graphs."""
+        return bool(QUEUE_GROUPS[self.desc.commandQueueGroupOrdinal].flags & _COMPUTE)
+
+    def append(
+        self,
+        command: Command | Callable[[], object],
+        release: Callable[[], None] | None = None,
+    ) -> None:
         """Record a command; ``release`` is called when the list no longer needs what it uses.
 
         Raises:
-            ZeError: INVALID_ARGUMENT: the list is closed.
+            ZeError: INVALID_ARGUMENT: the list is closed; INVALID_SYNCHRONIZATION_OBJECT: an event
+                is of another context.
         """
+        self.check_open()
+        made = command if isinstance(command, Command) else Command(command)
+        signals = () if made.signal is None else (made.signal,)
+        for event in (*made.waits, *signals):
+            if check(event, ze_event_handle_t).context is not self.context:
+                code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
+                raise failed(code, "event and command list are of different contexts")
+        self.commands.append(made)
+        if release is not None:
+            self._releases.append(release)
+
+    def check_open(self) -> None:
+        """Raise ZeError INVALID_ARGUMENT if it takes no commands."""
         if self.state is not ListState.OPEN:
             message = "the command list is closed; reset it first"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-        self.commands.append(command)
-        if release is not None:
-            self._releases.append(release)
 
     def reset(self) -> None:
         """Forget all commands."""
@@ -67,11 +158,21 @@ class ze_command_list_handle_t(Handle):
 
 
 def zeCommandListCreate(
-    hContext: ze_context_handle_t, hDevice: ze_device_handle_t
+    hContext: ze_context_handle_t,
+    hDevice: ze_device_handle_t,
+    desc: ze_command_list_desc_t | None = None,
 ) -> ze_command_list_handle_t:
-    """Make an open, empty list."""
+    """Make an open, empty list.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: there is no such group of queues.
+    """
     check(hDevice, ze_device_handle_t)
-    return ze_command_list_handle_t(check(hContext, ze_context_handle_t))
+    desc = desc or ze_command_list_desc_t()
+    if not 0 <= desc.commandQueueGroupOrdinal < len(QUEUE_GROUPS):
+        message = f"no group {desc.commandQueueGroupOrdinal} of queues"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return ze_command_list_handle_t(check(hContext, ze_context_handle_t), desc)
 
 
 def zeCommandListDestroy(hCommandList: ze_command_list_handle_t) -> None:
@@ -82,8 +183,17 @@ def zeCommandListDestroy(hCommandList: ze_command_list_handle_t) -> None:
 
 
 def zeCommandListClose(hCommandList: ze_command_list_handle_t) -> None:
-    """Make a list ready to be executed."""
-    check(hCommandList, ze_command_list_handle_t).state = ListState.CLOSED
+    """Make a list ready to be executed; changes of its commands are carried out.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: memory that a changed argument lies in was freed since; UNKNOWN:
+            a relocation of the blob cannot be applied. The list is not closed then.
+    """
+    command_list = check(hCommandList, ze_command_list_handle_t)
+    for command in command_list.commands:
+        if command.mutable is not None:
+            command.mutable.apply()
+    command_list.state = ListState.CLOSED
 
 
 def zeCommandListReset(hCommandList: ze_command_list_handle_t) -> None:
@@ -91,31 +201,81 @@ def zeCommandListReset(hCommandList: ze_command_list_handle_t) -> None:
     check(hCommandList, ze_command_list_handle_t).reset()
 
 
-def zeCommandListAppendBarrier(hCommandList: ze_command_list_handle_t) -> None:
-    """Let what follows wait for what came before; here it does so anyway."""
-    check(hCommandList, ze_command_list_handle_t).append(_nothing)
+def zeCommandListAppendBarrier(
+    hCommandList: ze_command_list_handle_t,
+    hSignalEvent: ze_event_handle_t | None = None,
+    phWaitEvents: Events = (),
+) -> None:
+    """Let what follows wait for what came before, which it does anyway, and for events."""
+    command_list = check(hCommandList, ze_command_list_handle_t)
+    command_list.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
 
 
 def _nothing() -> None:
     """Commands run one after the other."""
 
 
-def zeCommandListAppendMemoryCopy(
-    hCommandList: ze_command_list_handle_t, dstptr: Pointer, srcptr: Pointer, size: int
+def zeCommandListAppendSignalEvent(
+    hCommandList: ze_command_list_handle_t, hEvent: ze_event_handle_t
 ) -> None:
-    """Record a copy of ``size`` bytes.
+    """Record that an event is signaled when all before is done."""
+    event = check(hEvent, ze_event_handle_t)
+    check(hCommandList, ze_command_list_handle_t).append(Command(_nothing, signal=event))
+
+
+def zeCommandListAppendWaitOnEvents(
+    hCommandList: ze_command_list_handle_t, phEvents: Events
+) -> None:
+    """Record that what follows waits until events are signaled.
 
     Raises:
-        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: not memory of the list's context.
+        ZeError: INVALID_SIZE: none is given.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
-    target = command_list.context.bytes_at(dstptr, size)
+    if not phEvents:
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "no event given")
+    command_list.append(Command(_nothing, waits=tuple(phEvents)))
+
+
+def zeCommandListAppendEventReset(
+    hCommandList: ze_command_list_handle_t, hEvent: ze_event_handle_t
+) -> None:
+    """Record that an event is made not signaled."""
+    event = check(hEvent, ze_event_handle_t)
+    command_list = check(hCommandList, ze_command_list_handle_t)
+    command_list.append(Command(lambda: event.become(EventState.DEVICE_RESET)))
+
+
+def zeCommandListAppendMemoryCopy(
+    hCommandList: ze_command_list_handle_t,
+    dstptr: Pointer,
+    srcptr: Pointer,
+    size: int,
+    hSignalEvent: ze_event_handle_t | None = None,
+    phWaitEvents: Events = (),
+) -> None:
+    """Record a copy of ``size`` bytes, after events and before one if they are given.
+
+    Raises:
+        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: not memory of the list's context, or
+            the target may only be read;
+            INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
+    """
+    command_list = check(hCommandList, ze_command_list_handle_t)
+    target = command_list.context.bytes_at(dstptr, size, write=True)
     source = command_list.context.bytes_at(srcptr, size)
-    command_list.append(lambda: np.copyto(target, source))
+    command_list.append(
+        Command(lambda: np.copyto(target, source), hSignalEvent, tuple(phWaitEvents))
+    )
 
 
 def zeCommandListAppendMemoryFill(
-    hCommandList: ze_command_list_handle_t, ptr: Pointer, pattern: bytes, size: int
+    hCommandList: ze_command_list_handle_t,
+    ptr: Pointer,
+    pattern: bytes,
+    size: int,
+    hSignalEvent: ze_event_handle_t | None = None,
+    phWaitEvents: Events = (),
 ) -> None:
     """Record that ``size`` bytes are to be filled with a repeated pattern.
 
@@ -128,6 +288,8 @@ def zeCommandListAppendMemoryFill(
     if not length or length & (length - 1) or size % length:
         message = f"{size} bytes cannot be filled with a pattern of {length}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
-    target = command_list.context.bytes_at(ptr, size).reshape(-1, length)
+    target = command_list.context.bytes_at(ptr, size, write=True).reshape(-1, length)
     repeated = np.frombuffer(pattern, np.uint8)
-    command_list.append(lambda: np.copyto(target, repeated))
+    command_list.append(
+        Command(lambda: np.copyto(target, repeated), hSignalEvent, tuple(phWaitEvents))
+    )

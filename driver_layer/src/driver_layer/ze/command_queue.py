@@ -12,23 +12,23 @@ from driver_layer.errors import DeviceFault, ZeError
 from driver_layer.ze import types as t
 from driver_layer.ze.command_list import Command, ListState, ze_command_list_handle_t
 from driver_layer.ze.context import ze_context_handle_t
-from driver_layer.ze.driver import ze_device_handle_t
+from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
+from driver_layer.ze.event import UINT64_MAX
 from driver_layer.ze.handles import Handle, check
 from driver_layer.ze.result import failed, ze_result_t
-
-UINT64_MAX = (1 << 64) - 1
-"""A timeout of for ever."""
 
 _SYNCHRONOUS = t.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 
 
 class ze_command_queue_handle_t(Handle):
-    """A queue of one device; submissions run in their order."""
+    """A queue of one device; submissions run in their order, beside those of other queues."""
 
     def __init__(self, context: ze_context_handle_t, desc: t.ze_command_queue_desc_t) -> None:
         super().__init__()
         self.context = context
         self.desc = desc
+        kind = "copy" if desc.ordinal else "compute"
+        self.stream = context.device.npu.stream(kind)
         self.last: Future[object] | None = None
 
 
@@ -53,11 +53,12 @@ def zeCommandQueueCreate(
     """Make a queue.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: the device has one group with one queue.
+        ZeError: INVALID_ARGUMENT: there is no such group, or it has no such queue.
     """
     check(hDevice, ze_device_handle_t)
     desc = desc or t.ze_command_queue_desc_t()
-    if desc.ordinal or desc.index:
+    known = 0 <= desc.ordinal < len(QUEUE_GROUPS)
+    if not known or not 0 <= desc.index < QUEUE_GROUPS[desc.ordinal].numQueues:
         message = f"no queue {desc.index} in group {desc.ordinal}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     return ze_command_queue_handle_t(check(hContext, ze_context_handle_t), desc)
@@ -76,32 +77,52 @@ def zeCommandQueueExecuteCommandLists(
     """Hand closed lists to the device; returns at once unless the queue is synchronous.
 
     Raises:
-        ZeError: INVALID_SIZE: no list; UNINITIALIZED: a list is open;
-            INVALID_SYNCHRONIZATION_OBJECT: the fence is of another queue; of a synchronous queue
-            also what zeCommandQueueSynchronize raises.
+        ZeError: INVALID_SIZE: no list; UNINITIALIZED: a list is open; INVALID_COMMAND_LIST_TYPE: it
+            is for another group of queues; INVALID_SYNCHRONIZATION_OBJECT: the fence is of another
+            queue; of a synchronous queue also what zeCommandQueueSynchronize raises.
     """
     queue = check(hCommandQueue, ze_command_queue_handle_t)
-    if not phCommandLists:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "no command list given")
-    commands: list[Command] = []
-    for handle in phCommandLists:
-        command_list = check(handle, ze_command_list_handle_t)
-        if command_list.state is not ListState.CLOSED:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "a command list is not closed")
-        commands += command_list.commands
+    lists = _executable(queue, phCommandLists)
+    commands = [command for command_list in lists for command in command_list.commands]
     if hFence is not None and check(hFence, ze_fence_handle_t).queue is not queue:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
         raise failed(code, "the fence is of another queue")
-    queue.last = queue.context.device.npu.submit(lambda: _run_all(commands))
+    queue.last = queue.stream.submit(lambda: _run_all(commands))
+    for command_list in lists:
+        command_list.last = queue.last
     if hFence is not None:
         hFence.work = queue.last
     if queue.desc.mode is _SYNCHRONOUS:
         _wait(queue.last, UINT64_MAX)
 
 
+def _executable(
+    queue: ze_command_queue_handle_t, given: Sequence[ze_command_list_handle_t]
+) -> list[ze_command_list_handle_t]:
+    """Check that lists can be executed on a queue."""
+    if not given:
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "no command list given")
+    lists = [check(each, ze_command_list_handle_t) for each in given]
+    for command_list in lists:
+        if command_list.state is not ListState.CLOSED:
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "a command list is not closed")
+        if command_list.desc.commandQueueGroupOrdinal != queue.desc.ordinal:
+            code = ze_result_t.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
+            raise failed(code, "a command list is for another group of queues")
+    return lists
+
+
 def _run_all(commands: Sequence[Command]) -> None:
-    for command in commands:
-        command()
+    """Run commands; if one fails, whoever waits for the events of the others is told."""
+    for number, command in enumerate(commands):
+        try:
+            command()
+        except Exception as error:
+            fault = error if isinstance(error, DeviceFault) else DeviceFault(repr(error))
+            for left in commands[number:]:
+                if left.signal is not None:
+                    left.signal.abandon(fault)
+            raise
 
 
 def zeCommandQueueSynchronize(

@@ -1,4 +1,4 @@
-"""Contexts and their memory.
+"""Contexts, and what is memory of theirs.
 
 Each context has an address space of its own. Host and shared memory have a host view, ``data``;
 device memory is reached by copies only.
@@ -8,12 +8,16 @@ Source: Level Zero core specification 1.17; limits of the NPU driver, fact sheet
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from driver_layer.errors import OutOfMemory
 from driver_layer.npu.memory import PAGE_BYTES, AddressSpace, Allocation, Bytes, MemoryKind
+from driver_layer.npu.shareable import Shareable
+from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
+from driver_layer.ze.external_memory import make_shareable
 from driver_layer.ze.handles import Handle, check
 from driver_layer.ze.result import failed, ze_result_t
 
@@ -26,6 +30,20 @@ class Memory(Handle):
         self.allocation = allocation
         self.kind = kind
         self.number = number
+        self.shareable: Shareable | None = None
+        """What other processes can reach it by."""
+        self.exportable = x.ze_external_memory_type_flags_t.NONE
+        """How it was said to be exported when it was allocated."""
+        self.given_out: tuple[x.ze_ipc_mem_handle_t, int] | None = None
+        """Its IPC handle and the descriptor behind it, until the handle is put back."""
+        self.opened = False
+        """Whether it came by an IPC handle, and is to be closed and not freed."""
+
+    def put_back(self) -> None:
+        """Let its IPC handle be of no use any more."""
+        if self.given_out is not None:
+            os.close(self.given_out[1])
+            self.given_out = None
 
     @property
     def address(self) -> int:
@@ -67,13 +85,33 @@ class ze_context_handle_t(Handle):
 
     def allocate(self, size: int, alignment: int, kind: t.ze_memory_type_t) -> Memory:
         """Take memory, zeroed; see zeMemAllocHost."""
-        if size <= 0:
-            message = f"cannot allocate {size} bytes"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
-        if alignment < 0 or alignment & (alignment - 1):
-            message = f"alignment {alignment} is no power of two"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
+        _check_size(size, alignment)
         return self._keep(lambda: self.space.allocate(size, MemoryKind.DMA), kind)
+
+    def allocate_external(
+        self,
+        size: int,
+        alignment: int,
+        kind: t.ze_memory_type_t,
+        desc: x.ze_external_desc_t,
+        read_only: bool = False,
+    ) -> Memory:
+        """Take memory that can be exported, or map what was; see ``make_shareable``."""
+        _check_size(size, alignment)
+        shareable = make_shareable(desc, size, writable=not read_only)
+        memory = self.map_shareable(shareable, kind)
+        if isinstance(desc, x.ze_external_memory_export_desc_t):
+            memory.exportable = desc.flags
+        return memory
+
+    def map_shareable(self, shareable: Shareable, kind: t.ze_memory_type_t) -> Memory:
+        """Let the device reach memory that is shared with other processes."""
+        data = shareable.data
+        memory = self._keep(
+            lambda: self.space.map(data, MemoryKind.DMA, data.flags.writeable), kind
+        )
+        memory.shareable = shareable
+        return memory
 
     def map_host(self, data: Bytes, read_only: bool) -> Memory:
         """Let the device reach the host's memory in place; see zeMemAllocHost."""
@@ -101,14 +139,26 @@ class ze_context_handle_t(Handle):
         self.memory[allocation.address] = memory
         return memory
 
-    def bytes_at(self, pointer: Pointer | None, size: int) -> Bytes:
+    def release(self, memory: Memory) -> None:
+        """Take memory out of the context."""
+        del self.memory[memory.address]
+        self.space.free(memory.allocation)
+        memory.alive = False
+        memory.put_back()
+        if memory.shareable is not None:
+            memory.shareable.close()
+
+    def bytes_at(self, pointer: Pointer | None, size: int, write: bool = False) -> Bytes:
         """Give bytes of this context's memory.
 
         Raises:
             ZeError: INVALID_NULL_POINTER, or INVALID_ARGUMENT if they are not all in one
-                allocation of a caller of this context.
+                allocation of a caller of this context, or are to be written and may not be.
         """
         allocation, offset = self._resolve(pointer, size)
+        if write and not allocation.writable:
+            message = f"the device may only read the memory at {allocation.address:#x}"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         return allocation.data[offset : offset + size]
 
     def address_of(self, pointer: Pointer | None, size: int) -> int:
@@ -134,6 +184,15 @@ class ze_context_handle_t(Handle):
         return memory.allocation, address - memory.address
 
 
+def _check_size(size: int, alignment: int) -> None:
+    if size <= 0:
+        message = f"cannot allocate {size} bytes"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
+    if alignment < 0 or alignment & (alignment - 1):
+        message = f"alignment {alignment} is no power of two"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
+
+
 def zeContextCreate(hDriver: ze_driver_handle_t) -> ze_context_handle_t:
     """Make a context."""
     return ze_context_handle_t(check(hDriver, ze_driver_handle_t).device)
@@ -143,101 +202,5 @@ def zeContextDestroy(hContext: ze_context_handle_t) -> None:
     """End a context; its memory goes with it."""
     context = check(hContext, ze_context_handle_t)
     for memory in list(context.memory.values()):
-        zeMemFree(context, memory)
+        context.release(memory)
     context.alive = False
-
-
-def zeMemAllocHost(
-    hContext: ze_context_handle_t,
-    size: int,
-    alignment: int = 0,
-    host_desc: t.ze_host_mem_alloc_desc_t | None = None,
-) -> Memory:
-    """Take zeroed host memory that the device reaches, or let it reach what the host has.
-
-    Unlike the specification's, mapped memory has another address on the device than on the host:
-    addresses are the simulated device's own.
-
-    Args:
-        hContext: whose.
-        size: bytes; of mapped memory, those that it has.
-        alignment: a power of two, or 0; every allocation begins at a page.
-        host_desc: with ``pNext``, memory to map in place.
-
-    Raises:
-        ZeError: UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT, OUT_OF_DEVICE_MEMORY; INVALID_ARGUMENT:
-            memory that the host may only read is to be written.
-    """
-    context = check(hContext, ze_context_handle_t)
-    if host_desc is not None and host_desc.pNext is not None:
-        data = host_desc.pNext.pSystemMemory
-        if data.nbytes != size:
-            message = f"{size} bytes of {data.nbytes} are to be mapped"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
-        flag = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
-        return context.map_host(data, bool(host_desc.flags & flag))
-    return context.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST)
-
-
-def zeMemAllocDevice(
-    hContext: ze_context_handle_t, size: int, alignment: int, hDevice: ze_device_handle_t
-) -> Memory:
-    """Take device memory, without a host view; otherwise as zeMemAllocHost."""
-    context = check(hContext, ze_context_handle_t)
-    _check_device(context, hDevice)
-    return context.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE)
-
-
-def zeMemAllocShared(
-    hContext: ze_context_handle_t, size: int, alignment: int, hDevice: ze_device_handle_t
-) -> Memory:
-    """Take memory that host and device both work on; otherwise as zeMemAllocHost."""
-    context = check(hContext, ze_context_handle_t)
-    _check_device(context, hDevice)
-    return context.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_SHARED)
-
-
-def _check_device(context: ze_context_handle_t, device: ze_device_handle_t) -> None:
-    if check(device, ze_device_handle_t) is not context.device:
-        message = "the device is not of this context"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-
-
-def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
-    """Give memory back.
-
-    Raises:
-        ZeError: INVALID_ARGUMENT: it is not memory of this context, or was freed before.
-    """
-    context = check(hContext, ze_context_handle_t)
-    memory = check(ptr, Memory)
-    if context.memory.get(memory.address) is not memory:
-        message = f"no memory of this context at {memory.address:#x}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    del context.memory[memory.address]
-    context.space.free(memory.allocation)
-    memory.alive = False
-
-
-def zeMemGetAllocProperties(
-    hContext: ze_context_handle_t, ptr: Pointer
-) -> t.ze_memory_allocation_properties_t:
-    """Describe the memory that a pointer points into; unknown memory has type UNKNOWN."""
-    memory = check(hContext, ze_context_handle_t).find(ptr)
-    if memory is None:
-        unknown = t.ze_memory_type_t.ZE_MEMORY_TYPE_UNKNOWN
-        return t.ze_memory_allocation_properties_t(unknown, 0, 0)
-    return t.ze_memory_allocation_properties_t(memory.kind, memory.number, PAGE_BYTES)
-
-
-def zeMemGetAddressRange(hContext: ze_context_handle_t, ptr: Pointer) -> tuple[int, int]:
-    """Give base address and size of the memory that a pointer points into.
-
-    Raises:
-        ZeError: INVALID_ARGUMENT: it points into none.
-    """
-    memory = check(hContext, ze_context_handle_t).find(ptr)
-    if memory is None:
-        message = "not memory of this context"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    return memory.address, memory.size

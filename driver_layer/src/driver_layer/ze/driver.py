@@ -29,10 +29,22 @@ DRIVER_UUID = "017de931-6b4d-4fd4-aa9b-5bed77fc8e89"
 DEVICE_UUID = "80d1d11e-b738-11ea-b3de-0242ac130004"
 
 _EXTENSION_NAMES = (GRAPH_EXTENSION, *(f"{GRAPH_EXTENSION}_1_{n}" for n in range(2, 9)))
-_MEMMAP_EXTENSION = "ZE_extension_external_memmap_sysmem"
+_OTHER_EXTENSIONS = {
+    "ZE_extension_external_memmap_sysmem": t.ZE_MAKE_VERSION(1, 0),
+    "ZE_experimental_mutable_command_list": t.ZE_MAKE_VERSION(1, 1),
+}
+"""Those whose functions are the library's own; there is no table of them."""
 _PLATFORM_NAMES = {"METEORLAKE": "3720", "LUNARLAKE": "4000", "PANTHERLAKE": "5010"}
 _VENDOR = 0x8086
-_COMPUTE_AND_COPY = 3
+_COMPUTE = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE
+_COPY = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
+QUEUE_GROUPS = (
+    t.ze_command_queue_group_properties_t(_COMPUTE | _COPY, 1),
+    t.ze_command_queue_group_properties_t(_COPY, 1),
+)
+"""The groups of queues, by ordinal. The public driver has the first alone; what only copies runs
+beside it, as the copy engines of other Level Zero devices do."""
+
 _LANES = {"4000": 4096}
 """``numEUsPerSubslice`` that the public driver reports; others report their MACs."""
 
@@ -150,7 +162,8 @@ def zeDriverGetExtensionProperties(
         t.ze_driver_extension_properties_t(name, GRAPH_EXTENSION_VERSION)
         for name in _EXTENSION_NAMES
     ]
-    return [*graph, t.ze_driver_extension_properties_t(_MEMMAP_EXTENSION, t.ZE_MAKE_VERSION(1, 0))]
+    others = [t.ze_driver_extension_properties_t(*each) for each in _OTHER_EXTENSIONS.items()]
+    return [*graph, *others]
 
 
 def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) -> Any:
@@ -196,9 +209,9 @@ def zeDeviceGetProperties(hDevice: ze_device_handle_t) -> t.ze_device_properties
 def zeDeviceGetCommandQueueGroupProperties(
     hDevice: ze_device_handle_t,
 ) -> list[t.ze_command_queue_group_properties_t]:
-    """Describe the one group of queues, which computes and copies."""
+    """Describe the groups of queues: one computes and copies, the other copies beside it."""
     check(hDevice, ze_device_handle_t)
-    return [t.ze_command_queue_group_properties_t(_COMPUTE_AND_COPY, 1)]
+    return list(QUEUE_GROUPS)
 
 
 def zeDeviceGetMemoryProperties(

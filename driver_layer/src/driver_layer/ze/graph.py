@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory
+from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory, ZeError
 from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.metadata import NodeInfo
 from driver_layer.ze import types as t
@@ -80,7 +80,7 @@ class ze_graph_handle_t(Handle):
                 not memory of the graph's context; UNKNOWN: a relocation of the blob cannot be
                 applied; else as ``initialize``.
         """
-        addresses = [self._address(index) for index in range(len(self.tensors))]
+        pointers = [self._argument(index) for index in range(len(self.tensors))]
         self.initialize()
         try:
             inference = self._idle.pop() if self._idle else self._original.clone()
@@ -88,13 +88,25 @@ class ze_graph_handle_t(Handle):
             code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
             raise failed(code, str(error)) from error
         self._recorded.append(inference)
+        try:
+            self.relocate(inference, pointers)
+        except ZeError:
+            self.release(inference)
+            raise
+        return inference
+
+    def relocate(self, inference: HostParsedInference, pointers: Sequence[Pointer]) -> None:
+        """Tie a recorded inference to other arguments.
+
+        Raises:
+            ZeError: as ``record``.
+        """
+        addresses = [self.address(index, pointer) for index, pointer in enumerate(pointers)]
         count = len(self.metadata.inputs)
         try:
             inference.apply_input_output(addresses[:count], addresses[count:])
         except BlobError as error:
-            self.release(inference)
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
-        return inference
 
     def release(self, inference: HostParsedInference) -> None:
         """Take an inference back from its recording."""
@@ -110,10 +122,73 @@ class ze_graph_handle_t(Handle):
         self._idle, self._recorded = [], []
         self.alive = False
 
-    def _address(self, index: int) -> int:
-        tensor = self.tensors[index]
+    def address(self, index: int, pointer: Pointer) -> int:
+        """Where the device sees an argument that lies at a pointer.
+
+        Raises:
+            ZeError: INVALID_ARGUMENT: there is no such argument, or what is there is too small or
+                not memory of the graph's context.
+        """
+        if not 0 <= index < len(self.tensors):
+            message = f"no argument {index}; the graph has {len(self.tensors)}"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        return self.context.address_of(pointer, self.tensors[index].nbytes)
+
+    def _argument(self, index: int) -> Pointer:
         pointer = self.arguments.get(index)
         if pointer is None:
-            message = f"argument {index}, {tensor.name!r}, is not set"
+            message = f"argument {index}, {self.tensors[index].name!r}, is not set"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
-        return self.context.address_of(pointer, tensor.nbytes)
+        self.address(index, pointer)
+        return pointer
+
+
+class GraphExecution:
+    """One recorded inference; satisfies ``command_list.Mutable``.
+
+    Args:
+        graph: its arguments, as they are set now, are the recording's.
+
+    Raises:
+        ZeError: as ``ze_graph_handle_t.record``.
+    """
+
+    def __init__(self, graph: ze_graph_handle_t) -> None:
+        self._graph = graph
+        self._inference = graph.record()
+        self._pointers = [graph.arguments[index] for index in range(len(graph.tensors))]
+        self._changed = False
+        self._prepare()
+
+    def run(self) -> None:
+        """Execute it, on the calling thread."""
+        context = self._graph.context
+        context.device.npu.run_inference(context.space, self._inference.address)
+
+    def release(self) -> None:
+        """Give the inference back to the graph."""
+        self._graph.release(self._inference)
+
+    def check(self, index: int, pointer: Pointer) -> None:
+        """See that an argument may lie at a pointer; raises ZeError as ``address``."""
+        self._graph.address(index, pointer)
+
+    def change(self, index: int, pointer: Pointer) -> None:
+        """Let an argument lie elsewhere from the next ``apply`` on."""
+        self._pointers[index] = pointer
+        self._changed = True
+
+    def apply(self) -> None:
+        """Apply the blob's user relocations anew, if an argument was changed.
+
+        Raises:
+            ZeError: INVALID_ARGUMENT: memory was freed since; UNKNOWN: a relocation fails.
+        """
+        if self._changed:
+            self._graph.relocate(self._inference, self._pointers)
+            self._changed = False
+            self._prepare()
+
+    def _prepare(self) -> None:
+        context = self._graph.context
+        context.device.npu.prepare(context.space, self._inference.address)

@@ -9,9 +9,10 @@ Source: fact sheet elf_driver §5.2.
 from __future__ import annotations
 
 from driver_layer.abi.notes import FIRMWARE_INFERENCE_VERSION, LOADER_ABI_VERSION
+from driver_layer.errors import ZeError
 from driver_layer.npu.memory import MemoryKind
 from driver_layer.ze import types as t
-from driver_layer.ze.command_list import ze_command_list_handle_t
+from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
 from driver_layer.ze.driver import (
     GRAPH_EXTENSION,
@@ -19,7 +20,8 @@ from driver_layer.ze.driver import (
     extension_tables,
     ze_device_handle_t,
 )
-from driver_layer.ze.graph import ze_graph_handle_t
+from driver_layer.ze.event import ze_event_handle_t
+from driver_layer.ze.graph import GraphExecution, ze_graph_handle_t
 from driver_layer.ze.handles import check
 from driver_layer.ze.result import failed, last_error, ze_result_t
 
@@ -125,25 +127,35 @@ class ze_graph_dditable_ext_t:
         check(hGraph, ze_graph_handle_t).initialize()
 
     def pfnAppendGraphExecute(
-        self, hCommandList: ze_command_list_handle_t, hGraph: ze_graph_handle_t
+        self,
+        hCommandList: ze_command_list_handle_t,
+        hGraph: ze_graph_handle_t,
+        hSignalEvent: ze_event_handle_t | None = None,
+        phWaitEvents: Events = (),
     ) -> None:
         """Record one inference on the arguments as they are set now.
 
         Raises:
             ZeError: UNINITIALIZED: an argument is missing; INVALID_ARGUMENT: one is too small or
-                not memory of the context, or the list is closed or of another context.
+                not memory of the context, or the list is closed or of another context;
+                INVALID_COMMAND_LIST_TYPE: the list is for queues that only copy;
+                INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
         """
         command_list = check(hCommandList, ze_command_list_handle_t)
         graph = check(hGraph, ze_graph_handle_t)
         if command_list.context is not graph.context:
             message = "graph and command list are of different contexts"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-        inference = graph.record()
-        npu, space, address = graph.context.device.npu, graph.context.space, inference.address
-        npu.prepare(space, address)
-        command_list.append(
-            lambda: npu.run_inference(space, address), lambda: graph.release(inference)
-        )
+        if not command_list.computes:
+            code = ze_result_t.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
+            raise failed(code, "the command list is for queues that only copy")
+        execution = GraphExecution(graph)
+        command = Command(execution.run, hSignalEvent, tuple(phWaitEvents), execution)
+        try:
+            command_list.append(command, execution.release)
+        except ZeError:
+            execution.release()
+            raise
 
     def pfnGetNativeBinary(self, hGraph: ze_graph_handle_t) -> bytes:
         """Give a copy of the blob."""

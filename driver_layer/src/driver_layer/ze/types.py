@@ -11,6 +11,8 @@ from enum import IntEnum, IntFlag, auto
 import numpy as np
 import numpy.typing as npt
 
+from driver_layer.ze.external_types import ze_external_desc_t, ze_external_memory_export_fd_t
+
 
 class ze_device_type_t(IntEnum):
     """Kinds of devices."""
@@ -33,6 +35,13 @@ class ze_command_queue_mode_t(IntEnum):
     ZE_COMMAND_QUEUE_MODE_DEFAULT = 0
     ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS = 1
     ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS = 2
+
+
+class ze_command_queue_group_property_flags_t(IntFlag):
+    """What the queues of a group can do."""
+
+    ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE = 1
+    ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY = 2
 
 
 class ze_fence_flags_t(IntFlag):
@@ -86,7 +95,16 @@ class ze_host_mem_alloc_desc_t:
     """What zeMemAllocHost is asked for besides a size."""
 
     flags: ze_host_mem_alloc_flags_t = ze_host_mem_alloc_flags_t.NONE
-    pNext: ze_external_memmap_sysmem_ext_desc_t | None = None
+    pNext: ze_external_memmap_sysmem_ext_desc_t | ze_external_desc_t | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ze_device_mem_alloc_desc_t:
+    """What zeMemAllocDevice is asked for besides a size."""
+
+    flags: int = 0
+    ordinal: int = 0
+    pNext: ze_external_desc_t | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +159,12 @@ class ze_device_memory_properties_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_memory_allocation_properties_t:
-    """An allocation."""
+    """An allocation; ``pNext`` holds its descriptor, if that was asked for."""
 
     type: ze_memory_type_t
     id: int
     pageSize: int
+    pNext: ze_external_memory_export_fd_t | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,13 +118,26 @@ class MemoryRequest:
 class MemoryCompiledModel:
     """Satisfies ``runtime.CompiledModel``."""
 
-    def __init__(self, table: Table, capacity: int) -> None:
+    def __init__(
+        self, table: Table, capacity: int, properties: Mapping[str, Any] | None = None
+    ) -> None:
         self._table = table
         self._capacity = capacity
+        self._properties = dict(properties or {})
 
     def create_infer_request(self) -> MemoryRequest:
         """Make an independent request."""
         return MemoryRequest(self._table, self._capacity)
+
+    def get_property(self, name: str, /) -> Any:
+        """Give what it was compiled with.
+
+        Raises:
+            RuntimeError: there is no such option.
+        """
+        if name not in self._properties:
+            raise RuntimeError(f"unknown option {name!r}")
+        return self._properties[name]
 
 
 class MemoryCore:
@@ -140,6 +153,8 @@ class MemoryCore:
         self._capacity = capacity
         self.config: dict[str, Any] = {}
         """What the pipeline passed, for tests to look at."""
+        self.blob: dict[str, Any] = {}
+        """What the model's blob says, for tests to set."""
 
     def compile_model(
         self, model: str | Path, device_name: str, config: Mapping[str, Any], /
@@ -147,4 +162,4 @@ class MemoryCore:
         """Take note of the configuration."""
         del model, device_name
         self.config = dict(config)
-        return MemoryCompiledModel(self._table, self._capacity)
+        return MemoryCompiledModel(self._table, self._capacity, self.blob | self.config)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import compiler_layer
 from compiler_layer.errors import CompilerError, NotPeriodic
 from driver_layer.abi.notes import LOADER_ABI_VERSION, MAPPED_INFERENCE_VERSION
 from npuw_layer.errors import ModelError, NotFolded
+from npuw_layer.versions import package_version
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from compiler_layer.pieces import CompiledPieces
+    from compiler_layer.pipeline import Options
 
 
 class StaticCompiler:
@@ -20,7 +22,8 @@ class StaticCompiler:
     @property
     def version(self) -> str:
         """Versions of the compiler and of the formats it writes."""
-        return f"{compiler_layer.__version__} {LOADER_ABI_VERSION} {MAPPED_INFERENCE_VERSION}"
+        own = package_version("compiler_layer")
+        return f"{own} {LOADER_ABI_VERSION} {MAPPED_INFERENCE_VERSION}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a graph.
@@ -29,22 +32,45 @@ class StaticCompiler:
             ModelError: it is not supported, or does not fit the device.
         """
         # Imported here so that a warm start, which compiles nothing, loads no passes.
-        from compiler_layer.pipeline import Options, compile_model
+        from compiler_layer.pipeline import compile_model
 
-        options = Options(
+        try:
+            return compile_model(model, self._options(config))
+        except NotPeriodic as error:
+            raise NotFolded(str(error)) from error
+        except CompilerError as error:
+            raise ModelError(f"compilation failed: {error}") from error
+
+    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
+        """Cut a graph at its repeated block; see ``offload.ports.OffloadingDevice``.
+
+        Raises:
+            ModelError: it repeats no block, is not supported, or does not fit the device.
+        """
+        from compiler_layer.cut import compile_pieces
+        from compiler_layer.passes.fold_blocks import folded
+        from compiler_layer.repetition import kept_repetitions
+
+        try:
+            if kept_repetitions(model) is None:
+                model = folded(model, both_first=True) or model
+            return compile_pieces(model, self._options(config))
+        except CompilerError as error:
+            raise ModelError(f"the model cannot be offloaded: {error}") from error
+
+    @staticmethod
+    def _options(config: Mapping[str, str]) -> Options:
+        from compiler_layer.pipeline import Options
+
+        return Options(
             precision=config["INFERENCE_PRECISION_HINT"],
             platform=config["NPU_PLATFORM"],
             tiles=max(0, int(config["NPU_TILES"])),
             integer_activations=config.get("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0") != "0",
             weightless=config.get("ENABLE_WEIGHTLESS") == "YES",
             fold=config.get("NPUW_FOLD") != "NO",
+            state_in_place=config.get("STATE_IN_PLACE") == "YES",
         )
-        try:
-            return compile_model(model, options)
-        except NotPeriodic as error:
-            raise NotFolded(str(error)) from error
-        except CompilerError as error:
-            raise ModelError(f"compilation failed: {error}") from error
 
     def foldings(self, model: Model) -> Iterator[Model]:
         """Give the model with its first and last layer; then with more of them."""

@@ -11,15 +11,17 @@ from functools import cached_property
 
 import numpy as np
 
-import compiler_layer
+from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import CompilerError
+from compiler_layer.files import FileView
 from compiler_layer.model import Model, Port
 from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
+from npuw_layer.versions import package_version
 
 
 class HostMemory:
@@ -45,13 +47,15 @@ class InterpreterDevice:
         platform: not used.
     """
 
+    takes_any_memory = True
+
     def __init__(self, compiler: Compiler | None = None, platform: str = "") -> None:
         del compiler, platform
 
     @property
     def version(self) -> str:
         """The compiler's version, as graphs are rewritten by it."""
-        return f"graph {compiler_layer.__version__}"
+        return f"graph {package_version('compiler_layer')}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Make the graph static and pure; the program is its text.
@@ -73,10 +77,14 @@ class InterpreterDevice:
         """Read a graph.
 
         Raises:
-            DeviceError: the bytes are no graph.
+            DeviceError: the bytes are no graph, or its weights are not where they were.
         """
         try:
-            return LoadedGraph(Model.parse(bytes(program).decode()))
+            graph = Model.parse(bytes(program).decode())
+            for op in graph.body.ops:
+                if isinstance(op, Constant) and isinstance(op.held, FileView):
+                    op.held.check()
+            return LoadedGraph(graph)
         except (CompilerError, UnicodeDecodeError) as error:
             raise DeviceError(f"not a program of the CPU device: {error}") from error
 

@@ -2,7 +2,7 @@
 
 slots         a static model that generates for B conversations at once
 request       one conversation, spoken to from any thread
-conversation  what it has to say, and where its caches are
+participant   what it has to say, and where its caches are
 schedule      whose prompt is read on, who generates: integers only, no tensors
 runner        runs what a step has chosen
 engine        conversations that join, wait for a place, take steps and leave

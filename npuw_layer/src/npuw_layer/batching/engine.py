@@ -8,13 +8,13 @@ import threading
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 
-from npuw_layer.batching.conversation import Conversation, Submission, reads_prompt
+from npuw_layer.batching.participant import Participant, Submission, reads_prompt
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
 from npuw_layer.batching.schedule import Work, plan_step
 from npuw_layer.errors import NpuwError, RequestError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.llm.conversation import Conversation
 from npuw_layer.ports import Array
 
 _log = logging.getLogger(__name__)
@@ -50,9 +50,9 @@ class ContinuousBatching:
         self._compiled = compiled
         self._runner = Runner(compiled)
         self._places = places or self._runner.sizes[-1]
-        self._unused: list[InferRequest] = []
+        self._unused: list[Conversation] = []
         self._made = 0
-        self._conversations: dict[BatchedRequest, Conversation] = {}
+        self._conversations: dict[BatchedRequest, Participant] = {}
         self._orders = itertools.count()
         self._closed = False
         self._changed = threading.Condition()
@@ -70,7 +70,7 @@ class ContinuousBatching:
         with self._changed:
             if self._closed:
                 raise RequestError("no conversation can begin: the engine was closed")
-            self._conversations[request] = Conversation(request)
+            self._conversations[request] = Participant(request)
         return request
 
     def enqueue(self, request: BatchedRequest, ids: Array, keep: int) -> Future[Array]:
@@ -156,8 +156,8 @@ class ContinuousBatching:
     def _step(self) -> StepReport:
         self._collect()
         active = self._active()
-        lengths = self._compiled.lengths
-        work = [Work(s.order, reads_prompt(s, lengths)) for _, _, s in active]
+        planned, options = self._compiled.plan, self._compiled.options
+        work = [Work(s.order, reads_prompt(s, planned, options)) for _, _, s in active]
         plan = plan_step(work, self._runner.sizes[-1])
         read = 0
         if plan.prompt is not None:
@@ -176,7 +176,7 @@ class ContinuousBatching:
             for conversation in gone:
                 del self._conversations[conversation.request]
                 if conversation.place is not None:
-                    conversation.place.reset_state()
+                    conversation.place.reset()
                     self._unused.append(conversation.place)
         for conversation in gone:
             if conversation.submission is not None:
@@ -199,7 +199,7 @@ class ContinuousBatching:
                 found.append((conversation, place, submission))
         return found
 
-    def _speaking(self) -> list[tuple[Conversation, Submission]]:
+    def _speaking(self) -> list[tuple[Participant, Submission]]:
         """Those who have something to say, by age; cancelled words are forgotten."""
         with self._changed:
             for one in self._conversations.values():
@@ -212,17 +212,17 @@ class ContinuousBatching:
             ]
         return sorted(speaking, key=lambda one: one[1].order)
 
-    def _free_place(self) -> InferRequest | None:
+    def _free_place(self) -> Conversation | None:
         """A place that nobody has; None if there is none."""
         if self._unused:
             return self._unused[-1]
         if self._made == self._places:
             return None
-        self._unused.append(InferRequest(self._compiled))
+        self._unused.append(Conversation(self._compiled, _always_wanted))
         self._made += 1
         return self._unused[-1]
 
-    def _take(self, conversation: Conversation, place: InferRequest) -> None:
+    def _take(self, conversation: Participant, place: Conversation) -> None:
         with self._changed:
             conversation.place = place
             if place in self._unused:
@@ -246,7 +246,7 @@ class ContinuousBatching:
             if one.place is not None and not one.over
         )
 
-    def _note(self, active: _Active, count: int, outcome: Outcome) -> bool:
+    def _note(self, active: _Active, count: int, outcome: Outcome | None) -> bool:
         """Note what became of some tokens, and fulfil or break the promise; tell if they are read.
 
         A promise is fulfilled when the last of its tokens is read. If one is broken, what was
@@ -258,7 +258,7 @@ class ContinuousBatching:
             _log.info("a conversation of %d tokens failed: %s", submission.position, outcome)
         else:
             submission.read += count
-        if failed or not submission.left:
+        if outcome is not None and (failed or not submission.left):
             with self._changed:
                 conversation.submission = None
                 conversation.request.stored = submission.keep if failed else submission.position
@@ -266,7 +266,11 @@ class ContinuousBatching:
         return not failed
 
 
-_Active = tuple[Conversation, InferRequest, Submission]
+_Active = tuple[Participant, Conversation, Submission]
+
+
+def _always_wanted() -> None:
+    """Who leaves is noticed between the pieces of a prompt."""
 
 
 def _begins(submission: Submission) -> bool:

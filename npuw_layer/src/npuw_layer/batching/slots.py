@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
+from npuw_layer.llm.copies import RowCopy
 from npuw_layer.llm.kv_cache import KVCache
-from npuw_layer.llm.kv_plan import RowCopy, mask_columns
+from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.names import (
     CACHE_POSITION,
+    EMBED,
     IDS,
     LOGITS,
     MASK,
@@ -33,11 +37,10 @@ from npuw_layer.weights_bank import WeightsBank
 
 @dataclass(frozen=True, slots=True)
 class SlotToken:
-    """The next token of a conversation: what it says, where it stands, and what came before."""
+    """The next token of a conversation, and what came before."""
 
     cache: KVCache
     token: int
-    position: int
 
 
 class SlotModel:
@@ -53,11 +56,18 @@ class SlotModel:
         loaded: the program, made by ``split_slots``.
         bank: the model's weights.
         like: a cache of the model: says which variables are alike.
+        head: makes logits of hidden states; None if the program does.
     """
 
     def __init__(
-        self, device: Device, loaded: LoadedModel, bank: WeightsBank, like: KVCache
+        self,
+        device: Device,
+        loaded: LoadedModel,
+        bank: WeightsBank,
+        like: KVCache,
+        head: LMHead | None,
     ) -> None:
+        self._head = head
         self._program = loaded.create_program()
         elsewhere = (READ_PREFIX, WEIGHT_PREFIX)
         own = [info for info in loaded.inputs if not info.name.startswith(elsewhere)]
@@ -65,7 +75,8 @@ class SlotModel:
         presents = [[ASSIGN_PREFIX + name for name in names] for names in like.stacks]
         outputs = {info.name: info for info in loaded.outputs}
         new_rows = [outputs.pop(name) for names in presents for name in names]
-        self._arena = Arena(device, self._program, [*own, *outputs.values(), *new_rows])
+        self._arena = Arena(device, [*own, *outputs.values(), *new_rows])
+        self._arena.bind(self._program)
         self._present = [self._arena.stack(names) for names in presents]
         """A new row of each slot, for caches that are alike [variables, slots, heads, channels]."""
         self.slots, columns = self._arena[MASK].shape
@@ -80,8 +91,8 @@ class SlotModel:
         """Run on a token of each of some conversations, and store their rows.
 
         Args:
-            tokens: of different conversations, at most ``slots``, with fewer than ``past`` rows
-                stored, or as many.
+            tokens: of different conversations, at most ``slots``, whose caches have all that is
+                stored in the first ``past`` rows.
 
         Returns:
             For each the logits, f32 [V]; the next run overwrites them.
@@ -97,26 +108,32 @@ class SlotModel:
             self._fill(slot, each)
             each.cache.prepare_past(self.past)
         self._program.run()
+        logits = self._logits()
         for slot, each in zip(places, tokens, strict=True):
-            each.cache.update_kvcache_for(self._present, RowCopy(slot, each.cache.stored, 1))
-            each.cache.prepare_past(0)  # copied now: the next run overwrites these rows
-        return [arena[LOGITS][slot, 0] for slot in places]
+            new = [rows[:, slot : slot + 1] for rows in self._present]
+            each.cache.update_kvcache_for(new, RowCopy(1, each.cache.rows.place(1)))
+            each.cache.settle()  # the next run overwrites these rows
+        return [logits[slot] for slot in places]
 
     def free(self) -> None:
         """Give the memory back."""
         self._arena.free()
 
+    def _logits(self) -> Array:
+        """Of each slot, f32 [slots, V]."""
+        if self._head is None:
+            return self._arena[LOGITS][:, 0]
+        states = self._arena[EMBED]  # a token of each slot: to the head they are one prompt's
+        return self._head.logits(states.reshape(1, self.slots, -1))[0]
+
     def _fill(self, slot: int, each: SlotToken) -> None:
-        arena, stored = self._arena, each.cache.stored
-        for name, value in (
-            (IDS, each.token),
-            (POSITIONS, each.position),
-            (CACHE_POSITION, stored),
-        ):
+        arena, rows = self._arena, each.cache.rows
+        inputs = ((IDS, each.token), (POSITIONS, rows.tokens), (CACHE_POSITION, rows.tokens))
+        for name, value in inputs:
             if name in arena.tensors:
                 arena[name][slot] = value
-        old, new = mask_columns(self.past, 1, stored, 1)
-        arena[MASK][slot, old] = arena[MASK][slot, new] = 1
+        arena[MASK][slot, : self.past] = rows.columns(np.ones(rows.tokens, np.int64), self.past)
+        arena[MASK][slot, self.past] = 1
 
     def _seat(self, caches: Sequence[KVCache]) -> list[int]:
         """Give each cache its slot, where it sat before if it did."""

@@ -37,15 +37,14 @@ class DeviceTensor:
 
 
 class Arena:
-    """Memory for some tensors of a program, bound to it.
+    """Memory for some tensors of a static model.
 
     Args:
         device: where it lies.
-        program: what the tensors are bound to.
         infos: the tensors, in the order in which they are to lie.
     """
 
-    def __init__(self, device: Device, program: Program, infos: Sequence[TensorInfo]) -> None:
+    def __init__(self, device: Device, infos: Sequence[TensorInfo]) -> None:
         offsets: list[int] = []
         end = 0
         for info in infos:
@@ -57,7 +56,11 @@ class Arena:
             raw = self._memory.data[offset : offset + nbytes(info)]
             view = raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
             self.tensors[info.name] = DeviceTensor(info, self._memory, offset, view)
-            program.bind(info.name, self._memory, offset)
+
+    def bind(self, program: Program) -> None:
+        """Let a program find its tensors here."""
+        for name, tensor in self.tensors.items():
+            program.bind(name, tensor.memory, tensor.offset)
 
     def __getitem__(self, name: str) -> Array:
         """The values of a tensor."""

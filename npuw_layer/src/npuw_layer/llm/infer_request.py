@@ -1,44 +1,26 @@
-"""A conversation with an LLM: prompts go through prefill, single tokens through generate.
-
-How it works. The caches hold what has been said; ``position_ids`` say where the new tokens go.
-Usually they continue; if they begin earlier, what follows is forgotten (a rewind), which is exact
-because masks are made from the count of stored tokens each time.
-"""
+"""A request: what OpenVINO's ``InferRequest`` offers, for one conversation with an LLM."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from npuw_layer.errors import CapacityError, PromptTooLong, TensorError
+from npuw_layer.async_run import AsyncRun, void
+from npuw_layer.errors import TensorError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.kv_cache import KVCache
-from npuw_layer.llm.kv_plan import chunks
+from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
-from npuw_layer.llm.submodel import Submodel
+from npuw_layer.llm.submodel import NewTokens
 from npuw_layer.llm.variable_state import VariableState
-from npuw_layer.llm.variants import select_generate_request
-from npuw_layer.ports import READ_PREFIX, Array
+from npuw_layer.offload.ports import ReportsOffload
+from npuw_layer.ports import Array
 from npuw_layer.tensor import Tensor
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Tokens:
-    """New tokens: i64 [n] ids and positions, and a mask over all that is stored and new."""
-
-    ids: Array
-    mask: Array
-    positions: Array
 
 
 class InferRequest:
-    """One conversation; two requests of a compiled model share nothing that changes.
+    """One conversation; two requests of a compiled model share nothing that changes results.
 
     Args:
         compiled: the static models.
@@ -46,28 +28,12 @@ class InferRequest:
 
     def __init__(self, compiled: CompiledLLM) -> None:
         self._compiled = compiled
-        device, lengths = compiled.device, compiled.lengths
-        states = [
-            info for info in compiled.generate[-1].inputs if info.name.startswith(READ_PREFIX)
-        ]
-        self._cache = KVCache(device, states, lengths.total)
-        bank = compiled.bank
-        self._prefill = Submodel(device, compiled.prefill, self._cache, bank)
-        self._variants = [
-            Submodel(device, loaded, self._cache, bank) for loaded in compiled.generate
-        ]
-        self._variant = 0
-        self._first_position = 0
+        self._run = AsyncRun()
+        self._conversation = Conversation(compiled, self._run.check_wanted)
         self._inputs: dict[str, Array] = {}
         self._logits: Array | None = None
-        self._prefills = 0
-        self._worker: ThreadPoolExecutor | None = None
-        self._running: Future[None] | None = None
-
-    @property
-    def cache(self) -> KVCache:
-        """What the conversation has stored; ``batching`` generates from it, too."""
-        return self._cache
+        self._callback: Callable[[Any], object] | None = None
+        self._userdata: Any = None
 
     def infer(self, inputs: Mapping[str, Array] | None = None, /) -> dict[str, Array]:
         """Run on new tokens.
@@ -78,30 +44,61 @@ class InferRequest:
                 ignored. What is missing is taken from ``set_tensor``.
 
         Returns:
-            logits f32 [1, 1, V] of the last token.
+            logits f32 [1, 1, V] of the last token; after a generate step that takes several,
+            [1, n, V].
 
         Raises:
             TensorError: an input is missing or does not fit.
             PromptTooLong, CapacityError: the conversation is too long.
+            RequestBusy: the request is running.
+            InferenceCancelled: ``cancel`` was called meanwhile.
             DeviceError: the device failed.
         """
-        self.wait()
-        self._infer(inputs)
+        self._run.run(lambda: self._infer(inputs))
         assert self._logits is not None  # _infer sets it or raises
         return {LOGITS: self._logits}
 
-    def start_async(self, inputs: Mapping[str, Array] | None = None, /) -> None:
-        """Begin one inference on another thread; ``wait`` ends it."""
-        self.wait()
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, "npuw-request")
-        self._running = self._worker.submit(self._infer, inputs)
+    def start_async(
+        self, inputs: Mapping[str, Array] | None = None, /, userdata: Any = None
+    ) -> None:
+        """Begin one inference on the request's own thread; ``wait`` ends it.
+
+        Args:
+            inputs: as for ``infer``.
+            userdata: for the callback, in place of what ``set_callback`` was given.
+
+        Raises:
+            RequestBusy: the request is running; the rest is raised by ``wait``.
+        """
+        callback, given = self._callback, self._userdata if userdata is None else userdata
+        self._run.start(
+            lambda: self._infer(inputs), None if callback is None else lambda: void(callback(given))
+        )
 
     def wait(self) -> None:
-        """Block until the inference begun by ``start_async`` has ended; raise what it raised."""
-        running, self._running = self._running, None
-        if running is not None:
-            running.result()
+        """Wait for the inference begun by ``start_async``; raise what it raised."""
+        self._run.wait()
+
+    def wait_for(self, timeout: float, /) -> bool:
+        """Wait at most ``timeout`` milliseconds; tell whether the inference has ended."""
+        return self._run.wait(timeout)
+
+    def set_callback(self, callback: Callable[[Any], object], userdata: Any = None, /) -> None:
+        """Have ``callback(userdata)`` called whenever an inference of ``start_async`` has ended.
+
+        It is called on the request's thread, also after a failure, when the request is idle: it may
+        start the next inference. ``wait`` returns after it, and raises what it raises.
+        """
+        self._run.check_idle()
+        self._callback, self._userdata = callback, userdata
+
+    def cancel(self) -> None:
+        """Give up the running inference before its next chunk or token.
+
+        ``wait``, or ``infer``, then raises InferenceCancelled. What was stored so far stays:
+        positions say how to go on, or ``reset_state``.
+        """
+        self._run.cancel()
 
     def set_tensor(self, name: str, tensor: Tensor | Array, /) -> None:
         """Set an input for the next inferences.
@@ -109,6 +106,7 @@ class InferRequest:
         Raises:
             TensorError: there is no such input.
         """
+        self._run.check_idle()
         if name not in (IDS, MASK, POSITIONS, BEAMS):
             raise TensorError(f"no input {name!r}; there are {IDS}, {MASK} and {POSITIONS}")
         self._inputs[name] = tensor.data if isinstance(tensor, Tensor) else tensor
@@ -127,36 +125,41 @@ class InferRequest:
 
     def query_state(self) -> Sequence[VariableState]:
         """The variables: each layer's K and V."""
-        return [VariableState(name, self._cache) for name in self._cache.names]
+        self._run.check_idle()
+        return [VariableState(name, self._conversation) for name in self._conversation.cache.names]
 
     def reset_state(self) -> None:
-        """Begin a new conversation."""
-        self.wait()
-        self._cache.reset()
+        """Begin a new conversation.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        self._conversation.reset()
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inferences ran, for people."""
-        capacities = self._compiled.capacities
-        ladder = "/".join(map(str, capacities))
-        return {
+        talk, plan = self._conversation, self._compiled.plan
+        ladder = "/".join(map(str, plan.capacities))
+        report = {
             "blobs": str(self._compiled.origin),
-            "prefill": f"{self._prefills} × {self._prefill.width} tokens",
-            "KV variant": f"{capacities[self._variant]} of {ladder}",
+            "prefill": " + ".join(talk.counts.prefills) or "none",
+            "KV variant": f"{plan.capacities[talk.variant]} of {ladder}",
+            "KV copied": f"{talk.cache.copied_bytes} bytes",
         }
+        if self._compiled.prefixes is not None:
+            report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
+        if isinstance(self._compiled.device, ReportsOffload):
+            report |= self._compiled.device.offload_report().described()
+        return report
 
     def _infer(self, inputs: Mapping[str, Array] | None) -> None:
         tokens = self._take(dict(self._inputs) | dict(inputs or {}))
-        if len(tokens.ids) == 1:
-            logits = self._generate(tokens)
-        elif self._cache.stored == 0 or self._fits_prefill(tokens):
-            logits = self._read_prompt(tokens)
-        else:
-            logits = self._generate_each(tokens)
-        self._logits = logits.copy()
+        self._logits = self._conversation.run(tokens).copy()
 
-    def _take(self, inputs: Mapping[str, Array]) -> _Tokens:
-        """Check the inputs, and rewind if they say so."""
-        if POSITIONS not in inputs and not self._prefill.takes_positions:
+    def _take(self, inputs: Mapping[str, Array]) -> NewTokens:
+        """Check the inputs by themselves."""
+        if POSITIONS not in inputs and not self._conversation.takes_positions:
             inputs = {**inputs, **_continued(inputs)}
         missing = [name for name in (IDS, MASK, POSITIONS) if name not in inputs]
         if missing:
@@ -164,72 +167,7 @@ class InferRequest:
         ids, mask, positions = (_row(name, inputs[name]) for name in (IDS, MASK, POSITIONS))
         if not len(ids) or len(positions) != len(ids):
             raise TensorError(f"{len(ids)} input_ids with {len(positions)} position_ids")
-        if self._cache.stored == 0:
-            self._first_position = int(positions[0])
-        keep = int(positions[0]) - self._first_position
-        if not 0 <= keep <= self._cache.stored:
-            raise TensorError(
-                f"position_ids begin at {int(positions[0])}, but {self._cache.stored} tokens are "
-                "stored; they must continue there, or before"
-            )
-        if len(mask) != keep + len(ids):
-            raise TensorError(
-                f"attention_mask has {len(mask)} positions, not {keep} stored and {len(ids)} new"
-            )
-        self._cache.truncate(keep)
-        return _Tokens(ids, mask, positions)
-
-    def _fits_prefill(self, tokens: _Tokens) -> bool:
-        """Whether prefill can go on from what is stored: its last chunk must see all before it."""
-        *_, (begin, _) = chunks(len(tokens.ids), self._prefill.width)
-        return self._cache.stored + begin <= self._prefill.past
-
-    def _read_prompt(self, tokens: _Tokens) -> Array:
-        """Run prefill, chunk by chunk if need be, and choose the variant to go on with."""
-        count, stored = len(tokens.ids), self._cache.stored
-        limit = self._compiled.lengths.max_prompt
-        if stored + count > limit:
-            raise PromptTooLong(stored + count, limit)
-        self._prefills = 0
-        for begin, end in chunks(count, self._prefill.width):
-            part = slice(begin, end)
-            self._prefill.run(tokens.ids[part], tokens.mask[: stored + end], tokens.positions[part])
-            self._prefills += 1
-        self._select()
-        return self._prefill.logits
-
-    def _select(self) -> None:
-        capacities, reserve = self._compiled.capacities, self._compiled.lengths.min_response
-        self._variant = select_generate_request(capacities, self._cache.stored, reserve)
-        if capacities[self._variant] < self._cache.stored + reserve:
-            _log.warning(
-                "after %d tokens fewer than %d can be generated", self._cache.stored, reserve
-            )
-
-    def _generate(self, tokens: _Tokens) -> Array:
-        """Run one token on the current variant, or the next larger one if that is full."""
-        if self._cache.stored == 0:
-            self._prefills = 0
-            self._select()
-        while self._cache.stored >= self._variants[self._variant].past:
-            if self._variant + 1 == len(self._variants):
-                raise CapacityError(self._cache.stored, 1, self._variants[self._variant].past)
-            self._variant += 1
-        variant = self._variants[self._variant]
-        variant.run(tokens.ids, tokens.mask, tokens.positions)
-        return variant.logits
-
-    def _generate_each(self, tokens: _Tokens) -> Array:
-        """Run tokens one after the other, where prefill cannot begin in the middle."""
-        stored, room = self._cache.stored, self._variants[-1].past
-        if stored + len(tokens.ids) > room:
-            raise CapacityError(stored, len(tokens.ids), room)
-        logits = self._prefill.logits
-        for at in range(len(tokens.ids)):
-            one = slice(at, at + 1)
-            mask = tokens.mask[: stored + at + 1]
-            logits = self._generate(_Tokens(tokens.ids[one], mask, tokens.positions[one]))
-        return logits
+        return NewTokens(ids, mask, positions)
 
 
 def _continued(inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from npuw_layer.llm.arena import ELEMENT_TYPES, padded
-from npuw_layer.llm.kv_plan import RowCopy
-from npuw_layer.ports import READ_PREFIX, Array, Device, Memory, Program, TensorInfo
+from npuw_layer.llm.copies import RowCopy, copy_kvcache
+from npuw_layer.llm.kv_rows import KVRows
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Memory, Program, TensorInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,14 @@ class KVCache:
     Args:
         device: where they lie.
         states: the variables' inputs in the model with the longest past.
-        rows: tokens to hold.
+        rows: how many it has, and which tokens they hold.
     """
 
-    def __init__(self, device: Device, states: Sequence[TensorInfo], rows: int) -> None:
-        self.stored = 0
-        """Tokens in the cache."""
-        self._written = 0
-        """Rows that hold something, forgotten or not; zeros lie behind them."""
+    def __init__(self, device: Device, states: Sequence[TensorInfo], rows: KVRows) -> None:
+        self.rows = rows
+        """Which tokens it holds."""
+        self.copied_bytes = 0
+        """What was copied into it by the host, since the last reset."""
         self._pending: tuple[Sequence[Array], RowCopy] | None = None
         """New rows that nobody has had to read yet."""
         alike: dict[tuple[str, int, int], list[str]] = {}
@@ -53,7 +54,7 @@ class KVCache:
             name = info.name.removeprefix(READ_PREFIX)
             alike.setdefault((info.element, heads, width), []).append(name)
         self._stacks = [
-            _allocate(device, names, element, (rows, heads, width))
+            _allocate(device, names, element, (len(rows), heads, width))
             for (element, heads, width), names in alike.items()
         ]
         self._places = {
@@ -72,6 +73,11 @@ class KVCache:
         """The variables that are alike, in the order of their buffers."""
         return [stack.names for stack in self._stacks]
 
+    @property
+    def nbytes(self) -> int:
+        """Device memory that it takes."""
+        return sum(stack.memory.data.size for stack in self._stacks)
+
     def bind(self, program: Program, inputs: Sequence[TensorInfo]) -> None:
         """Let a program read its past here."""
         for info in inputs:
@@ -79,11 +85,36 @@ class KVCache:
                 stack, number = self._places[info.name.removeprefix(READ_PREFIX)]
                 program.bind(info.name, stack.memory, number * stack.rows.strides[0])
 
-    def rows(self, name: str) -> Array:
-        """The stored rows of a variable, [tokens, heads, width]; a view."""
-        self._copy_pending()
+    def bind_present(self, program: Program, row: int) -> None:
+        """Let a program put its new rows where they belong, from a row on."""
+        for name, (stack, number) in self._places.items():
+            offset = number * stack.rows.strides[0] + row * stack.rows.strides[1]
+            program.bind(ASSIGN_PREFIX + name, stack.memory, offset)
+
+    def read(self, name: str) -> Array:
+        """The stored rows of a variable in the order of their tokens, [tokens, heads, width].
+
+        A view, unless the cache has slid.
+        """
+        self.settle()
         stack, number = self._places[name]
-        return stack.rows[number, : self.stored]
+        rows = stack.rows[number]
+        return rows[: self.rows.tokens] if self.rows.plain else rows[self.rows.order()]
+
+    def blocks(self, begin: int, end: int) -> list[Array]:
+        """The rows of tokens from one number to another, [variables, tokens, heads, width] each.
+
+        Views, one for each of ``stacks``; the cache has not slid.
+        """
+        self.settle()
+        return [stack.rows[:, begin:end] for stack in self._stacks]
+
+    def restore(self, blocks: Sequence[Array], tokens: int) -> None:
+        """Append rows that ``blocks`` gave before."""
+        self.settle()
+        plan = RowCopy(tokens, self.rows.tokens)
+        copy_kvcache(blocks, [stack.rows for stack in self._stacks], plan)
+        self.rows.append(tokens, tokens)
 
     def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
         """Append new rows to all caches, when somebody is about to read them.
@@ -96,42 +127,38 @@ class KVCache:
                 ``prepare_past``.
             plan: which rows go where.
         """
-        self._copy_pending()
+        self.settle()
         self._pending = present, plan
-        self.stored = plan.target + plan.rows
 
     def prepare_past(self, rows: int) -> None:
         """Get the first rows ready to be read: copy new ones, and zero those that are forgotten.
 
         Nobody attends to these; but what is no number would not vanish when it is multiplied by 0.
         """
-        self._copy_pending()
-        if self._written <= self.stored or rows <= self.stored:
+        self.settle()
+        forgotten = self.rows.take_forgotten(rows)
+        if not len(forgotten):
             return
+        first, last = int(forgotten[0]), int(forgotten[-1])
+        solid = last - first + 1 == len(forgotten)
         for stack in self._stacks:
-            stack.rows[:, self.stored : min(rows, self._written)] = 0
-        if rows >= self._written:
-            self._written = self.stored
+            stack.rows[:, slice(first, last + 1) if solid else forgotten] = 0
 
     def truncate(self, tokens: int) -> None:
         """Keep only the first tokens; nothing moves."""
-        self.stored = min(self.stored, tokens)
+        self.rows.truncate(tokens)
 
     def reset(self) -> None:
         """Forget everything."""
-        self.stored, self._pending = 0, None
+        self.rows.truncate(0)
+        self._pending, self.copied_bytes = None, 0
 
-    def _copy_pending(self) -> None:
+    def settle(self) -> None:
+        """Copy what is still to be copied."""
         if self._pending is not None:
             present, plan = self._pending
-            copy_kvcache(present, [stack.rows for stack in self._stacks], plan)
-            self._written = max(self._written, plan.target + plan.rows)
             self._pending = None
-
-    def free(self) -> None:
-        """Give the memory back."""
-        for stack in self._stacks:
-            stack.memory.free()
+            self.copied_bytes += copy_kvcache(present, [s.rows for s in self._stacks], plan)
 
 
 def _allocate(
@@ -149,20 +176,3 @@ def _allocate(
         strides=(pitch, token, width * kind.itemsize, kind.itemsize),
     )
     return _Stack(tuple(names), memory, rows)
-
-
-def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy) -> None:
-    """Move the rows that an inference produced to where the next ones read them.
-
-    Args:
-        present: for variables that are alike [variables, width, heads, channels], valid rows to the
-            right.
-        past: for the same ones [variables, capacity, heads, channels], filled from row 0.
-        plan: which rows go where; one row after a generated token, a prompt's
-            after prefill.
-
-    Source: NPUW's llm_infer_request (fact sheet npuw §c.5).
-    """
-    for new, old in zip(present, past, strict=True):
-        source = new[:, plan.source : plan.source + plan.rows]
-        np.copyto(old[:, plan.target : plan.target + plan.rows], source)

@@ -40,9 +40,18 @@ class Lengths:
         return self.max_prompt - self.chunk if self.chunk else 0
 
 
+GENERATION_GRAIN = 8
+"""So are tokens of a generate step, if there is more than one."""
+
+
 def round_up(value: int, grain: int) -> int:
     """The next multiple."""
     return -(-value // grain) * grain
+
+
+def round_generation_len(tokens: int) -> int:
+    """Tokens that a generate model takes at a time, for NPUW_LLM_MAX_GENERATION_TOKEN_LEN."""
+    return 1 if tokens == 1 else round_up(tokens, GENERATION_GRAIN)
 
 
 def plan_lengths(max_prompt: int, min_response: int, chunk: int, dynamic: bool) -> Lengths:

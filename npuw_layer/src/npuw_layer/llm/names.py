@@ -8,6 +8,12 @@ LOGITS = "logits"
 CACHE_POSITION = "cache_position"
 """The input i64 [1, tokens] of a static model: how many tokens precede each new one."""
 
+LAST_TOKEN = "npuw_last_token"
+"""The input f32 [1, 1, tokens] of a model that computes one token's logits: 1 at that token."""
+
+EMBED = "npuw_output_embed"
+"""What goes from a model without head to the head: hidden states f32 [1, tokens, channels]."""
+
 _SLOT = "@slot"
 
 

@@ -1,10 +1,11 @@
 """The stateful graph as static graphs: one that reads prompts, and some that generate.
 
 What the split changes: shapes become static, a cache gives out only its new rows instead of all of
-them, only the last token's logits are computed, and caches are stored token by token.
+them, the LM head goes or computes only what is asked for, and caches are stored token by token.
 
 Caches lie in memory as [1, tokens, heads, width], not [1, heads, tokens, width]: so the rows of a
-token are contiguous, and the cache of a smaller variant *is* the beginning of a larger one's.
+token are contiguous, the cache of a smaller variant *is* the beginning of a larger one's, and the
+new rows of a prompt may be given out right where they are stored.
 """
 
 from __future__ import annotations
@@ -12,19 +13,15 @@ from __future__ import annotations
 from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
-from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
 from compiler_layer.dialects.ov.gather import Gather
-from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.slicing import Concat, Slice
+from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model, Variable
-from compiler_layer.passes.match import stored_constant
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
+from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
@@ -33,32 +30,36 @@ SEQUENCE_AXIS = 2
 """Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
 
 
-def split(model: Model, tokens: int, past: int, kv_precision: str = "") -> Model:
+def split(
+    model: Model, tokens: int, past: int, kv_precision: str = "", head: Head = Head.ALL
+) -> Model:
     """Make a static graph that takes ``tokens`` new tokens after ``past`` stored ones.
 
     Args:
         model: the stateful graph; it is not changed.
-        tokens: new tokens, aligned to the right: the last one is always in use.
+        tokens: new tokens, aligned to the left: padding follows those in use.
         past: rows of the caches, aligned to the left.
         kv_precision: "i8" keeps caches in 8 bits with a scale for each row of a head, in a
             variable of its own; "" keeps them as they are computed.
+        head: what becomes of the LM head.
 
     Returns:
         A graph with input_ids and position_ids i64 [1, tokens], attention_mask i64
         [1, past + tokens], where windows slide or biases are looked up cache_position i64
-        [1, tokens], logits f32 [1, 1, V], and one variable [1, rows, heads, width] for each K and
-        V cache (two if it has 8 bits): ``past`` rows are read, ``tokens`` rows assigned.
+        [1, tokens]; logits f32 [1, 1 or tokens, V] or what the head makes them of; and one variable
+        [1, rows, heads, width] for each K and V cache (two if it has 8 bits): ``past`` rows are
+        read, ``tokens`` rows assigned.
 
     Raises:
         ModelError: the graph is no language model with K and V caches.
     """
     try:
-        return _split(model.clone(), tokens, past, kv_precision)
+        return _split(model.clone(), tokens, past, kv_precision, head)
     except RecursionError:
         raise ModelError("the graph's ops are nested too deeply") from None
 
 
-def _split(clone: Model, tokens: int, past: int, kv_precision: str) -> Model:
+def _split(clone: Model, tokens: int, past: int, kv_precision: str, head: Head) -> Model:
     check_ports(clone)
     compare_tokens(clone, tokens, past)
     look_up_biases(clone, tokens, past)
@@ -69,7 +70,7 @@ def _split(clone: Model, tokens: int, past: int, kv_precision: str) -> Model:
         scales = [[name + SCALE_SUFFIX for name in group] for group in repeated_ids(clone)]
         add_repeated_ids(clone, scales)
     drop_beams(clone)
-    keep_last_row(clone)
+    treat_head(clone, head, tokens)
     shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}
     names = {port.name for port in clone.inputs}
     clone.set_input_shapes({name: shape for name, shape in shapes.items() if name in names})
@@ -150,36 +151,3 @@ def drop_beams(model: Model) -> None:
                 raise ModelError(f"{BEAMS} is used by {use.operation.name}, not to reorder caches")
             Rewriter.replace_op(use.operation, [], [use.operation.data])
         model.remove_input(BEAMS)
-
-
-def keep_last_row(model: Model) -> None:
-    """Compute the logits of the last token alone, where a product makes them."""
-    (port,) = model.outputs
-    head, after = _head(port.value)
-    g = GraphBuilder(model, head)
-    end = g.ints((1 << 63) - 1)
-    last = g.op(Slice, head.a, g.ints(-1), end, g.ints(1), [g.ints(1)])
-    head.operands[0] = last
-    for op in (head, *after):
-        op.refresh_types()
-    model.set_outputs([(port.name, port.value)])
-
-
-def _head(logits: SSAValue) -> tuple[MatMul, list[OvOp]]:
-    """The product that makes the logits, and what is done to each of them after it.
-
-    Raises:
-        ModelError: there is no such product of a hidden state.
-    """
-    after: list[OvOp] = []
-    value = logits
-    while isinstance(value.owner, Unary | Binary | Convert):
-        after.insert(0, value.owner)
-        computed = [v for v in value.owner.operands if stored_constant(v) is None]
-        if len(computed) != 1:
-            break
-        value = computed[0]
-    head = value.owner
-    if not isinstance(head, MatMul) or len(shape_of(head.a)) != 3:
-        raise ModelError("the logits are not the product of a hidden state [1, tokens, channels]")
-    return head, after

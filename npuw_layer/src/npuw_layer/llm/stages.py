@@ -1,31 +1,100 @@
-"""The static models that one LLM is made of: which there are, and how long they are."""
+"""The static models that one LLM is made of: which there are, and how long they are.
+
+Prefill models differ in two ways: how many new tokens they take, and how many stored ones they
+read. A short prompt takes a small one, and the last chunk of a long prompt, too (NPUW pays for a
+whole chunk). With PYRAMID attention early chunks read little of the cache.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
-from npuw_layer.llm.lengths import Lengths, plan_lengths
+from npuw_layer.llm.lengths import Lengths, plan_lengths, round_generation_len
 from npuw_layer.llm.variants import given_ladder, ladder
 from npuw_layer.options import Options
+
+SMALLEST_PREFILL = 64
+"""The fewest tokens that a prefill model takes, where prompts may be longer."""
+
+_STEP = 4
+"""How much larger the next prefill model is."""
+
+
+class Kind(Enum):
+    """What a static model is for."""
+
+    PREFILL = "prefill"
+    GENERATE = "generate"
+    HEAD = "head"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One static model to make: new tokens it takes, and stored ones it reads."""
 
-    name: str
+    kind: Kind
     tokens: int
     past: int
     slots: int = 1
-    """Conversations that it takes tokens of."""
+    """Conversations that it takes tokens of, each with caches of its own."""
+
+    @property
+    def capacity(self) -> int:
+        """Positions that its attention spans."""
+        return self.past + self.tokens
+
+    @property
+    def name(self) -> str:
+        """Tells it from the other models."""
+        if self.kind is Kind.HEAD:
+            return "lm_head" if self.tokens == 1 else f"lm_head_{self.tokens}"
+        if self.kind is Kind.GENERATE:
+            together = f"_slots_{self.slots}" if self.slots > 1 else ""
+            return f"generate_{self.capacity}{together}"
+        return f"prefill_{self.tokens}" + (f"_after_{self.past}" if self.past else "")
 
 
-def plan(options: Options) -> tuple[Lengths, list[int]]:
-    """Give the lengths and the capacities of the generate models.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The lengths of an LLM and its static models."""
+
+    lengths: Lengths
+    prefill: tuple[Stage, ...]
+    """Ascending in tokens, then in the past that they read."""
+    generate: tuple[Stage, ...]
+    """Ascending in capacity."""
+    heads: tuple[Stage, ...]
+    """None if each model has its own; ascending in the hidden states that they take."""
+    batched: tuple[Stage, ...] = ()
+    """The generate models for several conversations at once (NPUW_LLM_BATCH_SLOTS)."""
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """All models, in the order in which they are compiled."""
+        return (*self.prefill, *self.generate, *self.heads, *self.batched)
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """For how many conversations at once there are models, ascending."""
+        return tuple(sorted({stage.slots for stage in (*self.generate, *self.batched)}))
+
+    def heads_up_to(self, rows: int) -> tuple[Stage, ...]:
+        """The heads that who has at most so many hidden states at a time needs."""
+        return tuple(stage for stage in self.heads if stage.tokens <= rows)
+
+    @property
+    def capacities(self) -> tuple[int, ...]:
+        """Of the generate models, ascending."""
+        return tuple(stage.capacity for stage in self.generate)
+
+
+def plan(options: Options) -> Plan:
+    """Plan the static models.
 
     Raises:
-        OptionError: they contradict one another.
+        OptionError: lengths contradict one another.
     """
     lengths = plan_lengths(
         options.max_prompt_len,
@@ -33,24 +102,75 @@ def plan(options: Options) -> tuple[Lengths, list[int]]:
         options.prefill_chunk_size,
         options.prefill_hint == "DYNAMIC",
     )
+    tokens = round_generation_len(options.max_generation_token_len)
+    sizes, slots = _sizes(options, lengths), sorted({*options.batch_slots} - {1})
+    generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in sizes]
+    rows = sorted({1, tokens, *slots}) if options.cuts_head else []
+    heads = [Stage(Kind.HEAD, count, 0) for count in rows]
+    batched = [Stage(Kind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
+    prefills = tuple(_prefills(options, lengths))
+    return Plan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
+
+
+def _sizes(options: Options, lengths: Lengths) -> Sequence[int]:
     if not options.generate_pyramid:
-        return lengths, [lengths.total]
+        return [lengths.total]
     if options.pyramid_steps:
-        return lengths, given_ladder(options.pyramid_steps, lengths.total)
-    return lengths, ladder(lengths.total)
+        return given_ladder(options.pyramid_steps, lengths.total)
+    return ladder(lengths.total)
 
 
-def plan_stages(
-    lengths: Lengths, capacities: list[int], slots: Sequence[int] = (1,)
-) -> Iterator[Stage]:
-    """Give all models to make: prefill first, then the generate variants, ascending.
+def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
+    """The prefill models, ascending in tokens, then in the past that they read."""
+    largest, longest = lengths.prefill_input, lengths.max_prompt
+    pyramid = options.prefill_attention_hint == "PYRAMID"
+    for tokens in _widths(largest, options.prefill_pyramid, options.resumes_prefill):
+        pasts = {0} if pyramid or longest == tokens else set[int]()
+        if pyramid and tokens == lengths.chunk:
+            pasts |= set(_growing(tokens, longest - tokens))
+        if tokens < largest and options.resumes_prefill:
+            pasts.add(longest)  # it may begin anywhere
+        elif lengths.chunk is not None:
+            pasts.add(longest - largest)  # it begins behind whole chunks
+        for past in sorted(pasts or {0}):
+            yield Stage(Kind.PREFILL, tokens, past)
 
-    Behind them those that generate for several conversations at once (NPUW_LLM_BATCH_SLOTS).
+
+def _widths(largest: int, several: bool, resumes: bool) -> Sequence[int]:
+    """Tokens of the prefill models, ascending: a quarter, and a quarter of that.
+
+    To begin anywhere takes one that is smaller than the longest prompt.
     """
-    yield Stage(f"prefill_{lengths.max_prompt}", lengths.prefill_input, lengths.prefill_past)
-    for capacity in capacities:
-        yield Stage(f"generate_{capacity}", 1, capacity - 1)
-    for count in slots:
-        for capacity in capacities:
-            if count > 1:
-                yield Stage(f"generate_{capacity}_slots_{count}", 1, capacity - 1, count)
+    widths = [largest]
+    while several and widths[0] // _STEP >= SMALLEST_PREFILL and widths[0] % _STEP == 0:
+        widths.insert(0, widths[0] // _STEP)
+    if resumes and len(widths) == 1 and largest >= _STEP:
+        widths.insert(0, largest // _STEP)
+    return widths
+
+
+def _growing(chunk: int, limit: int) -> Iterator[int]:
+    """Pasts that double what attention spans."""
+    past = chunk
+    while past < limit:
+        yield past
+        past = 2 * past + chunk
+
+
+def choose_prefill(stages: Sequence[Stage], tokens: int, stored: int) -> Stage | None:
+    """Give the model to go on with.
+
+    Args:
+        stages: the prefill models, ascending.
+        tokens: what is left of the prompt.
+        stored: tokens in the cache.
+
+    Returns:
+        The smallest that takes all tokens, else the one that takes most; of these the one that
+        reads least, and that all stored tokens fit. None if none does.
+    """
+    fitting = [stage for stage in stages if stage.past >= stored]
+    whole = [stage for stage in fitting if stage.tokens >= tokens]
+    if whole:
+        return min(whole, key=lambda stage: (stage.tokens, stage.past))
+    return max(fitting, key=lambda stage: (stage.tokens, -stage.past), default=None)

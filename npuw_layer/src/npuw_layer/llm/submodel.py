@@ -2,45 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
+from npuw_layer.llm.copies import RowCopy
 from npuw_layer.llm.kv_cache import KVCache
-from npuw_layer.llm.kv_plan import mask_columns, store_plan
-from npuw_layer.llm.names import CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, LoadedModel
+from npuw_layer.llm.names import (
+    CACHE_POSITION,
+    EMBED,
+    IDS,
+    LAST_TOKEN,
+    LOGITS,
+    MASK,
+    POSITIONS,
+)
+from npuw_layer.llm.stages import Stage
+from npuw_layer.ports import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    Array,
+    Device,
+    LoadedModel,
+    Program,
+)
 from npuw_layer.weights_bank import WeightsBank
+
+
+@dataclass(frozen=True, slots=True)
+class NewTokens:
+    """Tokens to run on: i64 [n] ids and positions, and a mask over all that is stored and new."""
+
+    ids: Array
+    mask: Array
+    positions: Array
+
+    def part(self, begin: int, end: int) -> NewTokens:
+        """Some of them, after those before are stored."""
+        stored = len(self.mask) - len(self.ids)
+        one = slice(begin, end)
+        return NewTokens(self.ids[one], self.mask[: stored + end], self.positions[one])
 
 
 class Submodel:
     """A program with tensors of its own, reading its past from a conversation's cache.
 
+    Its new rows go where they belong by one of two ways. Copied: it has a buffer for them, and they
+    are copied into the cache later. Directly: they are bound to the very rows of the cache; for
+    each row that they may begin at there is a program of its own, as binding one anew costs a good
+    part of a run.
+
     Args:
         device: where it runs.
+        stage: what it is.
         loaded: the program.
         cache: the conversation's K and V.
         bank: the model's weights.
     """
 
     def __init__(
-        self, device: Device, loaded: LoadedModel, cache: KVCache, bank: WeightsBank
+        self, device: Device, stage: Stage, loaded: LoadedModel, cache: KVCache, bank: WeightsBank
     ) -> None:
-        self._program = loaded.create_program()
+        self.stage = stage
+        self._device = device
+        self._loaded = loaded
         self._cache = cache
-        elsewhere = (READ_PREFIX, WEIGHT_PREFIX)
-        own = [info for info in loaded.inputs if not info.name.startswith(elsewhere)]
-        bank.bind(self._program, loaded.inputs)
-        presents = [[ASSIGN_PREFIX + name for name in names] for names in cache.stacks]
-        outputs = {info.name: info for info in loaded.outputs}
-        new_rows = [outputs.pop(name) for names in presents for name in names]
-        self._arena = Arena(device, self._program, [*own, *outputs.values(), *new_rows])
-        self._present = [self._arena.stack(names) for names in presents]
+        self._bank = bank
+        elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX)
+        own = (*loaded.inputs, *loaded.outputs)
+        self._arena = Arena(device, [t for t in own if not t.name.startswith(elsewhere)])
+        self._presents: Arena | None = None
+        self._present: list[Array] = []
         """The new rows of caches that are alike, [variables, width, heads, channels]."""
-        cache.bind(self._program, loaded.inputs)
-        self._program.prepare()
-        self.width = self._arena[IDS].shape[1]
-        """Tokens that it takes at a time."""
-        self.past = self._arena[MASK].shape[1] - self.width
-        """Rows of the cache that it reads."""
+        self._direct: dict[int, Program] = {}
+        self._copying: Program | None = None
+        self._used = 0
 
     @property
     def takes_positions(self) -> bool:
@@ -48,40 +84,98 @@ class Submodel:
         return POSITIONS in self._arena.tensors
 
     @property
-    def capacity(self) -> int:
-        """Positions that its attention spans."""
-        return self.past + self.width
+    def counts_tokens(self) -> bool:
+        """Whether row n of the cache must hold token n, as for sliding windows."""
+        return CACHE_POSITION in self._arena.tensors
 
     @property
-    def logits(self) -> Array:
-        """f32 [1, 1, V]; the next run overwrites them."""
-        return self._arena[LOGITS]
+    def has_head(self) -> bool:
+        """Whether it computes logits itself."""
+        return LOGITS in self._arena.tensors
 
-    def run(self, ids: Array, mask: Array, positions: Array) -> None:
+    def prepare(self, direct_row: int | None) -> None:
+        """Do now what the first run would do; see ``run``."""
+        self._program(direct_row).prepare()
+
+    def run(self, new: NewTokens, direct: bool) -> None:
         """Run on new tokens after those in the cache, and store their rows.
 
         Args:
-            ids: i64 [n], n at most ``width``.
-            mask: i64 [stored + n], 0 for positions that nobody attends to.
-            positions: i64 [n].
+            new: at most as many as the stage takes.
+            direct: whether the new rows are written right into the cache.
         """
-        used, stored = len(ids), self._cache.stored
-        arena = self._arena
-        for name, values in ((IDS, ids), (POSITIONS, positions)):
+        used, cache = len(new.ids), self._cache
+        self._fill(new)
+        cache.prepare_past(self.stage.past)
+        if direct:
+            self._program(cache.rows.tokens).run()
+            cache.rows.append(used, self.stage.tokens)
+        else:
+            self._program(None).run()
+            cache.update_kvcache_for(self._present, RowCopy(used, cache.rows.place(used)))
+        self._used = used
+
+    def output(self, count: int) -> Array:
+        """What came out for the last tokens of the last run; the next run overwrites it.
+
+        Returns:
+            f32 [1, count, V], or hidden states [1, count, channels] if the head is cut off.
+        """
+        if not self.has_head:
+            return self._arena[EMBED][:, self._used - count : self._used]
+        logits = self._arena[LOGITS]
+        return logits[:, self._used - count : self._used] if logits.shape[1] > 1 else logits
+
+    def _fill(self, new: NewTokens) -> None:
+        """Set the inputs: what is in use to the left, zeros behind."""
+        used, arena, rows = len(new.ids), self._arena, self._cache.rows
+        for name, values in ((IDS, new.ids), (POSITIONS, new.positions)):
             if name in arena.tensors:
-                arena[name][...] = 0
-                arena[name][0, self.width - used :] = values
+                arena[name][0, :used] = values
+                arena[name][0, used:] = 0
         if CACHE_POSITION in arena.tensors:
-            arena[CACHE_POSITION][...] = 0
-            arena[CACHE_POSITION][0, self.width - used :] = range(stored, stored + used)
-        old, new = mask_columns(self.past, self.width, stored, used)
-        arena[MASK][...] = 0
-        arena[MASK][0, old] = mask[:stored]
-        arena[MASK][0, new] = mask[stored:]
-        self._cache.prepare_past(self.past)
-        self._program.run()
-        self._cache.update_kvcache_for(self._present, store_plan(self.width, used, stored))
+            # Padding counts as the last token, so that this stays the newest.
+            arena[CACHE_POSITION][0, :used] = range(rows.tokens, rows.tokens + used)
+            arena[CACHE_POSITION][0, used:] = rows.tokens + used - 1
+        if LAST_TOKEN in arena.tensors:
+            arena[LAST_TOKEN][...] = 0
+            arena[LAST_TOKEN][0, 0, used - 1] = 1
+        past = self.stage.past
+        arena[MASK][0, :past] = rows.columns(new.mask, past)
+        arena[MASK][0, past : past + used] = new.mask[rows.tokens :]
+        arena[MASK][0, past + used :] = 0
+
+    def _program(self, direct_row: int | None) -> Program:
+        """The program whose rows go to the cache from a row on, or to a buffer."""
+        if direct_row is None:
+            if self._copying is None:
+                self._copying = self._made()
+                self._take_presents(self._copying)
+            return self._copying
+        if direct_row not in self._direct:
+            self._direct[direct_row] = self._made()
+            self._cache.bind_present(self._direct[direct_row], direct_row)
+        return self._direct[direct_row]
+
+    def _made(self) -> Program:
+        """A program, bound to all but its new rows."""
+        program = self._loaded.create_program()
+        self._arena.bind(program)
+        self._bank.bind(program, self._loaded.inputs)
+        self._cache.bind(program, self._loaded.inputs)
+        return program
+
+    def _take_presents(self, program: Program) -> None:
+        """Give a program a buffer for its new rows."""
+        outputs = {info.name: info for info in self._loaded.outputs}
+        groups = [[ASSIGN_PREFIX + name for name in names] for names in self._cache.stacks]
+        rows = [outputs[name] for names in groups for name in names]
+        self._presents = Arena(self._device, rows)
+        self._presents.bind(program)
+        self._present = [self._presents.stack(names) for names in groups]
 
     def free(self) -> None:
         """Give the memory back."""
         self._arena.free()
+        if self._presents is not None:
+            self._presents.free()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npuw_layer.llm.kv_cache import KVCache
+from npuw_layer.llm.conversation import Conversation
 from npuw_layer.tensor import Tensor
 
 
@@ -13,12 +13,12 @@ class VariableState:
 
     Args:
         name: its id in the model.
-        cache: the conversation's K and V.
+        conversation: whose.
     """
 
-    def __init__(self, name: str, cache: KVCache) -> None:
+    def __init__(self, name: str, conversation: Conversation) -> None:
         self._name = name
-        self._cache = cache
+        self._conversation = conversation
 
     @property
     def name(self) -> str:
@@ -28,11 +28,12 @@ class VariableState:
     @property
     def state(self) -> Tensor:
         """The stored rows as the model sees them, [1, heads, tokens, channels]; a copy."""
-        return Tensor(np.ascontiguousarray(self._cache.rows(self._name).transpose(1, 0, 2))[None])
+        rows = self._conversation.cache.read(self._name)
+        return Tensor(np.ascontiguousarray(rows.transpose(1, 0, 2))[None])
 
     def reset(self) -> None:
         """Begin a new conversation.
 
         The variables of a language model are its one cache: resetting one resets them all.
         """
-        self._cache.reset()
+        self._conversation.reset()

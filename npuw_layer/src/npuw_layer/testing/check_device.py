@@ -240,7 +240,34 @@ def check_compiler(make: Callable[[], Compiler], device: Callable[[Compiler], De
     once, twice = (make().compile(small_graph(), CONFIG) for _ in range(2))
     assert once == twice, "equal graphs give different programs"
     _assert_refused(lambda: compiler.compile(_unsupported_graph(), CONFIG), "a dynamic graph")
+    _check_variables_stay_in_place(device(make()))
     check_device(lambda: device(make()))
+
+
+def _check_variables_stay_in_place(device: Device) -> None:
+    """With STATE_IN_PLACE, one memory may be a variable's input and output: here two swap."""
+    kind = tensor("f32", (ROWS, WIDTH))
+    model, (x,) = Model.build([("x", kind)])
+    g = GraphBuilder(model)
+    ids = [StringAttr(name) for name in ("one", "two")]
+    one, two = (
+        g.add(ReadValue(operands=[[]], properties={"variable_id": name}, result_types=[kind]))
+        for name in ids
+    )
+    for name, value in zip(ids, (two.output, one.output), strict=True):
+        g.add(Assign.make([value], variable_id=name))
+    model.set_outputs([("y", g.op(elementwise.Add, x, one.output))])
+    loaded = device.load(device.compile(model, {**CONFIG, "STATE_IN_PLACE": "YES"}))
+    program, nbytes = loaded.create_program(), ROWS * WIDTH * 4
+    memory = {name: device.allocate(nbytes) for name in ("x", "y", "one", "two")}
+    for info in (*loaded.inputs, *loaded.outputs):
+        name = info.name.removeprefix(READ_PREFIX).removeprefix(ASSIGN_PREFIX)
+        program.bind(info.name, memory[name], 0)
+    values = {name: memory[name].data[:nbytes].view(np.float32) for name in memory}
+    values["one"][...], values["two"][...] = 1, 2
+    for expected in (1, 2, 1):
+        program.run()
+        _assert_close(values["y"], np.float32(expected) + values["x"], "variables that swap")
 
 
 def _unsupported_graph() -> Any:

@@ -97,6 +97,12 @@ class Constant(OvOp):
         """Whether it has another value in each repetition of a block: none may be relied on."""
         return isinstance(self.value, RepeatedAttr)
 
+    @property
+    def repetitions(self) -> int:
+        """How many repetitions of a block it has values for."""
+        data = self.value.data
+        return len(data.values) if isinstance(data, Repeated) else 1
+
     def of_repetition(self, number: int) -> Constant:
         """The constant that takes this one's place in a repetition of the block."""
         data = self.value.data

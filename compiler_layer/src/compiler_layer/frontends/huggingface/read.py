@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from xdsl.ir import SSAValue
@@ -16,6 +17,7 @@ from compiler_layer.frontends.huggingface.blocks.layer import layer
 from compiler_layer.frontends.huggingface.blocks.mask import masks
 from compiler_layer.frontends.huggingface.blocks.rotary import angles
 from compiler_layer.frontends.huggingface.blocks.scope import Scope
+from compiler_layer.frontends.huggingface.decoder import Decoder
 from compiler_layer.frontends.huggingface.families import read_decoder
 from compiler_layer.frontends.huggingface.safetensors import read_folder_tensors
 from compiler_layer.frontends.huggingface.weights import Weights
@@ -41,13 +43,29 @@ def read_folder(path: str | Path) -> Model:
     """
     folder = Path(path)
     decoder = read_decoder(folder / "config.json")
+    stored = read_folder_tensors(folder)
+    return write_decoder(decoder, lambda g: Weights(folder, stored, g), folder)
+
+
+def write_decoder(
+    decoder: Decoder, weights_of: Callable[[GraphBuilder], Weights], source: Path
+) -> Model:
+    """Write a decoder as a stateful graph.
+
+    Args:
+        decoder: what it consists of.
+        weights_of: gives the weights, as constants of the graph that is begun.
+        source: stands in errors.
+
+    Raises:
+        BadModel: a weight is missing or wrong, or the numbers do not go together.
+    """
     model, arguments = Model.build(_INPUTS)
     g = GraphBuilder(model)
-    weights = Weights(folder, read_folder_tensors(folder), g)
     try:
-        result = _write(Scope(g, weights, decoder), *arguments)
+        result = _write(Scope(g, weights_of(g), decoder), *arguments)
     except ValueError as error:
-        raise BadModel(folder, f"the config's numbers make no model: {error}") from None
+        raise BadModel(source, f"the config's numbers make no model: {error}") from None
     model.set_outputs([("logits", result)])
     return model
 

@@ -35,7 +35,7 @@ class Weights:
         Raises:
             BadModel: it is missing, of another shape, or no floats.
         """
-        found = self._find(name, shape)
+        found = self.find(name, shape)
         return self._g.weight(found.view, found.element, shape, name)
 
     def plus(self, name: str, shape: Shape, offset: float) -> SSAValue:
@@ -44,11 +44,16 @@ class Weights:
         Raises:
             BadModel: as ``get``.
         """
-        found = self._find(name, shape)
+        found = self.find(name, shape)
         values = Constant.of_file(found.view, "f32", shape).load() + np.float32(offset)
         return self._g.add(Constant.inline(values), name).output
 
-    def _find(self, name: str, shape: Shape) -> StoredTensor:
+    def find(self, name: str, shape: Shape) -> StoredTensor:
+        """Say where a weight lies.
+
+        Raises:
+            BadModel: as ``get``.
+        """
         # Checkpoints of a model without its head lack the outermost module's name.
         found = self._stored.get(name) or self._stored.get(name.partition(".")[2])
         if found is None:

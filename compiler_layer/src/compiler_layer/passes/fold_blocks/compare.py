@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import Inline
+from compiler_layer.dialects.ov.constant_value import Inline, Repeated
 from compiler_layer.dialects.ov.types import element_of, shape_of
 
 _OWN = ("value", "variable_id")
@@ -102,6 +102,9 @@ class Comparison:
                 return False  # of the first block alone, though the second reads it, too
             if a is b or found.values.get(a) is b:
                 continue
+            if _are_variables(a, b) and a not in found.values:
+                found.values[a] = b
+                continue
             if not isinstance(a, OpResult) or not isinstance(b, OpResult) or a.index != b.index:
                 return False
             here, there = self._at.get(a.op), self._at.get(b.op)
@@ -129,6 +132,11 @@ class Comparison:
         return here < first.begin and there in first
 
 
+def _are_variables(a: SSAValue, b: SSAValue) -> bool:
+    """Whether values are alike and inputs, which variables may have become (``lift-state``)."""
+    return isinstance(a, BlockArgument) and isinstance(b, BlockArgument) and a.type == b.type
+
+
 def _same_constants(one: Operation, other: Operation) -> bool:
     if not isinstance(one, Constant) or not isinstance(other, Constant):
         return True
@@ -137,8 +145,10 @@ def _same_constants(one: Operation, other: Operation) -> bool:
     if element_of(one.output) in _NUMBERS or math.prod(shape_of(one.output)) == 1:
         # Passes decide by the values of numbers: ranges, factors and exponents become immediates.
         return False
-    if one.is_repeated or other.is_repeated:
-        return False
+    if isinstance(one.value.data, Repeated) or isinstance(other.value.data, Repeated):
+        # In a folded model: what is the same weight, of other repetitions.
+        datas = (one.value.data, other.value.data)
+        return len({d.values if isinstance(d, Repeated) else None for d in datas}) == 1
     a, b = one.held, other.held
     if isinstance(a, Inline) or isinstance(b, Inline):
         return type(a) is type(b)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from compiler_layer.errors import DoesNotFit
-from compiler_layer.passes.tile.machine import TASK_NS, Machine, Moved, Pipeline, cuts, width
+from compiler_layer.passes.tile.machine import Machine, Moved, Pipeline, Price, cuts, width
 from compiler_layer.schedule.unroll.attention import programs
 from compiler_layer.schedule.unroll.attention.operands import SHARED_BYTES
 from driver_layer.abi.cost import DpuWork, dpu_ns, kernel_work, shave_ns
@@ -88,7 +88,7 @@ def choose_attention(x: AttentionProblem, machine: Machine) -> AttentionChoice:
     """
     best: tuple[float, AttentionChoice] | None = None
     for choice in _candidates(x, machine):
-        ns = attention_ns(x, choice, machine)
+        ns = price_attention(x, choice, machine).ns
         if best is None or ns < best[0]:
             best = (ns, choice)
     if best is None:
@@ -155,81 +155,119 @@ def _mask_bytes(x: AttentionProblem, choice: AttentionChoice) -> int:
     return int(heads * choice.rows * choice.positions * width(x.mask))
 
 
-def attention_ns(x: AttentionProblem, choice: AttentionChoice, machine: Machine) -> float:
+def price_attention(x: AttentionProblem, choice: AttentionChoice, machine: Machine) -> Price:
     """Price a choice."""
     blocks = -(-x.m // choice.rows)
     units = x.all_heads * blocks
     groups, used = -(-units // choice.tiles), min(choice.tiles, units)
     heads = -(-used // blocks)  # key heads that a group of units needs
     price = _online if _is_online(x, choice) else _single_pass
-    ns, tasks = price(x, choice, machine, used, heads)
-    return groups * (ns + tasks * TASK_NS) * _attended(x, choice)
+    return _reaching(price(x, choice, machine, used, heads), x, choice).times(groups)
+
+
+def _reaching(price: Price, x: AttentionProblem, choice: AttentionChoice) -> Price:
+    """A price as it is if no unit looks farther than it must: blocks beyond are left out."""
+    attended = _attended(x, choice)
+    if attended == 1.0:
+        return price
+    shorter = price.times(attended)
+    if _is_online(x, choice) or choice.keys < x.length:
+        return shorter
+    return shorter._replace(
+        transfers=price.transfers, products=price.products, invocations=price.invocations
+    )
 
 
 def _attended(x: AttentionProblem, choice: AttentionChoice) -> float:
     """The share of positions that groups of units attend to, each as far as its farthest."""
     if not x.reach:
         return 1.0
-    limits = [max(x.reach[begin : begin + choice.rows]) for begin in range(0, x.m, choice.rows)]
-    units = limits * x.all_heads
+    units = _limits(x.reach, choice.rows) * x.all_heads
     farthest = [max(units[i : i + choice.tiles]) for i in range(0, len(units), choice.tiles)]
     return sum(farthest) / (x.length * len(farthest))
 
 
+@cache
+def _limits(reach: tuple[int, ...], rows: int) -> list[int]:
+    """How far each block of query rows looks."""
+    return [max(reach[begin : begin + rows]) for begin in range(0, len(reach), rows)]
+
+
 def _online(
     x: AttentionProblem, choice: AttentionChoice, machine: Machine, used: int, heads: int
-) -> tuple[float, float]:
+) -> Price:
     stacked, keys = x.group * choice.rows, choice.keys
     steps = x.length / keys
     cut = x.parts - 1  # parts that begin in the middle of a block
     masks = _mask_moved(x, choice, used, heads)
+    products_ns = _products_ns(x, stacked, keys, machine)
+    softmax_ns = _program_ns(
+        machine,
+        programs.online(x.mask is not None, first=False),
+        stacked,
+        programs.online_windows(keys, x.value_depth, x.q, x.mask, first=False),
+    )
+    results_ns = machine.move_ns(*_results(x, choice, used))
+    finish_ns = _program_ns(
+        machine,
+        programs.finish(),
+        stacked,
+        ((x.value_depth, "f32"), (1, "f32"), (x.value_depth, x.out)),
+    )
     pipeline = Pipeline(
         first_ns=machine.move_ns(*_queries(x, choice, used), *_keys_and_values(x, keys, heads)),
         steps=steps,
         load_ns=machine.move_ns(*masks, *_keys_and_values(x, keys, heads)),
-        work_ns=_products_ns(x, stacked, keys, machine)
-        + _program_ns(
-            machine,
-            programs.online(x.mask is not None, first=False),
-            stacked,
-            programs.online_windows(keys, x.value_depth, x.q, x.mask, first=False),
-        ),
-        store_ns=machine.move_ns(*_results(x, choice, used))
-        + _program_ns(
-            machine,
-            programs.finish(),
-            stacked,
-            ((x.value_depth, "f32"), (1, "f32"), (x.value_depth, x.out)),
-        ),
+        work_ns=products_ns + softmax_ns,
+        store_ns=results_ns + finish_ns,
         overlaps=_sizes(x, choice).doubled <= machine.cmx_bytes,
     )
     loads = 2 * (heads + (x.scales is not None))
     moved = sum(one.count for one in masks) + loads
-    tasks = -(-x.length // keys) * (moved + 3 * used) + loads * cut + 3 * used
-    return pipeline.ns, tasks
+    blocks = -(-x.length // keys)
+    return Price(
+        work_ns=pipeline.ns,
+        dma_ns=pipeline.first_ns + (steps - 1) * pipeline.load_ns + results_ns,
+        dpu_ns=steps * products_ns,
+        shave_ns=steps * softmax_ns + finish_ns,
+        transfers=blocks * moved + loads * cut + 2 * used,
+        products=blocks * 2 * used,
+        invocations=blocks * used + used,
+        tail_ns=pipeline.work_ns + pipeline.store_ns,
+    )
 
 
 def _single_pass(
     x: AttentionProblem, choice: AttentionChoice, machine: Machine, used: int, heads: int
-) -> tuple[float, float]:
+) -> Price:
     stacked = x.group * choice.rows
     masks = _mask_moved(x, choice, used, heads)
     loads = machine.move_ns(
         *_queries(x, choice, used), *masks, *_keys_and_values(x, x.length, heads)
     )
-    work = _products_ns(x, stacked, x.length, machine) + _program_ns(
+    products_ns = _products_ns(x, stacked, x.length, machine)
+    softmax_ns = _program_ns(
         machine,
         programs.softmax(x.mask is not None),
         stacked,
         programs.softmax_windows(x.length, x.q, x.mask),
     )
+    work = products_ns + softmax_ns
     overlaps = _sizes(x, choice).doubled <= machine.cmx_bytes
     blocks = -(-x.length // choice.keys)
     both = 2 * (heads + (x.scales is not None))
     moved = sum(one.count for one in masks) + used + both * (blocks + x.parts - 1)
     # The next units' loads hide behind this one's work as far as they fit.
-    ns = max(loads, work) if overlaps else loads + work
-    return ns, moved + used * (2 + 2 * blocks)
+    return Price(
+        work_ns=max(loads, work) if overlaps else loads + work,
+        dma_ns=loads,
+        dpu_ns=products_ns,
+        shave_ns=softmax_ns,
+        transfers=moved + used,
+        products=2 * used * blocks,
+        invocations=used,
+        tail_ns=work,
+    )
 
 
 def _products_ns(x: AttentionProblem, stacked: int, keys: int, machine: Machine) -> float:

@@ -10,7 +10,7 @@ from functools import cache
 
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import DoesNotFit
-from compiler_layer.passes.tile.machine import TASK_NS, Machine, Moved, Pipeline, cuts, width
+from compiler_layer.passes.tile.machine import Machine, Moved, Pipeline, Price, cuts, width
 from driver_layer.abi.cost import kernel_work, shave_ns
 from driver_layer.abi.shave import GRID_DIMS, MAX_ELEMENTS, Instruction
 
@@ -61,7 +61,7 @@ def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
             continue
         for tiles in machine.tile_counts():
             choice = KernelChoice(block, tiles)
-            ns = kernel_ns(x, choice, machine)
+            ns = price_kernel(x, choice, machine).ns
             if best is None or ns < best[0]:
                 best = (ns, choice)
     if best is None:
@@ -100,7 +100,7 @@ def _bytes(operands: tuple[Operand, ...], block: Shape) -> int:
     return sum(int(math.prod(_part(one, block)) * width(one.element)) for one in operands)
 
 
-def kernel_ns(x: KernelProblem, choice: KernelChoice, machine: Machine) -> float:
+def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Price:
     """Price a choice."""
     block, tiles = choice.block, choice.tiles
     counts = [-(-d // size) for d, size in zip(x.domain, block, strict=True)]
@@ -120,7 +120,16 @@ def kernel_ns(x: KernelProblem, choice: KernelChoice, machine: Machine) -> float
         overlaps=2 * _bytes((*x.inputs, *x.outputs), block) <= machine.cmx_bytes,
     )
     transfers = sum(_reloads(one, counts) for one in x.inputs) + total * len(x.outputs)
-    return pipeline.ns + (transfers + total) * TASK_NS
+    return Price(
+        work_ns=pipeline.ns,
+        dma_ns=pipeline.dma_ns,
+        dpu_ns=0.0,
+        shave_ns=steps * work_ns,
+        transfers=transfers,
+        products=0.0,
+        invocations=total,
+        tail_ns=work_ns + pipeline.store_ns,
+    )
 
 
 def _reloads(operand: Operand, counts: list[int]) -> int:

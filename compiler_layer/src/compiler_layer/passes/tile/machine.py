@@ -8,11 +8,12 @@ otherwise they take turns. What single tasks take is a matter of ``driver_layer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compiler_layer.elements import FOUR_BIT, NUMPY
 from driver_layer.abi.cost import Space, dma_ns
-from driver_layer.abi.cost.dma import ddr_bytes_per_ns
+from driver_layer.abi.cost.dma import ddr_bytes_per_ns, padded_bytes
 from driver_layer.abi.platforms import Platform
 
 TASK_NS = 250.0
@@ -76,6 +77,12 @@ class Pipeline:
     overlaps: bool
 
     @property
+    def dma_ns(self) -> float:
+        """How long transfers take, one after the other."""
+        later = max(0.0, self.steps - 1) * self.load_ns
+        return self.first_ns + later + self.steps * self.store_ns
+
+    @property
     def ns(self) -> float:
         """The whole time."""
         if self.overlaps:
@@ -85,12 +92,50 @@ class Pipeline:
         return self.first_ns - self.load_ns + self.steps * turn + self.store_ns
 
 
+class Price(NamedTuple):
+    """What an op takes, cut in a certain way; tasks are averages and need not be whole."""
+
+    work_ns: float
+    """From its begin to its end, if it has the device for itself and tasks begin at once."""
+    dma_ns: float
+    """How long transfers move something."""
+    dpu_ns: float
+    """How long the DPU of one tile works."""
+    shave_ns: float
+    transfers: float
+    products: float
+    invocations: float
+    ahead_ns: float = 0.0
+    """Of its begin, what weights take that may be loaded before."""
+    tail_ns: float = 0.0
+    """Of its end, what follows the last load: the next op's loads may begin there."""
+
+    @property
+    def tasks(self) -> float:
+        """Tasks of all engines."""
+        return self.transfers + self.products + self.invocations
+
+    @property
+    def ns(self) -> float:
+        """What choices are compared by: the work, and what its tasks cost beside it."""
+        return self.work_ns + self.tasks * TASK_NS
+
+    def times(self, factor: float) -> Price:
+        """So many of them, one after the other."""
+        scaled = Price(*(factor * each for each in self))
+        return scaled._replace(ahead_ns=self.ahead_ns, tail_ns=self.tail_ns)
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A platform, and how many of its NCE tiles may be used."""
 
     platform: Platform
     tiles: int
+    _known: dict[tuple[int, int], tuple[float, int]] = field(
+        default_factory=dict[tuple[int, int], tuple[float, int]], compare=False, repr=False
+    )
+    """What ``_moved`` has given, as thousands of choices move the same blocks."""
 
     @property
     def cmx_bytes(self) -> int:
@@ -106,9 +151,18 @@ class Machine:
         ports, longest, total = 0.0, 0.0, 0
         for one in moved:
             if one.count:
-                alone = dma_ns(self.platform, one.nbytes, Space.DDR, Space.CMX, one.run)
+                alone, nbytes = self._moved(one.nbytes, one.run)
                 ports += one.count * alone
                 longest = max(longest, alone)
-                total += one.count * one.nbytes
+                total += one.count * nbytes
         in_ddr = total / ddr_bytes_per_ns(self.platform)
         return max(ports / self.platform.dma_ports, longest, in_ddr)
+
+    def _moved(self, nbytes: int, run: int) -> tuple[float, int]:
+        """The time of one transfer by itself, and the bytes that it takes of DDR's bandwidth."""
+        known = self._known.get((nbytes, run))
+        if known is None:
+            alone = dma_ns(self.platform, nbytes, Space.DDR, Space.CMX, run)
+            known = alone, padded_bytes(self.platform, nbytes, run)
+            self._known[nbytes, run] = known
+        return known

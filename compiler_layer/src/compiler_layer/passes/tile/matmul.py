@@ -14,10 +14,10 @@ from functools import cache
 
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import (
-    TASK_NS,
     Machine,
     Moved,
     Pipeline,
+    Price,
     cuts,
     round_up,
     width,
@@ -55,6 +55,8 @@ class MatMulProblem:
     group: int = 0
     tables: tuple[tuple[int, int], ...] = ()
     row_scales: bool = False
+    b_by_columns: bool = False
+    """b is stored [k, n]: the channels of a column are apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def choose_matmul(x: MatMulProblem, machine: Machine) -> MatMulChoice:
     """
     best: tuple[float, MatMulChoice] | None = None
     for choice in _candidates(x, machine):
-        ns = matmul_ns(x, choice, machine)
+        ns = price_matmul(x, choice, machine).ns
         if best is None or ns < best[0]:
             best = (ns, choice)
     if best is None:
@@ -122,8 +124,9 @@ def choose_matmul(x: MatMulProblem, machine: Machine) -> MatMulChoice:
 
 
 def _k_grain(x: MatMulProblem) -> int:
-    """Blocks of channels hold whole groups."""
-    return max(_GRAIN, x.group) if x.tables else _GRAIN
+    """Blocks of channels hold whole groups; one that no DPU task can take is cut all the same."""
+    cuttable = not x.tables or (x.group >= x.k > DPU_MAX_DIM)
+    return _GRAIN if cuttable else max(_GRAIN, x.group)
 
 
 def _candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
@@ -153,7 +156,7 @@ def _channels(x: MatMulProblem, m: int, n: int, machine: Machine) -> int:
     return single
 
 
-def matmul_ns(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> float:
+def price_matmul(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> Price:
     """Price a choice."""
     (m, n, k), tiles, platform = choice.block, choice.tiles, machine.platform
     sizes = _sizes(x, m, n, k)
@@ -166,31 +169,51 @@ def matmul_ns(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> float
     turns = max(1.0, passes) * parts
     tables = len(x.tables)
     acts = Moved(used if by_rows else 1, sizes.act, int(k * width(x.a)))
-    weights = Moved(1 if by_rows else used, sizes.weight, _weight_run(x, sizes.weight, k))
-    small = Moved(tables * weights.count, 0, 0)
+    weights = _weight_moved(x, n, k, 1 if by_rows else used)
+    small = _tables_moved(x, n, k, weights.count)
     work = DpuWork(m, n, k, x.a, x.b, accumulate=parts > 1)
-    work_ns = dpu_ns(platform, work) + _rounding_ns(m, n, sizes, machine) / parts
+    product_ns, rounding_ns = dpu_ns(platform, work), _rounding_ns(m, n, sizes, machine) / parts
     again = (acts,) if parts > 1 else ()
-    first_ns = machine.move_ns(acts, weights, small)
+    first_ns = machine.move_ns(acts, weights, *small)
     pipeline = Pipeline(
         first_ns=first_ns,
         steps=turns,
-        load_ns=machine.move_ns(weights, small, *again),
-        work_ns=work_ns,
+        load_ns=machine.move_ns(weights, *small, *again),
+        work_ns=product_ns + rounding_ns,
         store_ns=machine.move_ns(Moved(used, sizes.out, int(n * width(x.out)))) / parts,
         overlaps=sizes.doubled <= machine.cmx_bytes,
     )
     hidden = 0.0 if sizes.doubled + sizes.act > machine.cmx_bytes else first_ns * (groups - 1)
     steps = groups * -(-column_blocks // (1 if by_rows else tiles)) * parts
-    calls = 2 if sizes.total else 1  # of a store, and of rounding before it
-    per_step = weights.count * (1 + tables) + used * (1 + calls / parts)
-    tasks = steps * per_step + acts.count * (steps if parts > 1 else groups)
-    return x.batch * (groups * pipeline.ns - hidden + tasks * TASK_NS)
+    stores = steps * used / parts
+    loads = steps * weights.count * (1 + tables) + acts.count * (steps if parts > 1 else groups)
+    one = Price(
+        work_ns=groups * pipeline.ns - hidden,
+        dma_ns=groups * pipeline.dma_ns,
+        dpu_ns=groups * turns * product_ns,
+        shave_ns=groups * turns * rounding_ns,
+        transfers=loads + stores,
+        products=steps * used,
+        invocations=stores if sizes.total else 0.0,
+        ahead_ns=first_ns - machine.move_ns(acts),
+        tail_ns=product_ns + rounding_ns + pipeline.store_ns,
+    )
+    return one if x.batch == 1 else one.times(x.batch)
 
 
-def _weight_run(x: MatMulProblem, nbytes: int, k: int) -> int:
-    """Bytes of weights that lie together in DDR."""
-    return nbytes if k == x.k else int(k * width(x.b))
+def _weight_moved(x: MatMulProblem, n: int, k: int, count: int) -> Moved:
+    """The loads of a block of b."""
+    nbytes = int(n * k * width(x.b))
+    if x.b_by_columns:
+        return Moved(count, nbytes, max(1, int(width(x.b))))
+    return Moved(count, nbytes, nbytes if k == x.k else int(k * width(x.b)))
+
+
+def _tables_moved(x: MatMulProblem, n: int, k: int, count: int) -> list[Moved]:
+    """The loads of what makes numbers of a block of b: few bytes of each row, if it is cut."""
+    groups = -(-k // x.group) if x.group else 0
+    rows = [min(groups, of_all) * size for of_all, size in x.tables]
+    return [Moved(count, n * row, n * row if k == x.k else row) for row in rows]
 
 
 def _rounding_ns(m: int, n: int, sizes: _Sizes, machine: Machine) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.codegen import kernel_program
@@ -18,10 +18,14 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.passes.tile.attention import AttentionProblem, choose_attention
-from compiler_layer.passes.tile.kernel import KernelProblem, Operand, choose_kernel
-from compiler_layer.passes.tile.machine import Machine
-from compiler_layer.passes.tile.matmul import MatMulProblem, choose_matmul
+from compiler_layer.passes.tile.attention import (
+    AttentionProblem,
+    choose_attention,
+    price_attention,
+)
+from compiler_layer.passes.tile.kernel import KernelProblem, Operand, choose_kernel, price_kernel
+from compiler_layer.passes.tile.machine import Machine, Price
+from compiler_layer.passes.tile.matmul import MatMulProblem, choose_matmul, price_matmul
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform, platform_of
 from driver_layer.errors import PlatformError
 
@@ -85,11 +89,38 @@ class Tile(ModulePass):
             raise CompilerUsageError(str(error)) from None
 
 
+def price_of(op: Operation, machine: Machine) -> Price | None:
+    """What a hardware op takes when it is cut as this pass does; None for what is not cut.
+
+    Raises:
+        DoesNotFit: one row is too wide for CMX.
+    """
+    match op:
+        case npu.MatMul():
+            product = _product(op)
+            return price_matmul(product, choose_matmul(product, machine), machine)
+        case npu.Attention():
+            attention = _attention(op)
+            return price_attention(attention, choose_attention(attention, machine), machine)
+        case npu.Kernel():
+            kernel = _kernel(op)
+            return price_kernel(kernel, choose_kernel(kernel, machine), machine)
+        case _:
+            return None
+
+
 def _tile_matmul(op: npu.MatMul, machine: Machine) -> None:
+    choice = choose_matmul(_product(op), machine)
+    op.properties["tile"] = ints_attr(choice.block)
+    op.properties["tiles"] = int_attr(choice.tiles)
+    op.properties["split"] = StringAttr(choice.strategy.value)
+
+
+def _product(op: npu.MatMul) -> MatMulProblem:
     a, out = shape_of(op.a), shape_of(op.output)
     shared = len(shape_of(op.b)) == 2
     tables = [table for table in (op.scales, op.zeros) if table is not None]
-    problem = MatMulProblem(
+    return MatMulProblem(
         batch=1 if shared else math.prod(out[:-2]),
         m=math.prod(out[:-1]) if shared else out[-2],
         n=out[-1],
@@ -100,18 +131,21 @@ def _tile_matmul(op: npu.MatMul, machine: Machine) -> None:
         group=op.group,
         tables=tuple((shape_of(one)[-1], NUMPY[element_of(one)].itemsize) for one in tables),
         row_scales=op.row_scales is not None,
+        b_by_columns=not int_value(op.transpose_b),
     )
-    choice = choose_matmul(problem, machine)
-    op.properties["tile"] = ints_attr(choice.block)
-    op.properties["tiles"] = int_attr(choice.tiles)
-    op.properties["split"] = StringAttr(choice.strategy.value)
 
 
 def _tile_attention(op: npu.Attention, machine: Machine) -> None:
+    choice = choose_attention(_attention(op), machine)
+    op.properties["tile"] = ints_attr((choice.rows, choice.keys, choice.positions))
+    op.properties["tiles"] = int_attr(choice.tiles)
+
+
+def _attention(op: npu.Attention) -> AttentionProblem:
     sequences, heads, m, depth = shape_of(op.q)
     _, key_heads, _, value_depth = shape_of(op.v[0])
     first = op.sequence(0)
-    problem = AttentionProblem(
+    return AttentionProblem(
         sequences=sequences,
         heads=heads,
         key_heads=key_heads,
@@ -129,22 +163,22 @@ def _tile_attention(op: npu.Attention, machine: Machine) -> None:
         scales=element_of(op.k_scales[0]) if op.k_scales else None,
         reach=op.reach_of_rows,
     )
-    choice = choose_attention(problem, machine)
-    op.properties["tile"] = ints_attr((choice.rows, choice.keys, choice.positions))
-    op.properties["tiles"] = int_attr(choice.tiles)
 
 
 def _tile_kernel(op: npu.Kernel, machine: Machine) -> None:
+    choice = choose_kernel(_kernel(op), machine)
+    op.properties["tile"] = ints_attr(choice.block)
+    op.properties["tiles"] = int_attr(choice.tiles)
+
+
+def _kernel(op: npu.Kernel) -> KernelProblem:
     rank = len(op.domain)
-    problem = KernelProblem(
+    return KernelProblem(
         op.domain,
         kernel_program(op),
         tuple(_operand(value, rank) for value in op.inputs),
         tuple(_operand(value, rank) for value in op.outputs),
     )
-    choice = choose_kernel(problem, machine)
-    op.properties["tile"] = ints_attr(choice.block)
-    op.properties["tiles"] = int_attr(choice.tiles)
 
 
 def _operand(value: SSAValue, rank: int) -> Operand:

@@ -1,5 +1,5 @@
 """OpenVINO IR: ``openvino_model.xml`` with its ``.bin``."""
 
-from compiler_layer.writers.openvino_ir.write import weight_bytes, write_ir
+from compiler_layer.writers.openvino_ir.write import ir_bytes, weight_bytes, write_ir
 
-__all__ = ["weight_bytes", "write_ir"]
+__all__ = ["ir_bytes", "weight_bytes", "write_ir"]

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.func import ReturnOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.state import Assign, ReadValue
@@ -21,6 +21,7 @@ from compiler_layer.elements import FLOATS
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import RULES, attributes_of, kind_of, newest_opset
 from compiler_layer.model import Model
+from compiler_layer.weights import WEIGHT_PREFIX
 from compiler_layer.writers.openvino_ir.weights import WeightsWriter
 
 _STATE_OPSET = "opset6"
@@ -150,8 +151,19 @@ class LayerList:
                 return WrittenLayer(name, kind, _STATE_OPSET, data)
             case _:
                 layer = WrittenLayer(name, kind, newest_opset(kind), attributes_of(op))
-                layer.decompresses = _decompresses(op)
+                layer.decompresses = self._decompresses(op)
                 return layer
+
+    def _decompresses(self, op: Operation) -> bool:
+        """Tell whether an op widens a stored weight, be it a constant or an input."""
+        if not isinstance(op, Convert):
+            return False
+        stored, wide = element_of(op.x), element_of(op.output)
+        return self._is_weight(op.x) and {stored, wide} <= FLOATS and stored != wide
+
+    def _is_weight(self, value: SSAValue) -> bool:
+        names = self._tensor_names.get(value, ())
+        return constant_of(value) is not None or any(n.startswith(WEIGHT_PREFIX) for n in names)
 
     def _constant(self, op: Constant) -> dict[str, str]:
         offset, size = self._weights.add(op)
@@ -177,14 +189,6 @@ class LayerList:
             found = f"{name}_{number}"
         self._names.add(found)
         return found
-
-
-def _decompresses(op: Operation) -> bool:
-    """Tell whether an op widens a stored weight."""
-    if not isinstance(op, Convert) or not isinstance(op.x, OpResult):
-        return False
-    stored, wide = element_of(op.x), element_of(op.output)
-    return isinstance(op.x.owner, Constant) and {stored, wide} <= FLOATS and stored != wide
 
 
 def _dims(shape: Shape) -> str:

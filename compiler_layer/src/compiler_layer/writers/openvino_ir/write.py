@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO, StringIO
 from pathlib import Path
 
 from compiler_layer.dialects.ov.constant import Constant
@@ -52,6 +53,20 @@ def write_ir(
             xml.unlink(missing_ok=True)
             new_weights.replace(weights)
             new_xml.replace(xml)
+
+
+def ir_bytes(model: Model) -> tuple[bytes, bytes]:
+    """Give what ``write_ir`` would write, XML and weights, for who keeps it in memory.
+
+    Raises:
+        UnsupportedOps: it has ops that are not OpenVINO's.
+        BadModel: a file that constants are in cannot be read.
+    """
+    check_layers(model, "the graph")
+    data, text = BytesIO(), StringIO()
+    graph = LayerList(model, WeightsWriter(data, lambda done: None))
+    write_xml(text, graph, {})
+    return text.getvalue().encode(), data.getvalue()
 
 
 def weight_bytes(model: Model) -> int:

@@ -15,7 +15,13 @@ from driver_layer.errors import PlatformError
 
 _KINDS: dict[str, type] = get_type_hints(Platform)
 
-_MAY_BE_ZERO = {"cmx_latency_cycles", "ddr_latency_ns", "ddr_post_cycles", "shave_entry_cycles"}
+_MAY_BE_ZERO = {
+    "cmx_latency_cycles",
+    "ddr_latency_ns",
+    "ddr_post_cycles",
+    "host_link_mb_per_s",
+    "shave_entry_cycles",
+}
 
 
 def load_platform(path: str | PathLike[str]) -> Platform:

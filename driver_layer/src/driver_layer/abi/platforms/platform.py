@@ -54,6 +54,8 @@ class Platform:
     """CMX cycles to post a transfer to DDR, on top of its latency."""
     ddr_cmx_efficiency: float
     """The share of its width that the CMX side of a transfer from or to DDR gets."""
+    host_link_mb_per_s: int
+    """Between the host's memory and the device's, in millions of bytes; 0: both are in DDR."""
     barriers_per_tile: int
     """Physical barriers that a blob may use for each tile it uses."""
     timer_khz: int

@@ -1,0 +1,45 @@
+"""What ops take that the ``tile`` pass does not cut: they move bytes from place to place."""
+
+from __future__ import annotations
+
+import math
+
+from compiler_layer.dialects import npu
+from compiler_layer.passes.tile.machine import Price
+from compiler_layer.schedule.layout import HardwareOp
+from compiler_layer.schedule.views import View
+from driver_layer.abi.cost import Space as Memory
+from driver_layer.abi.cost import dma_ns
+from driver_layer.abi.platforms import Platform
+
+
+def price_copies(op: HardwareOp, platform: Platform) -> Price:
+    """Copies within DDR; a gather goes by way of CMX."""
+    if isinstance(op.op, npu.Gather):
+        (result,) = op.results
+        size = math.prod(result.shape) * result.itemsize
+        ns = 2 * dma_ns(platform, size, Memory.DDR, Memory.CMX)
+        return Price(ns, ns, 0.0, 0.0, 3.0, 0.0, 0.0)
+    (target,) = op.results
+    ns = sum(
+        dma_ns(
+            platform,
+            math.prod(view.shape) * view.itemsize,
+            Memory.DDR,
+            Memory.DDR,
+            _run(view),
+            _run(target) if op.op is None else None,
+        )
+        for view in op.operands
+    )
+    return Price(ns, ns, 0.0, 0.0, float(len(op.operands)), 0.0, 0.0)
+
+
+def _run(view: View) -> int:
+    """Bytes that lie together."""
+    run = view.itemsize
+    for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if size > 1 and stride != run:
+            break
+        run *= size
+    return run

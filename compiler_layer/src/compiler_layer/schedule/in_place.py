@@ -1,0 +1,91 @@
+"""Variables that stay where they are: one buffer is read as the old value and written as the new.
+
+A program that writes a variable's new value over the old one must have read the old one by then.
+Usually it has: what was read last is what the new value is computed from. Where it has not, the new
+value is made elsewhere, and copied over the old one when all else is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler_layer.model import Model
+from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
+from compiler_layer.schedule.layout import Layout, layout
+from compiler_layer.schedule.order import Ordered, order_steps
+from compiler_layer.schedule.tasks import Place, Task, Transfer
+from compiler_layer.schedule.unroll import unroll_all
+from compiler_layer.schedule.views import Buffer, Space, View
+from driver_layer.abi.platforms import Platform
+
+
+def order_in_place(model: Model, platform: Platform) -> tuple[Layout, Ordered]:
+    """Lay out a lowered model, cut it into tasks and order them, its variables staying in place.
+
+    Raises:
+        DoesNotFit: a step's operands are larger than CMX.
+    """
+    copied: set[str] = set()
+    while True:
+        laid_out = layout(model, written_last=copied)
+        _share_variables(laid_out)
+        ordered = order_steps(unroll_all(laid_out, platform), platform.workspace_bytes)
+        early = overwritten(ordered.tasks)
+        if not early:
+            return laid_out, ordered
+        assert not early & copied, "what is copied last is written when nothing is read any more"
+        copied |= early
+
+
+def _share_variables(laid_out: Layout) -> None:
+    """Let a variable's input and output be the same memory, where they have the same size."""
+    inputs = {buffer.name: buffer for buffer in laid_out.inputs}
+    for output in laid_out.outputs:
+        if not output.name.startswith(ASSIGN_PREFIX):
+            continue
+        old = inputs.get(READ_PREFIX + output.name.removeprefix(ASSIGN_PREFIX))
+        if old is not None and old.nbytes == output.nbytes:
+            output.shares, old.shares = old, old
+
+
+def overwritten(tasks: Sequence[Task]) -> set[str]:
+    """Find variables of which an old value is read that may have been written over.
+
+    Args:
+        tasks: in the order in which they are issued.
+
+    Returns:
+        The names of their outputs.
+    """
+    written: dict[Buffer, list[View]] = {}
+    found: set[str] = set()
+    for task in tasks:
+        if not isinstance(task.work, Transfer):
+            continue
+        old, new = task.work.source, task.work.target
+        if isinstance(new, View) and new.buffer.space is Space.OUTPUT and new.buffer.shares:
+            written.setdefault(new.buffer.shares, []).append(new)
+        if isinstance(old, View) and old.buffer.space is Space.INPUT:
+            stays = _place(old) == _place(new)
+            found |= {
+                view.buffer.name
+                for view in written.get(old.buffer, ())
+                if _overlap(view, old) and not (stays and view is new)
+            }
+    return found
+
+
+def _overlap(a: View, b: View) -> bool:
+    return a.span[0] < b.span[1] and b.span[0] < a.span[1]
+
+
+def _place(place: Place) -> object:
+    """What tells whether a transfer would copy elements onto themselves."""
+    return (place.offset, place.shape, place.strides) if isinstance(place, View) else None
+
+
+def stays_in_place(model: Model) -> bool:
+    """Whether a model has variables, before or after they were lifted."""
+    return bool(model.variables()) or any(
+        port.name.startswith(ASSIGN_PREFIX) for port in model.outputs
+    )

@@ -1,0 +1,47 @@
+"""The doorbell: where streams and the host wait for each other's signals.
+
+There is one for a device. Who changes something that others may wait for does so under its lock and
+rings; who waits looks again each time. A device that shuts down closes it: then every wait ends in
+a fault, so that a signal that never comes cannot keep a process from ending.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from driver_layer.errors import DeviceFault
+
+
+class Doorbell:
+    """Lets threads wait until something has become true."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def ring(self, change: Callable[[], None]) -> None:
+        """Make a change that others may wait for."""
+        with self._changed:
+            change()
+            self._changed.notify_all()
+
+    def wait(self, ready: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Wait until something is true, at most so long; tell whether it is.
+
+        Raises:
+            DeviceFault: the device shuts down, and it is not.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: ready() or self._closed, seconds)
+            if ready():
+                return True
+            if self._closed:
+                raise DeviceFault("the device shut down while something waited for a signal")
+            return False
+
+    def close(self) -> None:
+        """End all waits, now and from now on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

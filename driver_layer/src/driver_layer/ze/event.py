@@ -1,0 +1,219 @@
+"""Events: how lists on different queues, and the host, wait for each other.
+
+A wait ends when the event is signaled. It fails, with DEVICE_LOST for whoever waits for the list,
+if that can no longer happen as it should: the list that was to signal the event failed before it
+came to that, the event is destroyed, or the process ends.
+
+Source: Level Zero core specification 1.17; states of the NPU driver, fact sheet elf_driver §5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from driver_layer.errors import DeviceFault
+from driver_layer.npu.doorbell import Doorbell
+from driver_layer.ze.context import ze_context_handle_t
+from driver_layer.ze.driver import ze_device_handle_t
+from driver_layer.ze.handles import Handle, check
+from driver_layer.ze.result import failed, ze_result_t
+
+UINT64_MAX = (1 << 64) - 1
+"""A timeout of for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class ze_event_pool_desc_t:
+    """How a pool is to be made; ``count`` events find room in it."""
+
+    count: int
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ze_event_desc_t:
+    """How an event is to be made: at ``index`` of its pool.
+
+    Scopes say which caches are to be flushed; here all see the same memory.
+    """
+
+    index: int
+    signal: int = 0
+    wait: int = 0
+
+
+class EventState(IntEnum):
+    """What became of an event last, with the numbers of the public driver."""
+
+    INITIAL = 0
+    DEVICE_RESET = 1
+    HOST_RESET = 2
+    DEVICE_SIGNAL = 4
+    HOST_SIGNAL = 5
+
+
+class ze_event_pool_handle_t(Handle):
+    """Room for events."""
+
+    def __init__(self, context: ze_context_handle_t, count: int) -> None:
+        super().__init__()
+        self.context = context
+        self.count = count
+        self.events: dict[int, ze_event_handle_t] = {}
+
+
+class ze_event_handle_t(Handle):
+    """An event: signaled, or not yet."""
+
+    def __init__(self, pool: ze_event_pool_handle_t, index: int) -> None:
+        super().__init__()
+        self.pool = pool
+        self.index = index
+        self.state = EventState.INITIAL
+        self._fault: DeviceFault | None = None
+
+    @property
+    def context(self) -> ze_context_handle_t:
+        """Whose it is."""
+        return self.pool.context
+
+    @property
+    def signaled(self) -> bool:
+        """Whether waits for it end at once."""
+        return self.state in (EventState.DEVICE_SIGNAL, EventState.HOST_SIGNAL)
+
+    def become(self, state: EventState) -> None:
+        """Signal or reset it."""
+
+        def change() -> None:
+            self.state, self._fault = state, None
+
+        self._doorbell.ring(change)
+
+    def abandon(self, fault: DeviceFault) -> None:
+        """Let all waits fail: what was to signal it failed."""
+
+        def change() -> None:
+            self._fault = fault
+
+        self._doorbell.ring(change)
+
+    def destroy(self) -> None:
+        """End it; whoever waits for it fails."""
+
+        def change() -> None:
+            self.alive = False
+
+        self._doorbell.ring(change)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until it is signaled, at most so long; tell whether it is.
+
+        Raises:
+            DeviceFault: it cannot be any more.
+        """
+        self._doorbell.wait(self._decided, seconds)
+        if self.signaled:
+            return True
+        if self._fault is not None:
+            raise DeviceFault(f"event {self.index} was not signaled: {self._fault}")
+        if not self.alive:
+            raise DeviceFault(f"event {self.index} was destroyed while something waited for it")
+        return False
+
+    def _decided(self) -> bool:
+        return self.signaled or self._fault is not None or not self.alive
+
+    @property
+    def _doorbell(self) -> Doorbell:
+        return self.context.device.npu.doorbell
+
+
+def zeEventPoolCreate(
+    hContext: ze_context_handle_t,
+    desc: ze_event_pool_desc_t,
+    phDevices: Sequence[ze_device_handle_t] = (),
+) -> ze_event_pool_handle_t:
+    """Make room for events.
+
+    Raises:
+        ZeError: INVALID_SIZE: for none.
+    """
+    context = check(hContext, ze_context_handle_t)
+    for device in phDevices:
+        check(device, ze_device_handle_t)
+    if desc.count <= 0:
+        message = f"a pool of {desc.count} events"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+    return ze_event_pool_handle_t(context, desc.count)
+
+
+def zeEventPoolDestroy(hEventPool: ze_event_pool_handle_t) -> None:
+    """End a pool.
+
+    Raises:
+        ZeError: HANDLE_OBJECT_IN_USE: events of it are left.
+    """
+    pool = check(hEventPool, ze_event_pool_handle_t)
+    if pool.events:
+        message = f"{len(pool.events)} events of the pool are left; destroy them first"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+    pool.alive = False
+
+
+def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> ze_event_handle_t:
+    """Make an event, not signaled.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: the pool has no such place, or it is taken.
+    """
+    pool = check(hEventPool, ze_event_pool_handle_t)
+    if not 0 <= desc.index < pool.count or desc.index in pool.events:
+        message = f"place {desc.index} of a pool of {pool.count} events is taken, or not there"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    event = pool.events[desc.index] = ze_event_handle_t(pool, desc.index)
+    return event
+
+
+def zeEventDestroy(hEvent: ze_event_handle_t) -> None:
+    """End an event; a list that waits for it fails."""
+    event = check(hEvent, ze_event_handle_t)
+    del event.pool.events[event.index]
+    event.destroy()
+
+
+def zeEventHostSignal(hEvent: ze_event_handle_t) -> None:
+    """Signal an event."""
+    check(hEvent, ze_event_handle_t).become(EventState.HOST_SIGNAL)
+
+
+def zeEventHostReset(hEvent: ze_event_handle_t) -> None:
+    """Make an event not signaled."""
+    check(hEvent, ze_event_handle_t).become(EventState.HOST_RESET)
+
+
+def zeEventQueryStatus(hEvent: ze_event_handle_t) -> ze_result_t:
+    """Tell whether an event is signaled: SUCCESS, NOT_READY or DEVICE_LOST."""
+    try:
+        signaled = check(hEvent, ze_event_handle_t).wait(0)
+    except DeviceFault:
+        return ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST
+    return ze_result_t.ZE_RESULT_SUCCESS if signaled else ze_result_t.ZE_RESULT_NOT_READY
+
+
+def zeEventHostSynchronize(hEvent: ze_event_handle_t, timeout: int = UINT64_MAX) -> None:
+    """Wait for an event, ``timeout`` nanoseconds.
+
+    Raises:
+        ZeError: NOT_READY: the time is over; DEVICE_LOST: nobody will signal it any more,
+            ``__cause__`` says why.
+    """
+    event = check(hEvent, ze_event_handle_t)
+    try:
+        signaled = event.wait(None if timeout >= UINT64_MAX else timeout / 1e9)
+    except DeviceFault as fault:
+        raise failed(ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST, str(fault)) from fault
+    if not signaled:
+        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "the event is not signaled")

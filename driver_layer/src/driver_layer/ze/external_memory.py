@@ -1,0 +1,68 @@
+"""Memory that is exported to, or imported from, other processes as a descriptor.
+
+Exported memory is said to be so when it is allocated, and is of another make than other memory:
+sharing costs nothing to who does not share.
+
+Source: Level Zero core specification 1.17, external memory; that an imported descriptor stays the
+caller's is what applications rely on.
+"""
+
+from __future__ import annotations
+
+from driver_layer.errors import DriverInputError, OutOfMemory
+from driver_layer.npu.shareable import CAN_SHARE, Shareable
+from driver_layer.ze import external_types as x
+from driver_layer.ze.driver import ze_device_handle_t
+from driver_layer.ze.handles import check
+from driver_layer.ze.result import failed, ze_result_t
+
+_Flags = x.ze_external_memory_type_flags_t
+
+_KNOWN = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD | _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
+
+SUPPORTED = _KNOWN if CAN_SHARE else _Flags.NONE
+"""How this host's memory can be handed on."""
+
+
+def zeDeviceGetExternalMemoryProperties(
+    hDevice: ze_device_handle_t,
+) -> x.ze_device_external_memory_properties_t:
+    """Tell how memory can be exported and imported."""
+    check(hDevice, ze_device_handle_t)
+    return x.ze_device_external_memory_properties_t(SUPPORTED, SUPPORTED)
+
+
+def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Shareable:
+    """Make memory that can be exported, or map what was.
+
+    Args:
+        desc: which of both.
+        size: bytes.
+        writable: whether imported memory is to be written.
+
+    Raises:
+        ZeError: UNSUPPORTED_ENUMERATION: not with these flags; INVALID_ARGUMENT: the descriptor is
+            not such memory, is smaller, or may only be read; OUT_OF_DEVICE_MEMORY.
+    """
+    check_flags(desc.flags)
+    try:
+        if isinstance(desc, x.ze_external_memory_import_fd_t):
+            return Shareable.import_fd(desc.fd, size, writable)
+        return Shareable.allocate(size)
+    except DriverInputError as error:
+        code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
+        raise failed(code, str(error)) from error
+    except OutOfMemory as error:
+        code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+        raise failed(code, str(error)) from error
+
+
+def check_flags(flags: x.ze_external_memory_type_flags_t) -> None:
+    """See that memory can be handed on so.
+
+    Raises:
+        ZeError: UNSUPPORTED_ENUMERATION.
+    """
+    if not flags or int(flags) & ~int(SUPPORTED):
+        message = f"memory cannot be exported or imported as {flags!r}; known are {SUPPORTED!r}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)

@@ -1,0 +1,159 @@
+"""Memory: allocating, freeing and describing it.
+
+Source: Level Zero core specification 1.17; limits of the NPU driver, fact sheet elf_driver §5.3.
+"""
+
+from __future__ import annotations
+
+from driver_layer.npu.memory import PAGE_BYTES
+from driver_layer.ze import external_types as x
+from driver_layer.ze import types as t
+from driver_layer.ze.context import Memory, Pointer, ze_context_handle_t
+from driver_layer.ze.driver import ze_device_handle_t
+from driver_layer.ze.external_memory import check_flags
+from driver_layer.ze.handles import check
+from driver_layer.ze.result import failed, ze_result_t
+
+
+def zeMemAllocHost(
+    hContext: ze_context_handle_t,
+    size: int,
+    alignment: int = 0,
+    host_desc: t.ze_host_mem_alloc_desc_t | None = None,
+) -> Memory:
+    """Take zeroed host memory that the device reaches, or let it reach what the host has.
+
+    Unlike the specification's, mapped memory has another address on the device than on the host:
+    addresses are the simulated device's own.
+
+    Args:
+        hContext: whose.
+        size: bytes; of mapped memory, those that it has.
+        alignment: a power of two, or 0; every allocation begins at a page.
+        host_desc: with ``pNext``, memory to map in place, to export or to import. Without the flag
+            MEM_READ_ONLY, imported memory is written as well.
+
+    Raises:
+        ZeError: UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT, OUT_OF_DEVICE_MEMORY; INVALID_ARGUMENT:
+            memory that the host may only read is to be written, or what is imported is not memory
+            that was exported; UNSUPPORTED_ENUMERATION: it cannot be exported in this way.
+    """
+    context = check(hContext, ze_context_handle_t)
+    kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
+    chained = None if host_desc is None else host_desc.pNext
+    if host_desc is None or chained is None:
+        return context.allocate(size, alignment, kind)
+    flag = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
+    read_only = bool(host_desc.flags & flag)
+    if isinstance(chained, t.ze_external_memmap_sysmem_ext_desc_t):
+        data = chained.pSystemMemory
+        if data.nbytes != size:
+            message = f"{size} bytes of {data.nbytes} are to be mapped"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
+        return context.map_host(data, read_only)
+    return context.allocate_external(size, alignment, kind, chained, read_only)
+
+
+def zeMemAllocDevice(
+    hContext: ze_context_handle_t,
+    size: int,
+    alignment: int,
+    hDevice: ze_device_handle_t,
+    device_desc: t.ze_device_mem_alloc_desc_t | None = None,
+) -> Memory:
+    """Take device memory, without a host view; otherwise as zeMemAllocHost."""
+    context = check(hContext, ze_context_handle_t)
+    check_device(context, hDevice)
+    kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
+    if device_desc is None or device_desc.pNext is None:
+        return context.allocate(size, alignment, kind)
+    return context.allocate_external(size, alignment, kind, device_desc.pNext)
+
+
+def zeMemAllocShared(
+    hContext: ze_context_handle_t, size: int, alignment: int, hDevice: ze_device_handle_t
+) -> Memory:
+    """Take memory that host and device both work on, and that stays in this process.
+
+    Otherwise as zeMemAllocHost.
+    """
+    context = check(hContext, ze_context_handle_t)
+    check_device(context, hDevice)
+    return context.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_SHARED)
+
+
+def check_device(context: ze_context_handle_t, device: ze_device_handle_t) -> None:
+    """See that a device is the context's.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT.
+    """
+    if check(device, ze_device_handle_t) is not context.device:
+        message = "the device is not of this context"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+
+
+def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
+    """Give memory back; other processes keep what they have opened or imported of it.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: it is not memory of this context, was freed before, or is to be
+            closed with zeMemCloseIpcHandle.
+    """
+    context = check(hContext, ze_context_handle_t)
+    memory = check(ptr, Memory)
+    if context.memory.get(memory.address) is not memory:
+        message = f"no memory of this context at {memory.address:#x}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    if memory.opened:
+        message = "memory of another process is closed with zeMemCloseIpcHandle"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    context.release(memory)
+
+
+def zeMemGetAllocProperties(
+    hContext: ze_context_handle_t,
+    ptr: Pointer,
+    pNext: x.ze_external_memory_export_fd_t | None = None,
+) -> t.ze_memory_allocation_properties_t:
+    """Describe the memory that a pointer points into; unknown memory has type UNKNOWN.
+
+    Args:
+        hContext: whose.
+        ptr: an address in the memory.
+        pNext: asks for a descriptor by which other processes can import the memory. It is in
+            ``pNext`` of the answer, and is the caller's to close.
+
+    Raises:
+        ZeError: UNSUPPORTED_ENUMERATION: memory cannot be exported so; INVALID_ARGUMENT: it was
+            not allocated with ze_external_memory_export_desc_t and these flags.
+    """
+    memory = check(hContext, ze_context_handle_t).find(ptr)
+    if memory is None:
+        unknown = t.ze_memory_type_t.ZE_MEMORY_TYPE_UNKNOWN
+        return t.ze_memory_allocation_properties_t(unknown, 0, 0)
+    exported = None if pNext is None else _export(memory, pNext.flags)
+    return t.ze_memory_allocation_properties_t(memory.kind, memory.number, PAGE_BYTES, exported)
+
+
+def _export(
+    memory: Memory, flags: x.ze_external_memory_type_flags_t
+) -> x.ze_external_memory_export_fd_t:
+    check_flags(flags)
+    if memory.shareable is None or int(flags) & ~int(memory.exportable):
+        message = f"the memory was not allocated to be exported as {flags!r}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return x.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
+
+
+def zeMemGetAddressRange(hContext: ze_context_handle_t, ptr: Pointer) -> tuple[int, int]:
+    """Give base address and size of the memory that a pointer points into.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: it points into none.
+    """
+    memory = check(hContext, ze_context_handle_t).find(ptr)
+    if memory is None:
+        message = "not memory of this context"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return memory.address, memory.size

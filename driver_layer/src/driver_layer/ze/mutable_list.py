@@ -1,0 +1,121 @@
+"""Mutable command lists: one recording, run on other arguments each time.
+
+A list that was made with ``ze_mutable_command_list_exp_desc_t`` numbers its commands; the graph
+arguments of a recorded execution can be replaced without recording anew. The list must be closed
+again before it is executed; that applies the blob's user relocations for the new addresses, and
+prepares the program for them (the public driver does it with the next submission).
+
+Source: ZE_experimental_mutable_command_list 1.1; fact sheets elf_driver §5.3, npuw §e.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+from driver_layer.ze.command_list import ListState, Mutable, ze_command_list_handle_t
+from driver_layer.ze.context import Pointer
+from driver_layer.ze.handles import check
+from driver_layer.ze.result import failed, ze_result_t
+
+
+class ze_mutable_command_exp_flags_t(IntFlag):
+    """What of a command is to be changed."""
+
+    ZE_MUTABLE_COMMAND_EXP_FLAG_GRAPH_ARGUMENT_DEPRECATED = 1 << 6
+    ZE_MUTABLE_COMMAND_EXP_FLAG_GRAPH_ARGUMENTS = 1 << 7
+
+
+_ARGUMENTS = (
+    ze_mutable_command_exp_flags_t.ZE_MUTABLE_COMMAND_EXP_FLAG_GRAPH_ARGUMENTS,
+    ze_mutable_command_exp_flags_t.ZE_MUTABLE_COMMAND_EXP_FLAG_GRAPH_ARGUMENT_DEPRECATED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ze_mutable_command_id_exp_desc_t:
+    """Asks for the number of the next command, to change this of it."""
+
+    flags: int = ze_mutable_command_exp_flags_t.ZE_MUTABLE_COMMAND_EXP_FLAG_GRAPH_ARGUMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class ze_mutable_graph_argument_exp_desc_t:
+    """A command's argument, and where it lies from now on; ``pNext`` is the next change."""
+
+    commandId: int
+    argIndex: int
+    pArgValue: Pointer | None
+    pNext: ze_mutable_graph_argument_exp_desc_t | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ze_mutable_commands_exp_desc_t:
+    """A chain of changes."""
+
+    pNext: ze_mutable_graph_argument_exp_desc_t | None
+    flags: int = 0
+
+
+def zeCommandListGetNextCommandIdExp(
+    hCommandList: ze_command_list_handle_t, desc: ze_mutable_command_id_exp_desc_t
+) -> int:
+    """Give the number that the next command of a mutable list will have.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: the list is not mutable, or closed, or something else than graph
+            arguments is to be changed.
+    """
+    command_list = check(hCommandList, ze_command_list_handle_t)
+    _check_mutable(command_list)
+    command_list.check_open()
+    if desc.flags not in _ARGUMENTS:
+        message = f"flags {desc.flags:#x}: only graph arguments can be changed"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return len(command_list.commands)
+
+
+def zeCommandListUpdateMutableCommandsExp(
+    hCommandList: ze_command_list_handle_t, desc: ze_mutable_commands_exp_desc_t
+) -> None:
+    """Replace arguments of recorded graph executions; all of the chain, or none.
+
+    The list is to be closed again before it is executed.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: the list is not mutable, the chain is empty, a command or an
+            argument is not there, or too small a memory is given; INVALID_NULL_POINTER;
+            HANDLE_OBJECT_IN_USE: the list is executing.
+    """
+    command_list = check(hCommandList, ze_command_list_handle_t)
+    _check_mutable(command_list)
+    if desc.flags or desc.pNext is None:
+        message = "flags must be 0, and something to change is to be given"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    if command_list.last is not None and not command_list.last.done():
+        message = "the command list is executing; wait for it first"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+    changes: list[tuple[Mutable, int, Pointer]] = []
+    change = desc.pNext
+    while change is not None:
+        commands = command_list.commands
+        there = 0 <= change.commandId < len(commands)
+        target = commands[change.commandId].mutable if there else None
+        if target is None:
+            message = f"command {change.commandId} has no graph arguments"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        if change.pArgValue is None or change.pArgValue == 0:
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, "no pointer given")
+        target.check(change.argIndex, change.pArgValue)
+        changes.append((target, change.argIndex, change.pArgValue))
+        change = change.pNext
+    for target, index, pointer in changes:
+        target.change(index, pointer)
+    if command_list.state is ListState.CLOSED:
+        command_list.state = ListState.CHANGED
+
+
+def _check_mutable(command_list: ze_command_list_handle_t) -> None:
+    if not command_list.is_mutable:
+        message = "the command list is not mutable; make it with ze_mutable_command_list_exp_desc_t"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

@@ -1,0 +1,42 @@
+"""Where a blob has its weights: most of it, if they are in it at all.
+
+The driver uses them where the file has them, so nothing reads them before the blob runs.
+
+Source: fact sheet elf_driver §1.3, §2.3; driver_layer.loader.place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driver_layer.abi.elf import EHDR, SHDR, SectionFlag, SectionType
+
+_LEAST = 1 << 16
+"""Bytes; smaller ones are not worth a digest of their own."""
+
+_CONSTANT = SectionFlag.SHF_ALLOC | SectionFlag.VPU_SHF_PROC_DMA
+
+
+def constant_spans(program: bytes | memoryview) -> list[tuple[int, int]]:
+    """Give offset and size of the sections that hold weights, ascending.
+
+    Args:
+        program: a blob, as the compiler made it; of anything else nothing is a weight.
+    """
+    if len(program) < EHDR.itemsize:
+        return []
+    header = np.frombuffer(program, EHDR, 1)[0]
+    table, count = int(header["e_shoff"]), int(header["e_shnum"])
+    if table + count * SHDR.itemsize > len(program):
+        return []
+    sections = np.frombuffer(program, SHDR, count, table)
+    patched = set(sections["sh_info"][sections["sh_type"] == SectionType.SHT_RELA].tolist())
+    spans = [
+        (int(section["sh_offset"]), int(section["sh_size"]))
+        for index, section in enumerate(sections)
+        if section["sh_type"] == SectionType.SHT_PROGBITS
+        and section["sh_flags"] == _CONSTANT
+        and section["sh_size"] >= _LEAST
+        and index not in patched
+    ]
+    return sorted(spans)

@@ -1,0 +1,73 @@
+"""Memory of the NPU, and how its driver's errors become npuw's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from driver_layer import ze
+from npuw_layer.errors import DeviceError
+from npuw_layer.ports import Array
+
+
+@contextmanager
+def reported(what: str) -> Generator[None, None, None]:
+    """Turn what Level Zero raises into npuw's own error."""
+    try:
+        yield
+    except ze.ZeError as error:
+        raise DeviceError(f"{what}: {error}") from error
+
+
+class DeviceMemory:
+    """Memory that host and NPU share; satisfies ``ports.Memory``."""
+
+    def __init__(self, context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
+        self.context = context
+        self._memory = memory
+
+    @property
+    def data(self) -> Array:
+        """The bytes."""
+        return self._memory.data
+
+    @property
+    def host_visible(self) -> bool:
+        """Whether the host sees the bytes."""
+        return self._memory.kind is not ze.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
+
+    @property
+    def writable(self) -> bool:
+        """Whether the device may write to it."""
+        return self._memory.allocation.writable
+
+    @property
+    def alive(self) -> bool:
+        """Whether nobody has freed it."""
+        return self._memory.alive and self.context.alive
+
+    @property
+    def address(self) -> int:
+        """Where the device sees it."""
+        return self._memory.address
+
+    def free(self) -> None:
+        """Give it back; a second call does nothing."""
+        if self._memory.alive:
+            ze.zeMemFree(self.context, self._memory)
+
+
+class Contexts:
+    """A context for each platform: what the devices of one Core share their memory in."""
+
+    def __init__(self) -> None:
+        self._made: dict[ze.ze_driver_handle_t, ze.ze_context_handle_t] = {}
+        self._lock = threading.Lock()
+
+    def of(self, driver: ze.ze_driver_handle_t) -> ze.ze_context_handle_t:
+        """Give a driver's context; it is made when it is first asked for."""
+        with self._lock:
+            if driver not in self._made:
+                self._made[driver] = ze.zeContextCreate(driver)
+            return self._made[driver]

@@ -1,0 +1,122 @@
+"""Runs a request's inferences, one at a time, on the caller's thread or on one of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from npuw_layer.errors import InferenceCancelled, RequestBusy
+
+Work = Callable[[], None]
+Callback = Callable[[], None]
+
+
+class AsyncRun:
+    """What a request does, and whether it is to stop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._busy = False
+        self._cancelled = threading.Event()
+        self._worker: ThreadPoolExecutor | None = None
+        self._thread = 0
+        self._started: Future[None] | None = None
+
+    def check_idle(self) -> None:
+        """See that nothing is running.
+
+        Raises:
+            RequestBusy: something is.
+        """
+        if self._busy:
+            raise RequestBusy("the request is running; wait() for it, or use another request")
+
+    def check_wanted(self) -> None:
+        """See that the inference is still wanted; called where it can end.
+
+        Raises:
+            InferenceCancelled: it is not.
+        """
+        if self._cancelled.is_set():
+            raise InferenceCancelled("the inference was cancelled")
+
+    def run(self, work: Work) -> None:
+        """Do it now.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._claim()
+        self._started = None
+        try:
+            work()
+        finally:
+            self._busy = False
+
+    def start(self, work: Work, callback: Callback | None) -> None:
+        """Begin on the request's own thread.
+
+        Args:
+            work: what to do.
+            callback: called when it has ended, however; the request is idle then, and may be
+                started again. What it raises, ``wait`` raises.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._claim()
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "npuw-request")
+        self._started = self._worker.submit(self._work, work, callback)
+
+    def wait(self, milliseconds: float | None = None) -> bool:
+        """Wait for what was started; raise what it raised, each time until the next inference.
+
+        Args:
+            milliseconds: how long at most; None: for ever.
+
+        Returns:
+            Whether it has ended; also if nothing was started.
+
+        Raises:
+            RequestBusy: a callback waits for its own thread.
+        """
+        started = self._started
+        if started is None:
+            return True
+        if self._thread == threading.get_ident() and not started.done():
+            raise RequestBusy("a callback cannot wait for an inference of its own request")
+        try:
+            started.result(None if milliseconds is None else milliseconds / 1000)
+        except TimeoutError:
+            if started.done():
+                raise
+            return False
+        return True
+
+    def cancel(self) -> None:
+        """Ask what is running to end; nothing happens if nothing is."""
+        with self._lock:
+            if self._busy:
+                self._cancelled.set()
+
+    def _claim(self) -> None:
+        with self._lock:
+            self.check_idle()
+            self._busy = True
+            self._cancelled.clear()
+
+    def _work(self, work: Work, callback: Callback | None) -> None:
+        self._thread = threading.get_ident()
+        try:
+            work()
+        finally:
+            self._busy = False
+            if callback is not None:
+                callback()
+
+
+def void(value: object) -> None:
+    """Take what a callback gives, and give nothing."""
+    del value

@@ -1,0 +1,89 @@
+"""Bytes of a blob, wherever they come from: mapped where that is possible, never copied."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import mmap
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from npuw_layer.errors import BlobError
+
+Source = str | Path | bytes | bytearray | memoryview | BinaryIO
+
+
+def map_file(file: BinaryIO) -> memoryview:
+    """Map an open file, which may then be closed; an empty one has no bytes.
+
+    Until ``drop_pages`` the system reads just what is looked at. Usually it reads on, up to
+    megabytes, which would be the weights.
+
+    Raises:
+        OSError: it cannot be mapped.
+    """
+    if not os.fstat(file.fileno()).st_size:
+        return memoryview(b"")
+    whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _advise(whole, "MADV_RANDOM")
+    return memoryview(whole)
+
+
+def read_ahead(content: memoryview, offset: int, size: int) -> None:
+    """Let the system read bytes of a mapped file at once, not page by page.
+
+    Args:
+        content: all of what ``map_file`` gave; of anything else nothing is to be read.
+        offset: where they begin.
+        size: how many there are.
+    """
+    whole = content.obj
+    if isinstance(whole, mmap.mmap) and len(content) == len(whole) and size:
+        begin = offset - offset % mmap.PAGESIZE
+        _advise(whole, "MADV_WILLNEED", begin, offset + size - begin)
+
+
+def drop_pages(program: bytes | memoryview) -> None:
+    """Take a mapped program that was loaded out of memory; what is looked at again comes back.
+
+    It will be looked at from end to end, when it runs.
+    """
+    whole = program.obj if isinstance(program, memoryview) else None
+    if isinstance(whole, mmap.mmap):
+        _advise(whole, "MADV_NORMAL")
+        _advise(whole, "MADV_DONTNEED")
+
+
+def _advise(whole: mmap.mmap, advice: str, *span: int) -> None:
+    """Tell the system how a file will be used, if it wants to know."""
+    option: int | None = getattr(mmap, advice, None)
+    if option is not None:
+        with contextlib.suppress(OSError):
+            whole.madvise(option, *span)
+
+
+def open_blob(source: Source) -> tuple[memoryview, Path | None]:
+    """Give a blob's bytes, and the file that they are all of, if they are one.
+
+    Args:
+        source: a path; bytes; or a stream, which is read from where it stands to its end.
+
+    Raises:
+        BlobError: there is no such file, or it cannot be read.
+    """
+    if isinstance(source, str | Path):
+        path = Path(source)
+        try:
+            with path.open("rb") as file:
+                return map_file(file), path
+        except OSError as error:
+            raise BlobError(f"{path}: {error.strerror}") from None
+    if isinstance(source, bytes | bytearray | memoryview):
+        return memoryview(source).toreadonly().cast("B"), None
+    if isinstance(source, io.BytesIO):
+        return source.getbuffer()[source.tell() :].toreadonly(), None
+    try:
+        return map_file(source)[source.tell() :], None
+    except (OSError, ValueError):  # a pipe, a socket, or no file at all
+        return memoryview(source.read()), None

@@ -1,0 +1,197 @@
+"""Compiled programs on disk: the second start compiles nothing.
+
+An entry is a container of one program that also says all that the program depends on. Who finds
+none has a lock while it makes one, so that of several processes one compiles and the others wait.
+An entry that is not whole, or not what its name says, is never used but made anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from npuw_layer.blob.container import (
+    STAGE,
+    Container,
+    Span,
+    describe,
+    read_container,
+    write_container,
+)
+from npuw_layer.blob.manifest import EntryManifest
+from npuw_layer.blob.source import map_file
+from npuw_layer.cache.key import MODEL, VERSIONS, CacheKey
+from npuw_layer.cache.key import STAGE as STAGE_PART
+from npuw_layer.cache.known_files import KnownFiles
+from npuw_layer.cache.lock import locked
+from npuw_layer.cache.replace import LOCK, remove_leftovers, replacing
+from npuw_layer.errors import BlobError, NpuwFault
+
+_log = logging.getLogger(__name__)
+
+SUFFIX = ".blob"
+
+
+@dataclass(frozen=True, slots=True)
+class Obtained:
+    """A program, and how it was come by, for people."""
+
+    program: bytes | memoryview
+    compiled: bool
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why a program is compiled, and whether that is worth a warning."""
+
+    text: str
+    warn: bool = False
+
+
+class BlobCache:
+    """Programs in a folder.
+
+    Args:
+        folder: made if it is not there.
+        constants: tells what of a program is used in place, and so not to be read.
+
+    Raises:
+        NpuwFault: it cannot be made.
+    """
+
+    def __init__(self, folder: Path, constants: Callable[[bytes], Sequence[Span]]) -> None:
+        self._folder = folder
+        self._constants = constants
+        self._known = KnownFiles(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            left = remove_leftovers(folder)
+        except OSError as error:
+            raise NpuwFault(f"CACHE_DIR {folder}: {error.strerror}") from None
+        if left:
+            _log.info("CACHE_DIR %s: %d files of killed processes deleted", folder, len(left))
+
+    def obtain(self, label: str, key: CacheKey, make: Callable[[], bytes]) -> Obtained:
+        """Give a program from its entry, or make both; one process does while others wait.
+
+        Args:
+            label: what the log calls the program.
+            key: what it depends on.
+            make: compiles it.
+        """
+        program, _ = self._find(key)
+        if program is not None:
+            return Obtained(program, False, "from cache")
+        began = time.perf_counter()
+        owners: list[str] = []
+
+        def wait_for(owner: str) -> None:
+            owners.append(owner)
+            _log.info("%s: waiting for %s, which compiles it", label, owner)
+
+        with locked(self._path(key).with_suffix(LOCK), wait_for):
+            waited = ""
+            if owners:
+                waited = f", waited {time.perf_counter() - began:.2f} s for {owners[0]}"
+            program, reason = self._find(key)
+            if program is not None:
+                return Obtained(program, False, f"from cache{waited}")
+            if reason.warn:
+                _log.warning("%s: %s; it is compiled anew", label, reason.text)
+            _log.info("%s: compiling: %s%s", label, reason.text, waited)
+            made = make()
+            self._write(label, key, made)
+        return Obtained(made, True, f"compiled{waited}")
+
+    def _find(self, key: CacheKey) -> tuple[memoryview | None, _Reason]:
+        """Give a program that is whole and the right one; or say why there is none."""
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                content = map_file(file)
+        except FileNotFoundError:
+            return None, self._why_missing(key)
+        except (OSError, ValueError) as error:
+            return None, _Reason(f"{path} cannot be read: {error}", True)
+        try:
+            return self._check(path, status, content, key), _Reason("")
+        except BlobError as error:
+            return None, _Reason(f"{path} is not used: {error}", True)
+
+    def _check(
+        self, path: Path, status: os.stat_result, content: memoryview, key: CacheKey
+    ) -> memoryview:
+        """Verify an entry.
+
+        Raises:
+            BlobError: it is damaged, or that of another key.
+        """
+        entry = read_container(content, STAGE, EntryManifest)
+        different = key.differences(entry.manifest.key)
+        if different:
+            raise BlobError(f"it was made for other {_listed(different)}")
+        if len(entry.programs) != 1:
+            raise BlobError(f"it has {len(entry.programs)} programs")
+        entry.check_programs()
+        self._check_constants(path, status, entry)
+        return entry.programs[0]
+
+    def _check_constants(
+        self, path: Path, status: os.stat_result, entry: Container[EntryManifest]
+    ) -> None:
+        if entry.has_constants and self._known.recall(path, status) != entry.digest:
+            entry.check_constants()
+            self._known.learn(path, status, entry.digest)
+
+    def _write(self, label: str, key: CacheKey, program: bytes) -> None:
+        """Keep a program; a full or read-only disk is not the caller's problem."""
+        path = self._path(key)
+        part = describe(label, program, self._constants(program))
+        manifest = EntryManifest(parts=(part,), key=key.parts)
+        digest = ""
+
+        def learn(status: os.stat_result) -> None:
+            if part.constants:
+                self._known.learn_own(path, status, digest)
+
+        try:
+            with replacing(path, learn) as file:
+                digest = write_container(file, STAGE, manifest, [program])
+        except OSError as error:
+            _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, error.strerror)
+
+    def _why_missing(self, key: CacheKey) -> _Reason:
+        """Find the entry of this model that is most alike, to say what is different now."""
+        nearest: dict[str, tuple[str, str]] | None = None
+        for path in self._folder.glob(f"{key.model}-*{SUFFIX}"):
+            try:
+                with path.open("rb") as file:
+                    found = read_container(map_file(file), STAGE, EntryManifest).manifest.key
+            except (OSError, ValueError, BlobError):
+                continue
+            different = key.differences(found)
+            another_stage = any(name.startswith(STAGE_PART) for name in different)
+            if not another_stage and (nearest is None or len(different) < len(nearest)):
+                nearest = different
+        if not nearest:
+            return _Reason("there is no entry")
+        if nearest.keys() <= VERSIONS:
+            return _Reason(f"the entry there is was made for other {_listed(nearest)}", True)
+        return _Reason(f"the nearest entry has other {_listed(nearest)}")
+
+    def _path(self, key: CacheKey) -> Path:
+        return self._folder / f"{key.name}{SUFFIX}"
+
+
+def _listed(different: dict[str, tuple[str, str]]) -> str:
+    parts = [
+        name if name == MODEL else f"{name} ({theirs or 'none'}, now {ours or 'none'})"
+        for name, (theirs, ours) in different.items()
+    ]
+    return ", ".join(parts)

@@ -1,0 +1,89 @@
+"""What a program depends on: the name of its entry, and what is compared to tell why one is missed.
+
+A key has all that may change a program's bytes and nothing else: an option that only matters when
+the program runs, or that was written in another way, finds the same entry.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from npuw_layer.llm.stages import Stage
+from npuw_layer.options import Options
+from npuw_layer.ports import Device
+from npuw_layer.versions import package_version
+
+MODEL = "model"
+STAGE = "stage."
+"""Begins the parts that tell the static models of one LLM apart."""
+
+VERSIONS = frozenset({"device", "npuw"})
+"""Parts that change with what is installed, not with what is asked for."""
+
+
+@dataclass(frozen=True)
+class CacheKey:
+    """All that a program depends on, by name."""
+
+    parts: dict[str, str]
+
+    @cached_property
+    def name(self) -> str:
+        """The entry's file, without its suffix; entries of a model begin alike."""
+        text = "\0".join(f"{name}={value}" for name, value in sorted(self.parts.items()))
+        return f"{self.model}-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
+
+    @property
+    def model(self) -> str:
+        """What the names of a model's entries begin with."""
+        return self.parts[MODEL][:12]
+
+    def differences(self, other: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Tell what another program depends on differently: its value, and ours."""
+        names = sorted(self.parts.keys() | other.keys())
+        pairs = {name: (other.get(name, ""), self.parts.get(name, "")) for name in names}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Options) -> CacheKey:
+    """Join what a stage's program depends on.
+
+    Args:
+        model: the digest of its content.
+        stage: which static model.
+        versions: as ``current_versions`` gives them.
+        options: what was asked for.
+    """
+    fields = {
+        STAGE + field.name: str(getattr(stage, field.name)) for field in dataclasses.fields(stage)
+    }
+    return CacheKey(
+        {MODEL: model, **fields, **versions, **_choices(options.of_stage(stage.kind.value))}
+    )
+
+
+def current_versions(device: Device, options: Options) -> dict[str, str]:
+    """What is installed: this package, which splits models, and the device with its compiler."""
+    return {
+        "npuw": package_version("npuw_layer"),
+        "device": f"{options.devices} {device.version}",
+    }
+
+
+def _choices(options: Options) -> dict[str, str]:
+    """Options that matter, as the compiler takes them."""
+    config = options.compiler_config()
+    # The device's version says which platform it is, whatever its file is called.
+    del config["NPU_PLATFORM"]
+    config["NPU_TILES"] = str(max(0, options.tiles))
+    quantized = options.dynamic_quantization_group_size != 0
+    config["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "ANY" if quantized else "0"
+    return {
+        "KV_CACHE_PRECISION": options.kv_cache_precision,
+        "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
+        **config,
+    }

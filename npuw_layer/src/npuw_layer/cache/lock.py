@@ -1,0 +1,145 @@
+"""Locks on files, which the system takes back from an owner that dies, however it dies.
+
+A lock file exists only while somebody uses it: its owner deletes it before letting go. So whoever
+gets a lock looks whether the file is still the one at that path; if not, it is a deleted one, which
+excludes nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+_log = logging.getLogger(__name__)
+
+_OWNER = re.compile(r"(?P<pid>\d{1,10}) (?P<host>[\w.-]{1,64})\n")
+_NEW_FILE = 0o666
+"""Less what the user's umask takes away."""
+
+
+class NoLocks(Exception):
+    """Nothing can be locked there: a read-only folder, or a file system without locks."""
+
+
+@contextmanager
+def locked(path: Path, on_wait: Callable[[str], None]) -> Generator[bool, None, None]:
+    """Have a lock while the block runs; threads of one process exclude one another, too.
+
+    Args:
+        path: the lock's file, made if it is not there.
+        on_wait: called with the owner's name before waiting for it.
+
+    Yields:
+        Whether there is a lock: False where there can be none. Then nobody is excluded.
+    """
+    try:
+        handle = _take(path, on_wait)
+    except NoLocks as error:
+        _log.debug("%s: %s; processes may do the same work at once", path, error)
+        yield False
+        return
+    try:
+        with suppress(OSError):  # a full disk: then others wait for "another process"
+            os.truncate(handle, 0)
+            os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
+        yield True
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        os.close(handle)
+
+
+def remove_abandoned(path: Path) -> bool:
+    """Delete a file unless somebody has it locked; tell whether it was deleted.
+
+    Raises:
+        NoLocks: nobody can tell.
+        OSError: the file cannot be opened or deleted.
+    """
+    handle = os.open(path, os.O_RDWR)
+    try:
+        # Deleted while it is locked: nobody can have locked it meanwhile and rely on it.
+        gone = _lock(handle, wait=False) and is_at(handle, path)
+        if gone:
+            path.unlink()
+        return gone
+    finally:
+        os.close(handle)
+
+
+def hold(handle: int) -> None:
+    """Lock an open file until it is closed; does nothing where nothing can be locked."""
+    with suppress(NoLocks):
+        _lock(handle, wait=True)
+
+
+def is_at(handle: int, path: Path) -> bool:
+    """Tell whether an open file is the one that a path names."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _take(path: Path, on_wait: Callable[[str], None]) -> int:
+    """Open and lock the file at a path.
+
+    Raises:
+        NoLocks: as ``locked`` says.
+    """
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, _NEW_FILE)
+        except OSError as error:
+            raise NoLocks(error.strerror) from None
+        try:
+            if not _lock(handle, wait=False):
+                on_wait(_owner(handle))
+                _lock(handle, wait=True)
+            if is_at(handle, path):
+                return handle
+        except NoLocks:
+            with suppress(OSError):
+                path.unlink()
+            os.close(handle)
+            raise
+        except BaseException:  # Ctrl-C while waiting
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _lock(handle: int, wait: bool) -> bool:
+    """Lock an open file; False if another has it.
+
+    Raises:
+        NoLocks: the file system, or the operating system, has no such locks.
+    """
+    if sys.platform == "win32":
+        raise NoLocks("not on this operating system")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise NoLocks(error.strerror) from None
+    return True
+
+
+def _owner(handle: int) -> str:
+    """Who says to have the lock, for people; the file may hold anything."""
+    with suppress(OSError, UnicodeDecodeError):
+        found = _OWNER.fullmatch(os.pread(handle, 128, 0).decode())
+        if found is not None:
+            host = "" if found["host"] == socket.gethostname() else f" on {found['host']}"
+            return f"process {found['pid']}{host}"
+    return "another process"

@@ -1,0 +1,101 @@
+"""Files that are there whole, or not at all.
+
+A file is written beside its final name and then renamed. While it is written it is locked: what
+lies there unlocked was left by somebody who was killed, and the next start deletes it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from npuw_layer.cache.lock import NoLocks, hold, is_at, remove_abandoned
+
+TEMPORARY = ".tmp"
+LOCK = ".lock"
+
+_FORGOTTEN = 24 * 60 * 60
+"""Seconds after which nobody is still writing, where locks cannot tell."""
+
+
+@contextmanager
+def replacing(
+    path: Path, on_replaced: Callable[[os.stat_result], None] | None = None
+) -> Generator[BinaryIO, None, None]:
+    """Write a file that replaces the one at a path when the block ends without an error.
+
+    The bytes are on the disk before the name is: after a power cut there is the old file or the
+    new one, never a name without bytes. That the name itself may be lost does no harm.
+
+    Args:
+        path: the final name, in a folder that exists.
+        on_replaced: called with what the file system says of the new file.
+
+    Raises:
+        OSError: the disk is full, or the folder is read-only.
+    """
+    handle, temporary = _make(path)
+    file = os.fdopen(handle, "wb")
+    try:
+        yield file
+        file.flush()
+        os.fsync(handle)
+        if sys.platform == "win32":  # where an open file cannot be renamed
+            file.close()
+        temporary.replace(path)
+        if on_replaced is not None:
+            on_replaced(path.stat() if file.closed else os.fstat(handle))
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    finally:
+        with suppress(OSError):  # what could not be flushed: the error is on its way already
+            file.close()
+
+
+def remove_leftovers(folder: Path, name: str = "") -> list[Path]:
+    """Delete what killed processes left in a folder; give it.
+
+    Args:
+        folder: where to look.
+        name: only what was to become the file of this name; "" means all, locks among them.
+    """
+    removed: list[Path] = []
+    for path in folder.iterdir():
+        if _is_temporary(path, name) or (not name and path.suffix == LOCK):
+            with suppress(OSError):  # others clean up, too
+                if _remove_if_left(path):
+                    removed.append(path)
+    return removed
+
+
+def _make(path: Path) -> tuple[int, Path]:
+    """Make a locked file for the content that a path is to have."""
+    while True:
+        temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{TEMPORARY}")
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        hold(handle)
+        if is_at(handle, temporary):  # nobody took it for a leftover before it was locked
+            return handle, temporary
+        os.close(handle)
+
+
+def _is_temporary(path: Path, name: str) -> bool:
+    return path.suffix == TEMPORARY and path.name.startswith(f".{name}-" if name else ".")
+
+
+def _remove_if_left(path: Path) -> bool:
+    try:
+        return remove_abandoned(path)
+    except NoLocks:
+        left = time.time() - path.stat().st_mtime > _FORGOTTEN
+        if left:
+            path.unlink()
+        return left

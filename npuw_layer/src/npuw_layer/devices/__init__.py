@@ -1,0 +1,11 @@
+"""Several devices as one: NPUW_DEVICES and what else decides where a submodel runs.
+
+``make``       the device that the options ask for
+``pins``       NPUW_SUBMODEL_DEVICE: which submodel begins with which device
+``several``    devices in order: each submodel is compiled for the first that takes it
+``stored``     a submodel's bytes: they remember the device, and the graph for others
+``elsewhere``  compiles that graph for another device
+``placed``     a submodel on one of them, and how it moves to another
+``run``        a user's program of it, which follows
+``accuracy``   NPUW_ACC_CHECK: the same inputs on a reference device
+"""

@@ -1,0 +1,84 @@
+"""The device that the options ask for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import entry_points
+from typing import Any
+
+from npuw_layer.devices.pins import parse_pins
+from npuw_layer.devices.several import Policy, SeveralDevices
+from npuw_layer.errors import OptionError
+from npuw_layer.options import Options
+from npuw_layer.ports import Compiler, Device
+
+DEVICES = "npuw_layer.devices"
+COMPILERS = "npuw_layer.compilers"
+
+_REFERENCE = "CPU"
+"""NPUW_ACC_DEVICE where none is named."""
+
+
+def make_device(options: Options, submodels: Sequence[str], compiler: Compiler | None) -> Device:
+    """Make the device, or several as one.
+
+    Args:
+        options: NPUW_DEVICES, NPUW_SUBMODEL_DEVICE, NPUW_ACC_CHECK and so on.
+        submodels: what there will be to run, in order.
+        compiler: used instead of the one that NPUW_COMPILER names.
+
+    Raises:
+        OptionError: an option names what there is not.
+        DeviceError: no device is there.
+    """
+    names = device_names(options.devices)
+    pins = parse_pins(options.submodel_device, submodels, names)
+    compiler = compiler or make_compiler(options)
+
+    def maker(option: str, name: str) -> Callable[[], Device]:
+        return partial(plugin(DEVICES, option, name), compiler, options.platform)
+
+    makers = {name: maker("NPUW_DEVICES", name) for name in names}
+    checked = (options.acc_device or _REFERENCE) if options.acc_check else ""
+    reference = maker("NPUW_ACC_DEVICE", checked) if checked and checked not in names else None
+    if len(names) == 1 and not checked:
+        return makers[names[0]]()
+    policy = Policy(pins, options.fallback_exec, checked, options.acc_thresh)
+    return SeveralDevices(makers, policy, reference)
+
+
+def make_compiler(options: Options) -> Compiler:
+    """Make the compiler that NPUW_COMPILER names.
+
+    Raises:
+        OptionError: there is none of that name.
+    """
+    return plugin(COMPILERS, "NPUW_COMPILER", options.compiler)()
+
+
+def device_names(text: str) -> Sequence[str]:
+    """Read "NPU,CPU".
+
+    Raises:
+        OptionError: there is none, or one twice.
+    """
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names or len(set(names)) != len(names):
+        raise OptionError(f'NPUW_DEVICES = {text!r}: name each device once, e.g. "NPU,CPU"')
+    return names
+
+
+def plugin(group: str, option: str, name: str) -> Any:
+    """Find a device or a compiler by its name among the entry points.
+
+    Raises:
+        OptionError: none is installed under that name.
+    """
+    found = {point.name: point for point in entry_points(group=group)}
+    if name in found:
+        return found[name].load()
+    near = difflib.get_close_matches(name.upper(), found, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise OptionError(f"{option} = {name!r}: installed are {', '.join(sorted(found))}{hint}")

@@ -1,0 +1,53 @@
+"""NPUW_SUBMODEL_DEVICE: which submodel begins with which device.
+
+Submodels are counted in the order in which they are compiled: prefill first, then the generate
+variants by capacity. So ``0`` is prefill and ``last`` the largest variant. Ours: they may also be
+called by name (``generate_256``), or by kind (``generate``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from npuw_layer.errors import OptionError
+
+OPTION = "NPUW_SUBMODEL_DEVICE"
+
+
+def parse_pins(text: str, submodels: Sequence[str], devices: Sequence[str]) -> Mapping[str, str]:
+    """Read ``0:CPU,last:NPU``; a later entry overrides an earlier one.
+
+    Args:
+        text: the option.
+        submodels: their names, in order.
+        devices: those of NPUW_DEVICES.
+
+    Returns:
+        A device's name for each pinned submodel's.
+
+    Raises:
+        OptionError: an entry is malformed, or names a submodel or device that there is not.
+    """
+    pins: dict[str, str] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        which, colon, device = (part.strip() for part in entry.partition(":"))
+        if not colon or not which or not device:
+            raise OptionError(f'{OPTION}: {entry!r} is no pin; write "0:CPU,last:NPU"')
+        if device not in devices:
+            raise OptionError(
+                f"{OPTION}: {device!r} is not in NPUW_DEVICES = {','.join(devices)}; add it there"
+            )
+        pins |= dict.fromkeys(_named(which, submodels), device)
+    return pins
+
+
+def _named(which: str, submodels: Sequence[str]) -> Sequence[str]:
+    if which == "last":
+        return submodels[-1:]
+    if which.isdecimal() and int(which) < len(submodels):
+        return [submodels[int(which)]]
+    found = [name for name in submodels if which in (name, name.rpartition("_")[0])]
+    if not found:
+        known = ", ".join(f"{index} {name}" for index, name in enumerate(submodels))
+        raise OptionError(f"{OPTION}: no submodel {which!r}; there are {known}")
+    return found

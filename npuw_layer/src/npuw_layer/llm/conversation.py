@@ -1,0 +1,352 @@
+"""A conversation with an LLM: prompts go through prefill, few tokens through generate.
+
+The rules are those of NPUW's llm_infer_request (fact sheet npuw §c.1, §c.2, §c.6): several tokens
+at the first position are a new conversation; all others go on with it, or, if their positions begin
+earlier, first forget what follows. That is exact to any depth: masks are made from what is stored,
+each time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from npuw_layer.errors import (
+    CapacityError,
+    ModelError,
+    PromptTooLong,
+    TensorError,
+    TooManyTokens,
+)
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.history import History
+from npuw_layer.llm.kv_cache import KVCache
+from npuw_layer.llm.kv_rows import KVRows
+from npuw_layer.llm.lm_head import LMHead
+from npuw_layer.llm.stages import Stage, choose_prefill
+from npuw_layer.llm.submodel import NewTokens, Submodel
+from npuw_layer.llm.variants import select_generate_request
+from npuw_layer.ports import READ_PREFIX, Array
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the last prompt took, for people."""
+
+    prefills: list[str]
+    cached_tokens: int = 0
+
+
+class Conversation:
+    """The state of one request, and the static models that it runs on.
+
+    Args:
+        compiled: the static models; nothing here changes them.
+        check_wanted: called before each run of a program; raises to end the inference there.
+    """
+
+    def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
+        self._compiled = compiled
+        self._options = compiled.options
+        self._plan = compiled.plan
+        device, bank, models = compiled.device, compiled.bank, compiled.models
+        largest = self._plan.generate[-1]
+        states = [t for t in models[largest].inputs if t.name.startswith(READ_PREFIX)]
+        total = self._plan.lengths.total
+        slides = self._options.on_full == "SLIDE"
+        rows = KVRows(total, largest.past if slides else total, self._options.sink_tokens)
+        self.cache = KVCache(device, states, rows)
+        self._prefill = {
+            stage: Submodel(device, stage, models[stage], self.cache, bank)
+            for stage in self._plan.prefill
+        }
+        self._variants = [
+            Submodel(device, stage, models[stage], self.cache, bank)
+            for stage in self._plan.generate
+        ]
+        heads = {
+            stage: models[stage] for stage in self._plan.heads_up_to(self._plan.generate[0].tokens)
+        }
+        self._head = LMHead(device, heads, bank) if heads else None
+        self._variant = 0
+        self.history = History()
+        self.counts = Counts([])
+        self._check_wanted = check_wanted
+        self._prepare()
+
+    @property
+    def takes_positions(self) -> bool:
+        """Whether the model wants position_ids."""
+        return self._variants[0].takes_positions
+
+    @property
+    def variant(self) -> int:
+        """The number of the generate variant in use."""
+        return self._variant
+
+    def run(self, tokens: NewTokens) -> Array:
+        """Run on new tokens.
+
+        Args:
+            tokens: with the caller's mask and positions.
+
+        Returns:
+            Logits f32 [1, n, V] of as many of the last tokens as generate takes at once; of the
+            last one alone after a prompt.
+
+        Raises:
+            TensorError: positions do not continue what is stored, or the mask does not fit.
+            PromptTooLong, TooManyTokens, CapacityError: it is too much.
+            InferenceCancelled: it is no longer wanted; what was read so far stays.
+            DeviceError: the device failed.
+        """
+        return _finished(self.reading(tokens))
+
+    def reading(self, tokens: NewTokens) -> Reading:
+        """Run on new tokens, with a break after each piece of a prompt: others may run then.
+
+        Args:
+            tokens: as for ``run``.
+
+        Yields:
+            How many tokens were read since the last break. Nothing else is asked of this
+            conversation until it returns or is given up; then what was read so far stays.
+
+        Returns:
+            The logits, as ``run`` gives them. It raises what ``run`` does.
+        """
+        begin, history = int(tokens.positions[0]), self.history
+        if not history.said:
+            history.begin(begin)
+        keep = begin - history.first_position
+        _check(tokens, keep, history.said)
+        count = len(tokens.ids)
+        if count > 1 and keep == 0:
+            return (yield from self._read_prompt(self._begin(tokens)))
+        few = count <= self._plan.generate[0].tokens
+        if not few and not self._options.enable_continuous_prefill:
+            raise TooManyTokens(count, self._plan.generate[0].tokens)
+        self.rewind(keep)
+        tokens = history.kept(tokens)
+        if few:
+            return self._generate(tokens)
+        return (yield from self._continue_prompt(tokens))
+
+    def rewind(self, said: int) -> None:
+        """Forget what follows the first tokens, as the caller counts them.
+
+        Raises:
+            TensorError: the token before was dropped, or replaced.
+        """
+        self.history.rewind(said)
+        self.cache.truncate(len(self.history.ids))
+        if not self.cache.rows.holds_last:
+            raise TensorError(
+                f"position_ids go back to token {said}, but the token before it was replaced by "
+                "a newer one when the KV cache was full"
+            )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no variant has room for one more token, so that it fails or the older half goes.
+
+        A cache that slides is never full.
+        """
+        slides = self._options.on_full == "SLIDE"
+        return not slides and self.cache.rows.tokens >= self._plan.generate[-1].past
+
+    @property
+    def _sinks(self) -> int:
+        """Tokens at the beginning that stay when others are dropped; most of the room is not."""
+        return min(self._options.sink_tokens, self._plan.lengths.max_prompt // 4)
+
+    def reset(self) -> None:
+        """Begin a new conversation."""
+        self.cache.reset()
+        self.history.begin(0)
+
+    def _prepare(self) -> None:
+        """Do now what first runs would do: for whole chunks and all variants."""
+        if self._options.on_full == "SLIDE" and self._variants[0].counts_tokens:
+            raise ModelError(
+                "NPUW_LLM_ON_FULL = SLIDE: the model's attention depends on how far tokens are "
+                "apart (sliding windows or biases by distance), which sliding would change; "
+                "use TRUNCATE"
+            )
+        first = choose_prefill(self._plan.prefill, self._plan.prefill[-1].tokens, 0)
+        assert first is not None  # without stored tokens every model fits
+        self._prefill[first].prepare(0 if self._direct(first) else None)
+        for variant in self._variants:
+            variant.prepare(None)
+
+    def _begin(self, tokens: NewTokens) -> NewTokens:
+        """Forget what was before; drop the middle of a prompt that is too long, if so wanted."""
+        limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
+        if count > limit and self._options.on_full != "TRUNCATE":
+            raise PromptTooLong(count, limit)
+        self.cache.reset()
+        self.history.begin(int(tokens.positions[0]))
+        self.counts = Counts([])
+        if count <= limit:
+            return tokens
+        self.history.ids = tokens.ids.tolist()
+        kept = self.history.drop(tokens.mask, limit - self._sinks, self._sinks)
+        self.history.ids = []
+        _log.warning("a prompt of %d tokens: %d of them were dropped", count, count - limit)
+        return kept
+
+    def _continue_prompt(self, tokens: NewTokens) -> Reading:
+        """Read tokens behind those that are stored."""
+        limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
+        stored = self.cache.rows.tokens
+        if stored + count > limit:
+            if self._options.on_full != "TRUNCATE" or self._sinks + count >= limit:
+                raise PromptTooLong(stored + count, limit)
+            tokens = self._make_room(tokens)
+        return (yield from self._read_prompt(tokens))
+
+    def _read_prompt(self, tokens: NewTokens) -> Reading:
+        """Run prefill, chunk by chunk if need be, and choose the variant to go on with."""
+        done = self._restore(tokens)
+        count, begin = len(tokens.ids), self.cache.rows.tokens - done
+        last: Submodel | None = None
+        told = 0
+        while done < count:
+            self._check_wanted()
+            stage = choose_prefill(self._plan.prefill, count - done, self.cache.rows.tokens)
+            if stage is None or not self.cache.rows.plain:
+                raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
+            end = min(count, done + stage.tokens)
+            last = self._prefill[stage]
+            last.run(tokens.part(done, end), self._direct(stage))
+            self.history.ids += tokens.ids[done:end].tolist()
+            self.counts.prefills.append(stage.name)
+            if end < count:
+                yield end - told
+                told = end
+            done = end
+        assert last is not None  # at least one token is computed
+        self._keep(tokens, begin)
+        self._select()
+        return self._logits(last, 1)
+
+    def _direct(self, stage: Stage) -> bool:
+        """Whether a prefill model writes right into the cache, after what is stored now."""
+        tokens = self.cache.rows.tokens
+        widest = stage.tokens == self._plan.lengths.prefill_input
+        return (
+            self._options.kv_switchover == "ZERO_COPY"
+            and (tokens == 0 or (widest and tokens % stage.tokens == 0))
+            and tokens + stage.tokens <= len(self.cache.rows)
+        )
+
+    def _restore(self, tokens: NewTokens) -> int:
+        """Take the beginning of a new conversation's prompt from the prefix cache."""
+        prefixes = self._compiled.prefixes
+        if prefixes is None or self.cache.rows.tokens or not tokens.mask.all():
+            return 0
+        blocks = prefixes.find(tokens.ids, self.history.first_position)
+        size = prefixes.block_size
+        for block in blocks:
+            self.cache.restore(block, size)
+        done = len(blocks) * size
+        self.history.ids += tokens.ids[:done].tolist()
+        self.counts.cached_tokens = done
+        return done
+
+    def _keep(self, tokens: NewTokens, begin: int) -> None:
+        """Let the prefix cache keep a new conversation's prompt."""
+        if self._compiled.prefixes is not None and begin == 0 and tokens.mask.all():
+            self._compiled.prefixes.store(
+                tokens.ids, self.history.first_position, self.cache.blocks
+            )
+
+    def _select(self) -> None:
+        capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
+        stored = self.cache.rows.tokens
+        self._variant = select_generate_request(capacities, stored, reserve)
+        if capacities[self._variant] < stored + reserve:
+            _log.warning("after %d tokens fewer than %d can be generated", stored, reserve)
+
+    def _generate(self, tokens: NewTokens) -> Array:
+        """Run a step on the current variant, or the next larger one if that is full."""
+        self._check_wanted()
+        if not self.cache.rows.tokens:
+            self.counts = Counts([])
+            self._select()
+        tokens = self._with_room(tokens)
+        variant = self._variants[self._variant]
+        variant.run(tokens, direct=False)
+        self.history.ids += tokens.ids.tolist()
+        return self._logits(variant, len(tokens.ids))
+
+    def _with_room(self, tokens: NewTokens) -> NewTokens:
+        """Choose a variant that has room for more tokens, or make some."""
+        stored, count = self.cache.rows.tokens, len(tokens.ids)
+        while stored >= self._variants[self._variant].stage.past:
+            if self._variant + 1 < len(self._variants):
+                self._variant += 1
+                continue
+            if self._options.on_full == "SLIDE":
+                return tokens
+            if self._options.on_full == "TRUNCATE":
+                return self._make_room(tokens)
+            raise CapacityError(stored, count, self._variants[-1].stage.past)
+        if stored + count > self._plan.lengths.total and self._options.on_full == "ERROR":
+            raise CapacityError(stored, count, self._plan.lengths.total)
+        return tokens
+
+    def _make_room(self, tokens: NewTokens) -> NewTokens:
+        """Drop the older half of the history and read the rest anew; new tokens follow it."""
+        limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
+        sinks, stored = self._sinks, len(self.history.ids)
+        recent = min(limit // 2, limit - count) - sinks
+        before = self.history.dropped
+        kept = self.history.drop(tokens.mask[:stored], recent, sinks)
+        gone = self.history.dropped - before
+        _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)
+        self.cache.reset()
+        self.history.ids = []
+        _finished(self._read_prompt(kept))
+        mask = tokens.mask[stored:]
+        return NewTokens(tokens.ids, np.concatenate([kept.mask, mask]), tokens.positions - gone)
+
+    def _logits(self, submodel: Submodel, count: int) -> Array:
+        found = submodel.output(count)
+        return found if submodel.has_head or self._head is None else self._head.logits(found)
+
+
+Reading = Generator[int, None, Array]
+"""Tokens that are read piece by piece; logits at the end."""
+
+
+def _finished(reading: Reading) -> Array:
+    """Read on to the end."""
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            return end.value
+
+
+def _check(tokens: NewTokens, keep: int, said: int) -> None:
+    """Refuse positions and masks that do not fit what was said.
+
+    Raises:
+        TensorError: they do not.
+    """
+    if not 0 <= keep <= said:
+        raise TensorError(
+            f"position_ids begin at {int(tokens.positions[0])}, but {said} tokens are stored; "
+            "they must continue there, or before"
+        )
+    if len(tokens.mask) != keep + len(tokens.ids):
+        raise TensorError(
+            f"attention_mask has {len(tokens.mask)} positions, not {keep} stored and "
+            f"{len(tokens.ids)} new"
+        )

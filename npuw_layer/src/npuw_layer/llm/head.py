@@ -1,0 +1,123 @@
+"""The LM head: the product with the vocabulary, which a prompt needs for its last token alone.
+
+It is the largest matrix of most models. NPUW cuts it off (NPUW_LLM_SHARED_HEAD), so that prefill
+and all generate variants share one model for it; or it stays, and computes what is asked for.
+
+Source: fact sheet npuw §a.3, step 5.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.state import Assign
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.model import Model
+from compiler_layer.passes.match import stored_constant
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.repetition import forget_repetitions
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.names import EMBED, LAST_TOKEN, LOGITS
+
+
+class Head(Enum):
+    """What a static model does with its LM head."""
+
+    CUT = "cut"
+    """It gives out hidden states, and another model makes logits of them."""
+    LAST = "last"
+    """It computes logits of one token; the host says of which."""
+    ALL = "all"
+    """It computes logits of all new tokens."""
+
+
+def treat_head(model: Model, head: Head, tokens: int) -> None:
+    """Let a static model end as it should.
+
+    Args:
+        model: changed in place; its output are the logits.
+        head: CUT replaces them by EMBED; LAST adds the input LAST_TOKEN, and a product with it.
+        tokens: new tokens that the model takes.
+
+    Raises:
+        ModelError: the logits are not the product of hidden states.
+    """
+    (port,) = model.outputs
+    product, after = _head(port.value)
+    if head is Head.CUT:
+        model.set_outputs([(EMBED, product.a)])
+        remove_dead_code(model)
+    elif head is Head.LAST:
+        names = [port.name for port in model.inputs]
+        element = element_of(product.a)
+        which = model.body.insert_arg(tensor(element, (1, 1, tokens)), len(names))
+        model.set_inputs([*names, LAST_TOKEN])
+        product.operands[0] = GraphBuilder(model, product).matmul(which, product.a, False)
+        for op in (product, *after):
+            op.refresh_types()
+        model.refresh_signature()
+
+
+def cut_head(model: Model, rows: int) -> Model:
+    """Make the model of the head alone.
+
+    Args:
+        model: the stateful graph; it is not changed.
+        rows: hidden states that it takes at a time.
+
+    Returns:
+        A graph with EMBED f32 [1, rows, channels] and LOGITS f32 [1, rows, V].
+
+    Raises:
+        ModelError: the logits are not the product of hidden states.
+    """
+    body = model.clone()
+    (port,) = body.outputs
+    product, after = _head(port.value)
+    width = shape_of(product.a)[-1]
+    if width <= 0:
+        raise ModelError("the hidden states that the logits are made of have no static width")
+    element = element_of(product.a)
+    names = [port.name for port in body.inputs]
+    states = body.body.insert_arg(tensor(element, (1, rows, width)), len(names))
+    product.operands[0] = states
+    for op in list(body.body.ops):
+        if isinstance(op, Assign):
+            Rewriter.replace_op(op, [], [op.value])
+    body.set_inputs([*names, EMBED])
+    body.set_outputs([(LOGITS, port.value)])
+    remove_dead_code(body)
+    for name in names:
+        body.remove_input(name)
+    for op in (product, *after):
+        op.refresh_types()
+    forget_repetitions(body)
+    body.refresh_signature()
+    return body
+
+
+def _head(logits: SSAValue) -> tuple[MatMul, list[OvOp]]:
+    """The product that makes the logits, and what is done to each of them after it.
+
+    Raises:
+        ModelError: there is no such product of a hidden state.
+    """
+    after: list[OvOp] = []
+    value = logits
+    while isinstance(value.owner, Unary | Binary | Convert):
+        after.insert(0, value.owner)
+        computed = [v for v in value.owner.operands if stored_constant(v) is None]
+        if len(computed) != 1:
+            break
+        value = computed[0]
+    head = value.owner
+    if not isinstance(head, MatMul) or len(shape_of(head.a)) != 3:
+        raise ModelError("the logits are not the product of a hidden state [1, tokens, channels]")
+    return head, after

@@ -1,0 +1,84 @@
+"""Programs from elsewhere must be the stages that they are called, and fit one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from npuw_layer.errors import BlobError
+from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, slot_variable
+from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
+
+_Row = tuple[str, tuple[int, ...]]
+"""Element type, and the shape of a row."""
+
+_Cache = tuple[str, int, tuple[int, ...]]
+"""Element type, rows, and the shape of a row."""
+
+
+def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
+    """Compare the programs' inputs and outputs with the stages', and with one another's.
+
+    Args:
+        stages: what the programs should be.
+        loaded: the programs.
+
+    Raises:
+        BlobError: one is another stage, or has other caches than the rest.
+    """
+    rows_of_all: dict[str, _Row] = {}
+    heads = any(stage.kind is Kind.HEAD for stage in stages)
+    for stage, program in zip(stages, loaded, strict=True):
+        if stage.kind is Kind.HEAD:
+            _check_head(stage, program)
+            continue
+        _check_tokens(stage, program, EMBED if heads else LOGITS)
+        past = _caches(program.inputs, READ_PREFIX)
+        present = _caches(program.outputs, ASSIGN_PREFIX)
+        counts = [(rows, stage.past) for _, rows, _ in past.values()]
+        counts += [(rows, stage.tokens * stage.slots) for _, rows, _ in present.values()]
+        if any(found != expected for found, expected in counts):
+            raise BlobError(f"{stage.name} has caches of another length")
+        rows = {name: (element, row) for name, (element, _, row) in present.items()}
+        read = {name: (element, row) for name, (element, _, row) in past.items()}
+        rows_of_all = rows_of_all or rows
+        if not rows or rows != rows_of_all or (read and read != _read_by(stage, rows)):
+            raise BlobError(f"{stage.name} has other caches than the rest")
+
+
+def _read_by(stage: Stage, rows: Mapping[str, _Row]) -> dict[str, _Row]:
+    """The caches that a stage reads: those that it adds to, or each slot its own of them."""
+    if stage.slots == 1:
+        return dict(rows)
+    return {
+        slot_variable(name, slot): row for name, row in rows.items() for slot in range(stage.slots)
+    }
+
+
+def _check_head(stage: Stage, program: LoadedModel) -> None:
+    """The head takes hidden states and gives logits, a row of each."""
+    sides = ((program.inputs, EMBED), (program.outputs, LOGITS))
+    for tensors, name in sides:
+        rows = [info.shape[:2] for info in tensors if info.name == name and len(info.shape) == 3]
+        if rows != [(1, stage.tokens)]:
+            raise BlobError(f"{stage.name} has no {name} [1, {stage.tokens}, …]")
+
+
+def _check_tokens(stage: Stage, program: LoadedModel, output: str) -> None:
+    inputs = {info.name: info for info in program.inputs}
+    for name, count in ((IDS, stage.tokens), (MASK, stage.past + stage.tokens)):
+        if name not in inputs or inputs[name].shape != (stage.slots, count):
+            raise BlobError(f"{stage.name} has no {name} [{stage.slots}, {count}]")
+        if inputs[name].element != "i64":
+            raise BlobError(f"{stage.name} has {name} of {inputs[name].element}")
+    if output not in {info.name for info in program.outputs}:
+        raise BlobError(f"{stage.name} has no {output}")
+
+
+def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:
+    """The variables among tensors [1, rows, heads, width], by their names."""
+    return {
+        info.name.removeprefix(prefix): (info.element, info.shape[1], info.shape[2:])
+        for info in tensors
+        if info.name.startswith(prefix) and len(info.shape) > 1
+    }

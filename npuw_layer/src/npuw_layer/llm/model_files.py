@@ -1,0 +1,69 @@
+"""A model's files as they were when it was compiled: what is exported must still be of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler_layer.errors import CompilerError
+from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
+from npuw_layer.cache.known_files import KnownFiles, Seen, seen
+from npuw_layer.cache.model_digest import digest_files, join_digests
+from npuw_layer.errors import ModelError
+from npuw_layer.ports import LoadedModel
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """Files by name, and what the file system said of each."""
+
+    folder: Path
+    statuses: dict[str, Seen]
+
+    @staticmethod
+    def look(files: Iterable[Path], folder: Path) -> ModelFiles:
+        """See how files are now.
+
+        Raises:
+            ModelError: one is not there.
+        """
+        try:
+            return ModelFiles(folder, {file.name: seen(file.stat()) for file in files})
+        except OSError as error:
+            raise ModelError(f"{error.filename}: {error.strerror}") from None
+
+    def read_digest(self, known: KnownFiles) -> str:
+        """Hash all of them as they are now.
+
+        Raises:
+            ModelError: one cannot be read.
+        """
+        return join_digests(digest_files([self.folder / name for name in self.statuses], known))
+
+    def digests(self, names: Iterable[str], known: KnownFiles) -> dict[str, str]:
+        """Hash some of the files.
+
+        Raises:
+            ModelError: one is not as it was.
+        """
+        paths = [self.folder / name for name in sorted(names)]
+        found = digest_files(paths, known)
+        now = ModelFiles.look(paths, self.folder).statuses
+        for name, status in now.items():
+            if self.statuses.get(name) != status:
+                raise ModelError(f"{self.folder / name} has changed since it was compiled")
+        return found
+
+
+def needed_files(programs: Iterable[LoadedModel]) -> set[str]:
+    """Give the names of the files that programs read their weights from.
+
+    Raises:
+        ModelError: an input does not say where its weight is.
+    """
+    names = {info.name for program in programs for info in program.inputs}
+    try:
+        return {WeightRef.parse(name).file for name in names if name.startswith(WEIGHT_PREFIX)}
+    except CompilerError as error:
+        raise ModelError(str(error)) from error

@@ -1,0 +1,155 @@
+"""K and V of prompts, kept by blocks, so that prompts that begin alike are not computed twice.
+
+A block is known by a hash of its tokens and of all before them (and of where positions begin), so a
+block that is found is the right one. Blocks form a tree; only leaves are evicted, the least
+recently used first, since a block is of no use without those before it.
+
+Source: NPUW's llm_prefix_caching (fact sheet npuw §c.8). Ours: hashes that do not collide, a bound
+in bytes, and blocks of any length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from npuw_layer.ports import Array
+
+Rows = Sequence[Array]
+"""For caches that are alike each, [variables, tokens, heads, width]."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixStatistics:
+    """What the cache did so far."""
+
+    blocks: int
+    nbytes: int
+    hits: int
+    """Blocks that were found."""
+    misses: int
+    """Blocks that were looked for and not found."""
+    evictions: int
+
+
+@dataclass(slots=True)
+class _Block:
+    parent: bytes
+    rows: Rows
+    children: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.rows)
+
+
+class PrefixCache:
+    """Blocks of K and V, shared by all requests of a compiled model.
+
+    Args:
+        block_size: tokens of a block.
+        max_blocks: how many are kept.
+        max_bytes: how much memory they may take; None leaves it to their number.
+    """
+
+    def __init__(self, block_size: int, max_blocks: int, max_bytes: int | None) -> None:
+        self.block_size = block_size
+        self._max_blocks = max_blocks
+        self._max_bytes = sys.maxsize if max_bytes is None else max_bytes
+        self._blocks: OrderedDict[bytes, _Block] = OrderedDict()
+        """By key; the least recently used first."""
+        self._nbytes = self._hits = self._misses = self._evictions = 0
+        self._lock = threading.Lock()
+
+    def statistics(self) -> PrefixStatistics:
+        """Tell what it holds and did."""
+        with self._lock:
+            return PrefixStatistics(
+                len(self._blocks), self._nbytes, self._hits, self._misses, self._evictions
+            )
+
+    def find(self, ids: Array, first_position: int) -> list[Rows]:
+        """Give the blocks that a prompt begins with.
+
+        Args:
+            ids: i64 [n], the whole prompt; at least its last token is left to be computed.
+            first_position: of its first token.
+        """
+        found: list[Rows] = []
+        with self._lock:
+            for _, key in self._keys(ids[:-1], first_position):
+                block = self._blocks.get(key)
+                if block is None:
+                    self._misses += 1
+                    break
+                self._hits += 1
+                self._blocks.move_to_end(key)
+                found.append(block.rows)
+        return found
+
+    def store(self, ids: Array, first_position: int, read: Callable[[int, int], Rows]) -> None:
+        """Keep the whole blocks of a prompt that are not there yet.
+
+        Args:
+            ids: i64 [n], the prompt.
+            first_position: of its first token.
+            read: gives rows from one token to another; they are copied.
+        """
+        parent = b""
+        for number, key in self._keys(ids, first_position):
+            with self._lock:
+                known = key in self._blocks
+            if not known:
+                begin = number * self.block_size
+                rows = [part.copy() for part in read(begin, begin + self.block_size)]
+                if not self._insert(key, _Block(parent, rows)):
+                    return
+            parent = key
+
+    def _keys(self, ids: Array, first_position: int) -> Iterator[tuple[int, bytes]]:
+        """The number and the key of each whole block."""
+        chain = hashlib.sha256(f"{first_position} {self.block_size}".encode())
+        for number in range(len(ids) // self.block_size):
+            begin = number * self.block_size
+            chain.update(ids[begin : begin + self.block_size].tobytes())
+            yield number, chain.digest()
+
+    def _insert(self, key: bytes, block: _Block) -> bool:
+        """Add a block; tell whether there was room, and its parent is still there."""
+        with self._lock:
+            if key in self._blocks:
+                return True
+            parent = self._blocks.get(block.parent) if block.parent else None
+            if block.parent and parent is None:
+                return False
+            if parent is not None:
+                parent.children += 1  # before making room: it must not go itself
+            if not self._make_room(block.nbytes):
+                if parent is not None:
+                    parent.children -= 1
+                return False
+            self._blocks[key] = block
+            self._nbytes += block.nbytes
+            return True
+
+    def _make_room(self, nbytes: int) -> bool:
+        """Evict leaves until a block fits."""
+        if nbytes > self._max_bytes:
+            return False
+        while len(self._blocks) >= self._max_blocks or self._nbytes + nbytes > self._max_bytes:
+            leaf = next((k for k, block in self._blocks.items() if not block.children), None)
+            if leaf is None:
+                return False
+            self._evict(leaf)
+        return True
+
+    def _evict(self, key: bytes) -> None:
+        block = self._blocks.pop(key)
+        self._nbytes -= block.nbytes
+        self._evictions += 1
+        if block.parent:
+            self._blocks[block.parent].children -= 1

@@ -1,0 +1,159 @@
+"""The programs of an LLM's stages, compiled or taken from the cache."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuw_layer.blob.container import Span
+from npuw_layer.cache.blob_cache import BlobCache, Obtained
+from npuw_layer.cache.key import CacheKey, current_versions, stage_key
+from npuw_layer.cache.model_digest import digest_model
+from npuw_layer.errors import ModelError, NotFolded
+from npuw_layer.llm.stages import Stage
+from npuw_layer.options import Options
+from npuw_layer.ports import SUBMODEL, Device, FindsConstants
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgram:
+    """A stage's program, as the device takes it."""
+
+    stage: Stage
+    program: bytes | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the programs came from."""
+
+    seconds: float
+    compiled: int = 0
+    cached: int = 0
+    imported: int = 0
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether all are from the cache."""
+        return not self.compiled and not self.imported
+
+    def __str__(self) -> str:
+        counts = (
+            (self.compiled, "compiled"),
+            (self.cached, "loaded from cache"),
+            (self.imported, "imported"),
+        )
+        parts = [f"{count} {what}" for count, what in counts if count]
+        return f"{', '.join(parts)} in {self.seconds:.2f} s"
+
+
+class ProgramMaker:
+    """Makes programs of one model, or finds them in CACHE_DIR.
+
+    Args:
+        path: an IR's ``.xml`` or a Hugging Face folder; read when something is to be compiled.
+        device: what they are for.
+        options: precision, variants, cache.
+
+    Raises:
+        NpuwFault: the cache's folder cannot be made.
+    """
+
+    def __init__(self, path: Path, device: Device, options: Options) -> None:
+        self._path = path
+        self._device = device
+        self._options = options
+        self._smallest: Model | None = None
+        folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
+        self._folder = folder
+        self._cache = None if folder is None else BlobCache(folder, self._constants)
+
+    def obtain(self, stage: Stage, label: str) -> Obtained:
+        """Give a stage's program.
+
+        Args:
+            stage: which.
+            label: what the log calls it.
+
+        Raises:
+            ModelError: the model cannot be read or split.
+            RuntimeError: the compiler refuses it.
+        """
+        began = time.perf_counter()
+        if self._cache is None:
+            _log.info("%s: compiling: there is no CACHE_DIR", label)
+            obtained = Obtained(self._compile(stage), True, "compiled")
+        else:
+            obtained = self._cache.obtain(label, self._key(stage), lambda: self._compile(stage))
+        _log.info("%s: %s in %.2f s", label, obtained.how, time.perf_counter() - began)
+        return obtained
+
+    def _compile(self, stage: Stage) -> bytes:
+        """Split and compile what a stage needs."""
+        # Imported here and below: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.llm.stage_graph import stage_graph
+
+        options = self._options.of_stage(stage.kind.value)
+        while True:
+            model = (self._smallest or self._next()) if options.fold else self._whole
+            try:
+                graph = stage_graph(model, stage, self._options)
+                config = {**options.compiler_config(), SUBMODEL: stage.name}
+                return self._device.compile(graph, config)
+            except NotFolded as error:
+                _log.info("%s; with more layers", error)
+                self._smallest = None
+            except ModelError as error:
+                if stage.slots == 1:
+                    raise
+                raise ModelError(
+                    f"for {stage.slots} conversations at once: {error}; "
+                    "with NPUW_LLM_BATCH_SLOTS = 1 they take turns"
+                ) from error
+
+    def _next(self) -> Model:
+        """The next larger graph; the last is that of all layers, which is not folded."""
+        self._smallest = next(self._foldings)
+        return self._smallest
+
+    @cached_property
+    def _whole(self) -> Model:
+        from npuw_layer.read_model import read_model
+
+        return read_model(self._path)
+
+    @cached_property
+    def _foldings(self) -> Iterator[Model]:
+        return self._device.foldings(self._whole)
+
+    def _key(self, stage: Stage) -> CacheKey:
+        key = stage_key(self._digest, stage, self._versions, self._options)
+        if isinstance(self._device, FindsConstants):
+            return key
+        return CacheKey({**key.parts, "place": str(self._path.resolve())})
+
+    @cached_property
+    def _digest(self) -> str:
+        return digest_model(self._path, self._folder)
+
+    @cached_property
+    def _versions(self) -> dict[str, str]:
+        return current_versions(self._device, self._options)
+
+    def _constants(self, program: bytes) -> Sequence[Span]:
+        return constants_of(self._device, program)
+
+
+def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:
+    """Tell what of a program the device uses in place; nothing if it cannot tell."""
+    return device.constants(program) if isinstance(device, FindsConstants) else ()

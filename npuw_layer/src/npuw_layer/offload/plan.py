@@ -1,0 +1,87 @@
+"""How a budget of device memory is used: integers only, no memory.
+
+Some layers keep a slot to themselves; their weights are copied once. The others take turns in a
+ring of ``reserved + 1`` slots: the weights of the next ``reserved`` of them are there, or on their
+way, while one computes. A ring of two moves least, as every other slot of the budget saves a copy;
+more let copies run further ahead. Layers that move are spread evenly, so that each copy has the
+longest time.
+
+A layer always has the same slot: what it is bound to never changes. Where the slots do not divide
+the layers that move, fewer are ahead between the last layer and the first; there the head, the
+embeddings and the host's choice of a token are what copies run beside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from npuw_layer.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadPlan:
+    """Which layer uses which slot.
+
+    Attributes:
+        slot_of: the slot of each layer.
+        next_in_slot: for each layer the one that has its slot next, maybe in the next pass; its own
+            number if it keeps the slot.
+    """
+
+    slot_of: tuple[int, ...]
+    next_in_slot: tuple[int, ...]
+
+    @property
+    def slots(self) -> int:
+        """How many slots there are."""
+        return max(self.slot_of) + 1
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """The layers whose weights are copied in each pass."""
+        return tuple(n for n, other in enumerate(self.next_in_slot) if other != n)
+
+
+def plan_offload(
+    layers: int, layer_bytes: int, resident_bytes: int, budget: int, reserved: int
+) -> OffloadPlan:
+    """Use a budget as well as possible.
+
+    Args:
+        layers: how many there are.
+        layer_bytes: weights of one.
+        resident_bytes: weights that are always there: embeddings, head.
+        budget: bytes of device memory for weights; 0: as little as possible.
+        reserved: layers whose weights are ahead.
+
+    Raises:
+        OptionError: the budget is too small; it says what is needed.
+    """
+    ring = min(reserved + 1, layers)
+    least = resident_bytes + ring * layer_bytes
+    if 0 < budget < least:
+        raise OptionError(
+            f"NPUW_WEIGHTS_BUDGET = {budget} is too small: {least} bytes are needed, "
+            f"{resident_bytes} for what is not in layers and {layer_bytes} for each of {ring} "
+            "layers (NPUW_WEIGHTS_RESERVED and the one that computes)"
+        )
+    slots = min((budget - resident_bytes) // layer_bytes, layers) if budget else ring
+    kept = layers if slots == layers else slots - ring
+    return _spread(layers, kept, ring)
+
+
+def _spread(layers: int, kept: int, ring: int) -> OffloadPlan:
+    """Give the ring's slots to layers by turns, the others to ``kept`` layers among them."""
+    keeping = {(2 * number + 1) * layers // (2 * kept) for number in range(kept)}
+    moving = [layer for layer in range(layers) if layer not in keeping]
+    slot_of = dict(zip(moving, (n % ring for n in range(len(moving))), strict=True))
+    first_kept = min(ring, len(moving))
+    slot_of |= {layer: first_kept + n for n, layer in enumerate(sorted(keeping))}
+    following: dict[int, int] = {}
+    for slot in set(slot_of.values()):
+        turns = sorted(layer for layer, its in slot_of.items() if its == slot)
+        following |= dict(zip(turns, [*turns[1:], turns[0]], strict=True))
+    return OffloadPlan(
+        tuple(slot_of[layer] for layer in range(layers)),
+        tuple(following[layer] for layer in range(layers)),
+    )

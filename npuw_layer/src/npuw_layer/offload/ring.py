@@ -1,0 +1,129 @@
+"""The slots of device memory that layers' weights take turns in."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from npuw_layer.offload.plan import OffloadPlan
+from npuw_layer.offload.ports import OffloadingDevice, Span, Transfer
+from npuw_layer.offload.sources import Layout, Place
+from npuw_layer.ports import Memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerWeights:
+    """The weights of all layers of a model: how they lie in a slot, and where they come from."""
+
+    layout: Layout
+    sources: Sequence[Sequence[Place]]
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What was copied, and what it cost the host."""
+
+    copies: int = 0
+    nbytes: int = 0
+    wait_seconds: float = 0.0
+    """How long programs had to wait for copies."""
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """A piece of device memory, and whose weights are in it or on their way."""
+
+    memory: Memory
+    holds: tuple[LayerWeights, int] | None = None
+    arriving: Transfer | None = None
+
+
+class WeightsRing:
+    """Brings weights to slots, and says when they are there.
+
+    Who runs a model holds ``turn`` while it does: conversations share the slots.
+
+    Args:
+        device: it copies.
+        plan: which layer has which slot.
+        nbytes: of a slot.
+        ahead: whether the next layer's weights are copied while one computes (ASYNC); if not, a
+            layer's are copied when it is about to run (SYNC).
+
+    Raises:
+        DeviceError: the device has no memory left.
+    """
+
+    def __init__(
+        self, device: OffloadingDevice, plan: OffloadPlan, nbytes: int, ahead: bool
+    ) -> None:
+        self.turn = threading.Lock()
+        self.traffic = Traffic()
+        self._device = device
+        self._plan = plan
+        self._ahead = ahead
+        self._slots = [_Slot(device.allocate(nbytes)) for _ in range(plan.slots)]
+        self._recorded: dict[tuple[LayerWeights, int], Transfer] = {}
+
+    def memory(self, layer: int) -> Memory:
+        """What a layer's weights are in when it runs."""
+        return self._slots[self._plan.slot_of[layer]].memory
+
+    def begin(self, weights: LayerWeights) -> None:
+        """A pass over all layers begins: what is not there yet is asked for, in their order."""
+        if self._ahead:
+            for layer, slot in enumerate(self._plan.slot_of):
+                holds = self._slots[slot].holds
+                if holds is None or holds[0] is not weights:
+                    self._fetch(weights, layer)
+
+    def acquire(self, weights: LayerWeights, layer: int) -> None:
+        """Wait until a layer's weights are in its slot.
+
+        Raises:
+            DeviceError: they could not be copied.
+        """
+        slot = self._slots[self._plan.slot_of[layer]]
+        began = time.perf_counter()
+        if slot.holds is None or slot.holds[0] is not weights or slot.holds[1] != layer:
+            self._fetch(weights, layer)
+        if slot.arriving is not None:
+            arriving, slot.arriving = slot.arriving, None
+            try:
+                arriving.wait()
+            except BaseException:
+                slot.holds = None
+                raise
+            self.traffic.wait_seconds += time.perf_counter() - began
+
+    def release(self, weights: LayerWeights, layer: int) -> None:
+        """A layer has run: its slot is the next one's."""
+        following = self._plan.next_in_slot[layer]
+        if self._ahead and following != layer:
+            self._fetch(weights, following)
+
+    def _fetch(self, weights: LayerWeights, layer: int) -> None:
+        """Begin to copy a layer's weights into its slot, over whatever is there."""
+        slot = self._slots[self._plan.slot_of[layer]]
+        if slot.arriving is not None:
+            slot.arriving.wait()  # copies into one slot do not overtake each other
+        slot.holds, slot.arriving = None, None
+        transfer = self._transfer(weights, layer)
+        transfer.start()
+        slot.holds, slot.arriving = (weights, layer), transfer
+        self.traffic.copies += 1
+        self.traffic.nbytes += sum(place.nbytes for place in weights.sources[layer])
+
+    def _transfer(self, weights: LayerWeights, layer: int) -> Transfer:
+        known = self._recorded.get((weights, layer))
+        if known is not None:
+            return known
+        target, layout = self.memory(layer), weights.layout
+        spans = [
+            Span(target, offset, place.memory, place.offset, place.nbytes)
+            for offset, place in zip(layout.offsets, weights.sources[layer], strict=True)
+        ]
+        made = self._recorded[weights, layer] = self._device.record_copies(spans)
+        return made

@@ -1,0 +1,30 @@
+"""The options of a compiled model, under OpenVINO's names.
+
+    base            what groups are made of: flags as OpenVINO writes them, values that are refused
+    lengths … plain the options, a file for each group
+    stages          PREFILL_CONFIG, GENERATE_CONFIG, SHARED_HEAD_CONFIG, and how they are merged
+    model           all of them together
+    parse           from a mapping to options, with errors that say what would be right
+    describe        each option as a table shows it; ``npuw options`` prints that
+
+An option is one field: its alias is OpenVINO's name, its type and bounds are what is allowed, and
+the text below it says what it does. Nothing else knows the list.
+
+Source: fact sheet npuw §b; what is this project's own says so.
+"""
+
+from npuw_layer.options.describe import Described, describe
+from npuw_layer.options.model import GROUPS, NAMES, RUN_TIME, Options
+from npuw_layer.options.names import nearest
+from npuw_layer.options.parse import parse_options
+
+__all__ = [
+    "GROUPS",
+    "NAMES",
+    "RUN_TIME",
+    "Described",
+    "Options",
+    "describe",
+    "nearest",
+    "parse_options",
+]

@@ -1,0 +1,106 @@
+"""What groups of options are made of."""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import dataclass
+from typing import Any, ClassVar, Union, cast, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import CoreSchema, core_schema
+
+OURS: dict[str, JsonValue] = {"source": "this project"}
+"""``json_schema_extra`` of an option that OpenVINO does not have."""
+
+MANY = 1 << 20
+"""No prompt, response or cache has more tokens."""
+
+_FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Of the values that an option has in the original, those that this stack does.
+
+    The others are refused with the reason: an option that has no effect would be believed.
+    """
+
+    values: tuple[object, ...]
+    because: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Check values after their type."""
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def check(self, value: object) -> object:
+        """Give a value back.
+
+        Raises:
+            ValueError: it is none of those that are done.
+        """
+        if value not in self.values:
+            raise ValueError(f"not supported here: {written(value)}, because {self.because}")
+        return value
+
+
+class OptionGroup(BaseModel):
+    """Options that belong together. A subclass has a title, and nothing but fields."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=False, use_attribute_docstrings=True
+    )
+
+    title: ClassVar[str] = ""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _read_as_openvino_writes(cls, value: object, info: ValidationInfo) -> object:
+        """Take YES and NO for flags, "1,2" or 1 for lists, JSON for maps, numbers for platforms."""
+        kind = kind_of(cls.model_fields[info.field_name or ""].annotation)
+        if kind is bool and isinstance(value, str):
+            return _FLAGS.get(value.upper(), value)
+        if kind is int and isinstance(value, bool):
+            raise ValueError("must be an integer")  # Python would take True for 1
+        if kind is str and type(value) is int:
+            return str(value)
+        if kind is tuple and type(value) is int:
+            return (value,)
+        if kind is tuple and isinstance(value, str):
+            return tuple(filter(None, (part.strip() for part in value.split(","))))
+        return _map_of(value) if kind is dict and isinstance(value, str) else value
+
+
+def _map_of(text: str) -> object:
+    """A map as command lines give it."""
+    try:
+        return json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        raise ValueError('must be a map of options, such as {"NPU_TILES": 2}') from None
+
+
+def kind_of(annotation: object) -> object:
+    """The type of an option: of ``tuple[int, ...]`` tuple, of ``bool | None`` bool."""
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        (kind,) = (each for each in get_args(annotation) if each is not type(None))
+        return kind_of(kind)
+    return origin or annotation
+
+
+def written(value: object) -> str:
+    """A value as a configuration would have it."""
+    if isinstance(value, bool):
+        return "YES" if value else "NO"
+    if isinstance(value, tuple):
+        return ",".join(map(str, cast(tuple[object, ...], value)))
+    return "" if value is None else str(value)

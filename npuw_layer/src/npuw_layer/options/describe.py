@@ -1,0 +1,105 @@
+"""Each option as a table shows it: name, type, default, what is allowed, effect, source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
+
+from annotated_types import Ge, Le
+from pydantic.fields import FieldInfo
+
+from npuw_layer.options.base import OURS, Only, kind_of, written
+from npuw_layer.options.model import GROUPS
+
+_KINDS: dict[object, tuple[str, str]] = {
+    bool: ("flag", "YES or NO"),
+    int: ("integer", "an integer"),
+    str: ("text", "text"),
+    float: ("number", "a number"),
+    tuple: ("list", "values separated by commas"),
+    dict: ("map", 'a map of options, such as {"NPU_TILES": 2}'),
+}
+
+
+_COUNTABLE = 1 << 32
+"""Bounds beyond it tell nobody anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One option, in words."""
+
+    group: str
+    name: str
+    type: str
+    default: str
+    allowed: str
+    effect: str
+    source: str
+    """Whose option it is."""
+
+
+def describe() -> list[Described]:
+    """Give all options, group by group."""
+    return [
+        _described(group.title, field) for group in GROUPS for field in group.model_fields.values()
+    ]
+
+
+def allowed(field: FieldInfo) -> str:
+    """What an option may be: "from 1 to 64", "YES or NO"."""
+    only = next((each for each in field.metadata if isinstance(each, Only)), None)
+    if only is not None:
+        return f"{_either(map(written, only.values))}, because {only.because}"
+    return _typed(field)
+
+
+def _typed(field: FieldInfo) -> str:
+    kind = kind_of(field.annotation)
+    if kind is Literal:
+        values = cast(tuple[object, ...], get_args(field.annotation))
+        return _either(written(value) or "empty" for value in values)
+    least, most = _bound(field, Ge, "ge"), _bound(field, Le, "le")
+    if least is not None:
+        what = "a number" if kind is float else "an integer"
+        bounded = most is not None and most <= _COUNTABLE
+        return f"{what} from {least:,} to {most:,}" if bounded else f"{what}, {least} or more"
+    if kind is tuple:
+        return _list_of(get_args(field.annotation)[0])
+    return _KINDS.get(kind, ("", "text"))[1]
+
+
+def _list_of(element: object) -> str:
+    if element is int:
+        return "integers separated by commas"
+    if get_origin(element) is Annotated:
+        bounds: FieldInfo = get_args(element)[1]
+        least, most = _bound(bounds, Ge, "ge"), _bound(bounds, Le, "le")
+        return f"integers from {least:,} to {most:,}, separated by commas"
+    return _KINDS[tuple][1]
+
+
+def _described(group: str, field: FieldInfo) -> Described:
+    name = field.alias or ""
+    kind = kind_of(field.annotation)
+    original = "NPUW" if name.removeprefix("++").startswith("NPUW") else "OpenVINO"
+    return Described(
+        group=group,
+        name=name,
+        type="enum" if kind is Literal else _KINDS.get(kind, ("text", ""))[0],
+        default=written(field.default) if field.default != {} else "{}",
+        allowed=allowed(field),
+        effect=" ".join((field.description or "").split()),
+        source="this project" if field.json_schema_extra == OURS else original,
+    )
+
+
+def _bound(field: FieldInfo, kind: type[Any], name: str) -> int | None:
+    found = next((each for each in field.metadata if isinstance(each, kind)), None)
+    return None if found is None else getattr(found, name)
+
+
+def _either(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,37 @@
+"""Where models run."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from npuw_layer.options.base import OptionGroup
+
+
+class DeviceOptions(OptionGroup):
+    """Devices."""
+
+    title: ClassVar[str] = "Devices"
+
+    devices: str = Field("NPU", alias="NPUW_DEVICES")
+    """The devices in the order in which each submodel is offered to them, e.g. "NPU,CPU", by their
+    names among the entry points: NPU, CPU (numpy, for exact checks), OPENVINO_CPU (the CPU plugin
+    of the package openvino)."""
+    submodel_device: str = Field("", alias="NPUW_SUBMODEL_DEVICE")
+    """Where submodels begin in that order, e.g. "0:CPU,last:NPU"; they are counted in the order in
+    which they are compiled: prefill, generate variants, the head. Names ("generate_256",
+    "generate") are taken as well."""
+    fallback_exec: bool = Field(True, alias="NPUW_FALLBACK_EXEC")
+    """Whether the next device takes a submodel over when one fails while running it."""
+    acc_check: bool = Field(False, alias="NPUW_ACC_CHECK")
+    """Run each submodel on NPUW_ACC_DEVICE too, and let that take over those that are not
+    accurate."""
+    acc_thresh: float = Field(0.01, alias="NPUW_ACC_THRESH", ge=0, allow_inf_nan=False)
+    """The largest error of an output that is accepted: RMSE over the range of its values."""
+    acc_device: str = Field("", alias="NPUW_ACC_DEVICE")
+    """The device that is taken for right; empty is CPU."""
+    platform: str = Field("4000", alias="NPU_PLATFORM")
+    """The device's generation: 3720, 4000 or 5010; or the path of a file (.toml) of your own."""
+    tiles: int = Field(-1, alias="NPU_TILES", ge=-1, le=64)
+    """NCE tiles to use; -1 leaves it to the compiler."""

@@ -1,0 +1,45 @@
+"""How tokens are generated."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from npuw_layer.options.base import OURS, Only, OptionGroup
+from npuw_layer.options.prefill import AttentionHint, MoeHint
+
+
+class GenerateOptions(OptionGroup):
+    """The models that add a token to a conversation."""
+
+    title: ClassVar[str] = "Generate"
+
+    generate_pyramid: bool = Field(True, alias="NPUW_LLM_GENERATE_PYRAMID")
+    """Compile generate models of several capacities, so that short conversations run faster."""
+    pyramid_steps: tuple[int, ...] = Field(
+        (), alias="NPUW_LLM_GENERATE_PYRAMID_STEPS", json_schema_extra=OURS
+    )
+    """Their capacities, ascending, e.g. "256,1152"; empty doubles from 256."""
+    batch_slots: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
+        (1,), alias="NPUW_LLM_BATCH_SLOTS", json_schema_extra=OURS
+    )
+    """How many conversations generate in one inference, e.g. "1,4,8": for each number above 1 the
+    generate models are compiled once more; a step takes the smallest that holds all who speak."""
+    generate_hint: Literal["FAST_COMPILE", "BEST_PERF"] = Field(
+        "FAST_COMPILE", alias="NPUW_LLM_GENERATE_HINT"
+    )
+    """FAST_COMPILE compiles equal layers of the generate models once, BEST_PERF each by itself:
+    that takes longer, and layers may overlap more."""
+    generate_attention_hint: AttentionHint = Field(
+        "STATIC", alias="NPUW_LLM_GENERATE_ATTENTION_HINT"
+    )
+    """STATIC attends over all positions of a variant."""
+    generate_moe_hint: MoeHint = Field("DENSE", alias="NPUW_LLM_GENERATE_MOE_HINT")
+    """Which experts of a mixture a token goes through."""
+    shared_head: bool = Field(True, alias="NPUW_LLM_SHARED_HEAD")
+    """Compile the product with the vocabulary once, as a model that all others share."""
+    vocab_as_input: Annotated[bool, Only((False,), "the vocabulary is a weight")] = Field(
+        False, alias="NPUW_LLM_VOCAB_AS_INPUT"
+    )
+    """Take the vocabulary's matrix as an input."""

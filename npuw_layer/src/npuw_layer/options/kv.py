@@ -1,0 +1,34 @@
+"""How K and V are stored."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from npuw_layer.options.base import OURS, Only, OptionGroup
+
+
+class KvOptions(OptionGroup):
+    """K and V caches."""
+
+    title: ClassVar[str] = "KV cache"
+
+    kv_cache_precision: Literal["", "i8"] = Field("", alias="KV_CACHE_PRECISION")
+    """The element type of K and V caches: empty is that of activations, i8 keeps 8 bits and a scale
+    for each row of a head, and attention reads them so: half the memory and half the traffic."""
+    optimize_v_tensors: bool = Field(True, alias="NPUW_LLM_OPTIMIZE_V_TENSORS")
+    """Store V as attention's product reads it."""
+    optimize_fp8: Annotated[bool, Only((False,), "caches are floats of 16 bits, or i8")] = Field(
+        False, alias="NPUW_LLM_OPTIMIZE_FP8"
+    )
+    """Store caches in 8-bit floats where the model says so."""
+    kv_switchover: Literal["ZERO_COPY", "COPY"] = Field(
+        "ZERO_COPY", alias="NPUW_LLM_KV_SWITCHOVER", json_schema_extra=OURS
+    )
+    """From prefill to generate: ZERO_COPY lets prefill write its rows where generate reads them,
+    COPY copies them as the original does."""
+    enable_block_based_kv_cache: Annotated[
+        bool, Only((False,), "a cache is one piece, whose beginning a smaller variant reads")
+    ] = Field(False, alias="NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE")
+    """Store caches in blocks of a chunk's length."""

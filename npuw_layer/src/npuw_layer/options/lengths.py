@@ -1,0 +1,43 @@
+"""How long prompts, answers and single steps are, and along which axes."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from npuw_layer.options.base import MANY, OURS, Only, OptionGroup
+
+
+class LengthOptions(OptionGroup):
+    """Lengths of the static models."""
+
+    title: ClassVar[str] = "LLM lengths"
+
+    max_prompt_len: int = Field(1024, alias="NPUW_LLM_MAX_PROMPT_LEN", ge=1, le=MANY)
+    """The longest prompt, in tokens; rounded up to 64, and to the chunk."""
+    min_response_len: int = Field(128, alias="NPUW_LLM_MIN_RESPONSE_LEN", ge=0, le=MANY)
+    """What can at least be generated after a full prompt; rounded up to 64."""
+    max_generation_token_len: int = Field(1, alias="NPUW_LLM_MAX_GENERATION_TOKEN_LEN", ge=1, le=64)
+    """Tokens that one generate call takes, for candidates of speculative decoding; more than 1 is
+    rounded up to 8."""
+    batch_dim: Annotated[int, Only((0,), "caches have their sequences on axis 0")] = Field(
+        0, alias="NPUW_LLM_BATCH_DIM", ge=0
+    )
+    """The axis of K and V caches that counts sequences."""
+    seq_len_dim: Annotated[int, Only((2,), "models are read with their tokens on axis 2")] = Field(
+        2, alias="NPUW_LLM_SEQ_LEN_DIM", ge=0
+    )
+    """The axis of the model's K and V caches that counts tokens."""
+    max_lora_rank: Annotated[int, Only((32,), "adapters (LoRA) are not")] = Field(
+        32, alias="NPUW_LLM_MAX_LORA_RANK", ge=0
+    )
+    """The rank that inputs for adapters are made for; models have none here."""
+    on_full: Literal["ERROR", "TRUNCATE", "SLIDE"] = Field(
+        "ERROR", alias="NPUW_LLM_ON_FULL", json_schema_extra=OURS
+    )
+    """When the cache is full: ERROR ends the conversation; TRUNCATE forgets the older half and
+    reads the rest again; SLIDE forgets the oldest tokens but the first ones, and reads nothing
+    again."""
+    sink_tokens: int = Field(4, alias="NPUW_LLM_SINK_TOKENS", ge=0, le=MANY, json_schema_extra=OURS)
+    """First tokens that NPUW_LLM_ON_FULL=SLIDE keeps: attention needs somewhere to rest."""

@@ -1,0 +1,112 @@
+"""All options of a compiled model, and what follows from several of them together."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import model_validator
+
+from npuw_layer.options.base import OptionGroup
+from npuw_layer.options.cache import CacheOptions
+from npuw_layer.options.compiler import CompilerOptions
+from npuw_layer.options.devices import DeviceOptions
+from npuw_layer.options.generate import GenerateOptions
+from npuw_layer.options.kv import KvOptions
+from npuw_layer.options.lengths import LengthOptions
+from npuw_layer.options.plain import PlainOptions
+from npuw_layer.options.prefill import PrefillOptions
+from npuw_layer.options.stages import StageKind, StageOptions
+from npuw_layer.options.weights import WeightOptions
+
+GROUPS: tuple[type[OptionGroup], ...] = (
+    LengthOptions,
+    PrefillOptions,
+    GenerateOptions,
+    KvOptions,
+    WeightOptions,
+    StageOptions,
+    CacheOptions,
+    DeviceOptions,
+    CompilerOptions,
+    PlainOptions,
+)
+"""In the order in which they are shown."""
+
+
+class Options(
+    LengthOptions,
+    PrefillOptions,
+    GenerateOptions,
+    KvOptions,
+    WeightOptions,
+    StageOptions,
+    CacheOptions,
+    DeviceOptions,
+    CompilerOptions,
+    PlainOptions,
+):
+    """What a compiled model depends on besides the model; unknown names are refused."""
+
+    @model_validator(mode="after")
+    def _check_generate_hint(self) -> Self:
+        if {"generate_config", "generate_hint"} <= self.model_fields_set:
+            raise ValueError(
+                "NPUW_LLM_GENERATE_CONFIG: replaces what NPUW_LLM_GENERATE_HINT chooses; "
+                "leave one of them out, or use ++NPUW_LLM_GENERATE_CONFIG"
+            )
+        return self
+
+    @property
+    def weightless(self) -> bool:
+        """Whether blobs are without weights."""
+        if self.enable_weightless is not None:
+            return self.enable_weightless
+        return self.cache_mode == "OPTIMIZE_SIZE"
+
+    @property
+    def resumes_prefill(self) -> bool:
+        """Whether prompts may begin behind tokens that are stored already."""
+        return self.enable_continuous_prefill or self.enable_prefix_caching
+
+    @property
+    def cuts_head(self) -> bool:
+        """Whether the head is a model of its own."""
+        return self.shared_head and self.weights_offload == "NO"
+
+    @property
+    def shares_weights(self) -> bool:
+        """Whether other processes may use the weights too."""
+        return bool(self.weights_bank or self.weights_bank_alloc)
+
+    def of_stage(self, kind: StageKind) -> Options:
+        """The options of one kind of static model, merged as ``stages`` says."""
+        replaced, more = self.stage_maps(kind)
+        if kind == "generate" and self.generate_hint == "BEST_PERF":
+            replaced = {"NPUW_FOLD": False}
+        own = self.model_dump(by_alias=True, exclude_unset=True)
+        return Options.model_validate({**replaced, **own, **more})
+
+    def compiler_config(self) -> dict[str, str]:
+        """What the compiler is told."""
+        return {
+            "INFERENCE_PRECISION_HINT": self.precision,
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": str(self.dynamic_quantization_group_size),
+            "NPU_PLATFORM": self.platform,
+            "NPU_TILES": str(self.tiles),
+            "ENABLE_WEIGHTLESS": "YES" if self.weightless else "NO",
+            "NPUW_FOLD": "YES" if self.fold else "NO",
+        }
+
+
+NAMES: dict[str, str] = {
+    field.alias: name
+    for group in GROUPS
+    for name, field in group.model_fields.items()
+    if field.alias is not None
+}
+"""The options by OpenVINO's name, with the name of their field; in the order of their groups."""
+
+RUN_TIME: frozenset[str] = frozenset(
+    {"CACHE_DIR", "BLOB_PATH", "EXPORT_BLOB", "WEIGHTS_PATH", "MODEL_PTR"}
+)
+"""Options that no compiled program depends on; all others are fixed in an exported blob."""

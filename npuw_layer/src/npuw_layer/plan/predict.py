@@ -1,0 +1,209 @@
+"""From a ``config.json`` to a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compiler_layer.errors import CompilerError
+from compiler_layer.garbage import collected_later
+from npuw_layer.errors import ModelError, OptionError
+from npuw_layer.llm.lengths import Lengths
+from npuw_layer.llm.stages import Kind, choose_prefill
+from npuw_layer.llm.stages import Plan as Stages
+from npuw_layer.llm.stages import plan as plan_stages
+from npuw_layer.options import Options
+from npuw_layer.plan.memory import Item, cache_bytes, tensor_bytes
+from npuw_layer.plan.stage import StagePlan, plan_stage
+
+if TYPE_CHECKING:
+    from compiler_layer.frontends.huggingface.decoder import Decoder
+    from compiler_layer.frontends.huggingface.sample import Sample
+    from compiler_layer.quantize.schemes import Format
+
+EXPECTED_ERROR = 0.20
+"""How far times and blob sizes may be off; ``tests/npuw/test_plan.py`` holds them to it, against
+compiled blobs of several families, sizes, formats and platforms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a model will take."""
+
+    family: str
+    decoder: Decoder
+    parameters: int
+    lengths: Lengths
+    stages: tuple[StagePlan, ...]
+    weights: tuple[Item, ...]
+    """By what they are for; once for all static models, if blobs are without weights."""
+    memory: tuple[Item, ...]
+    """All else that lies in the device's memory."""
+    warnings: tuple[str, ...]
+    """Why it would not run."""
+
+    @property
+    def total_bytes(self) -> int:
+        """All memory."""
+        return sum(item.nbytes for item in (*self.weights, *self.memory))
+
+    @property
+    def prefill(self) -> list[StagePlan]:
+        """The models that read prompts, by the tokens that they take."""
+        return self._of(Kind.PREFILL)
+
+    @property
+    def generate(self) -> list[StagePlan]:
+        """The variants that generate, ascending."""
+        return self._of(Kind.GENERATE)
+
+    @property
+    def head_seconds(self) -> float:
+        """One token's logits, where the head is a model of its own."""
+        return self._of(Kind.HEAD)[0].seconds if self._of(Kind.HEAD) else 0.0
+
+    def tokens_per_s(self, one: StagePlan) -> float:
+        """How fast tokens go through a static model; a generated one goes through the head, too."""
+        head = self.head_seconds if one.stage.kind is Kind.GENERATE else 0.0
+        return one.stage.tokens / (one.seconds + head)
+
+    def ttft(self, prompt: int) -> float:
+        """Seconds from a prompt of so many tokens to the first token of the answer.
+
+        Raises:
+            OptionError: no prefill model goes on behind so many tokens.
+        """
+        by_stage = {one.stage: one for one in self.prefill}
+        seconds, done = self.head_seconds, 0
+        while done < prompt:
+            stage = choose_prefill(list(by_stage), prompt - done, done)
+            if stage is None:
+                raise OptionError(f"a prompt of {prompt} tokens is too long")
+            seconds += by_stage[stage].seconds
+            done += stage.tokens
+        return seconds
+
+    def _of(self, kind: Kind) -> list[StagePlan]:
+        return [one for one in self.stages if one.stage.kind is kind]
+
+
+def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
+    """Predict memory and speed.
+
+    Args:
+        model: a Hugging Face folder, of which only ``config.json`` is read, or that file.
+        options: as a model would be compiled with.
+        weights: how its matrices are quantised; None leaves them 16-bit floats.
+
+    Raises:
+        ModelError: there is no such model, its family is not known (the families are listed), or
+            the compiler would refuse it.
+        OptionError: options contradict one another, or the platform is not known.
+    """
+    from compiler_layer.frontends.huggingface.sample import read_sample
+    from compiler_layer.quantize.rewrite import quantize_shapes
+    from npuw_layer.plan.weights import count_parameters, weigh
+
+    planned = plan_stages(options)
+    lengths = planned.lengths
+    config = _config_of(model)
+    with collected_later():
+        try:
+            _check_platform(options)
+            sample = read_sample(config)
+            parameters = count_parameters(sample)
+            if weights is not None:
+                quantize_shapes(sample.model, weights, sample.nowhere.place)
+            stages = _plan_stages(sample, planned, options)
+        except CompilerError as error:
+            raise ModelError(str(error)) from error
+    found = weigh(sample)
+    if not options.weightless:
+        found = [Item(item.name, item.nbytes * len(stages)) for item in found]
+    memory = _memory(sample.decoder, lengths, stages, options)
+    return Plan(
+        family=_family(config),
+        decoder=sample.decoder,
+        parameters=parameters,
+        lengths=lengths,
+        stages=stages,
+        weights=tuple(found),
+        memory=memory,
+        warnings=tuple(_warnings(stages, [*found, *memory])),
+    )
+
+
+def _config_of(model: Path) -> Path:
+    if not model.exists():
+        raise ModelError(
+            f"{model}: no such file or folder; a model is a folder with its config.json, "
+            "nothing is fetched from the net"
+        )
+    config = model / "config.json" if model.is_dir() else model
+    if not config.is_file():
+        raise ModelError(f"{model}: has no config.json, which is what a plan is made from")
+    return config
+
+
+def _check_platform(options: Options) -> None:
+    from compiler_layer.passes.tile import Tile
+
+    try:
+        for kind in Kind:
+            Tile(options.platform, max(0, options.of_stage(kind.value).tiles)).used_tiles()
+    except CompilerError as error:
+        raise OptionError(str(error)) from None
+
+
+def _family(config: Path) -> str:
+    from compiler_layer.frontends.huggingface.config import Config
+
+    return str(Config.read(config).values["model_type"])
+
+
+def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[StagePlan, ...]:
+    found: list[StagePlan] = []
+    for stage in planned.stages:
+        try:
+            found.append(plan_stage(sample, stage, options))
+        except CompilerError as error:
+            raise ModelError(f"{stage.name} cannot be compiled: {error}") from error
+    return tuple(found)
+
+
+def _memory(
+    decoder: Decoder, lengths: Lengths, stages: tuple[StagePlan, ...], options: Options
+) -> tuple[Item, ...]:
+    tensors = sum(tensor_bytes(decoder, one.stage, options) for one in stages)
+    constants = sum(one.whole.constant_bytes for one in stages)
+    return (
+        Item("K and V cache", cache_bytes(decoder, lengths, options)),
+        Item("scratch", sum(one.scratch_bytes for one in stages)),
+        Item("programs", sum(one.blob_bytes for one in stages) - constants),
+        Item("constants in programs", constants),
+        Item("inputs, outputs", tensors),
+    )
+
+
+def _warnings(stages: tuple[StagePlan, ...], everything: list[Item]) -> list[str]:
+    """What does not fit the device's ranges of addresses."""
+    from driver_layer.npu.memory import MemoryKind
+
+    found: list[str] = []
+    room = {kind: kind.value.end - kind.value.begin for kind in MemoryKind}
+    lists = sum(one.whole.fw_bytes for one in stages)
+    if lists > room[MemoryKind.FW]:
+        largest = max(stages, key=lambda one: one.whole.fw_bytes)
+        found.append(
+            f"task lists of {lists >> 20:,} MiB do not fit the {room[MemoryKind.FW] >> 20:,} MiB "
+            f"that the management core reaches, {largest.stage.name}'s alone take "
+            f"{largest.whole.fw_bytes >> 20:,} MiB; lower NPUW_LLM_PREFILL_CHUNK_SIZE"
+        )
+    total = sum(item.nbytes for item in everything)
+    if total > room[MemoryKind.DMA]:
+        found.append(
+            f"{total >> 30:,} GiB do not fit the {room[MemoryKind.DMA] >> 30:,} GiB "
+            "that transfers reach; use fewer bits per weight"
+        )
+    return found

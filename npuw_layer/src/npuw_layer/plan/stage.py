@@ -1,0 +1,73 @@
+"""Time and size of one static model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from npuw_layer.options import Options
+
+if TYPE_CHECKING:
+    from compiler_layer.estimate import Part
+    from compiler_layer.frontends.huggingface.sample import Sample
+    from npuw_layer.llm.stages import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """What one static model takes; times are the device's, without the host's."""
+
+    stage: Stage
+    whole: Part
+    scratch_bytes: int
+    """Intermediate tensors."""
+
+    @property
+    def seconds(self) -> float:
+        """One run."""
+        return self.whole.ns / 1e9
+
+    @property
+    def blob_bytes(self) -> int:
+        """The program, without weights."""
+        return self.whole.blob_bytes
+
+    @property
+    def capacity(self) -> int:
+        """Positions that attention spans."""
+        return self.stage.past + self.stage.tokens
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """The share of the time that memory traffic, products and SHAVE programs take each."""
+        price = self.whole.price
+        each = {"DDR": price.dma_ns, "DPU": price.dpu_ns, "SHAVE": price.shave_ns}
+        return {name: min(1.0, ns / self.whole.ns) for name, ns in each.items()}
+
+    @property
+    def bound(self) -> str:
+        """Which of them takes most."""
+        return max(self.busy, key=lambda name: self.busy[name])
+
+
+def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePlan:
+    """Predict one static model.
+
+    Raises:
+        CompilerError: the compiler would refuse it.
+        ModelError: it cannot be split.
+    """
+    from compiler_layer.estimate import estimate
+    from compiler_layer.pipeline import Options as CompilerOptions
+    from npuw_layer.llm.stage_graph import stage_graph
+
+    own = options.of_stage(stage.kind.value)
+    graph = stage_graph(sample.model, stage, own)
+    settings = CompilerOptions(
+        precision=own.precision,
+        platform=own.platform,
+        tiles=max(0, own.tiles),
+        integer_activations=own.dynamic_quantization_group_size != 0,
+    )
+    found = estimate(graph, settings, len(sample.counts), sample.layer_of)
+    return StagePlan(stage, found.whole(sample.counts), found.scratch_bytes)

@@ -1,0 +1,70 @@
+"""How many bytes of weights a model has, by what they are for."""
+
+from __future__ import annotations
+
+import math
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant_value import FileAttr
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.files import FileView
+from compiler_layer.frontends.huggingface.decoder import Names
+from compiler_layer.frontends.huggingface.sample import Sample
+from npuw_layer.plan.memory import Item
+
+SCALES = "scales and zero points"
+NORMS = "norms and biases"
+
+ORDER: tuple[str, ...] = ("embedding", "attention", "feed-forward", "head", NORMS, SCALES)
+
+
+def weigh(sample: Sample) -> list[Item]:
+    """Add up the weights of all layers that a sample stands for, quantised or not."""
+    sizes: dict[str, int] = dict.fromkeys(ORDER, 0)
+    for name, view, _ in _stored(sample):
+        sizes[_use(sample.decoder.names, name)] += view.size * _count(sample, name)
+    return [Item(use, size) for use, size in sizes.items() if size]
+
+
+def count_parameters(sample: Sample) -> int:
+    """How many numbers were learned; called before the sample is quantised."""
+    return sum(count * _count(sample, name) for name, _, count in _stored(sample))
+
+
+def _stored(sample: Sample) -> list[tuple[str, FileView, int]]:
+    """Name, place and elements of each weight, once if it is used twice."""
+    found: dict[FileView, tuple[str, FileView, int]] = {}
+    for op in sample.model.body.ops:
+        if isinstance(op, Constant) and isinstance(op.value, FileAttr):
+            elements = math.prod(shape_of(op.output))
+            name = op.friendly_name.removesuffix("_compressed")
+            found.setdefault(op.value.data, (name, op.value.data, elements))
+    return list(found.values())
+
+
+def _count(sample: Sample, name: str) -> int:
+    """How many weights of the model one of the sample stands for."""
+    layer = sample.layer_of(name)
+    inside = layer is not None and layer < len(sample.counts)
+    return sample.counts[layer] if inside and layer is not None else 1
+
+
+def _use(names: Names, name: str) -> str:
+    """What a weight is for, by the module that it belongs to."""
+    if name.endswith(("/scale", "/zero_point")):
+        return SCALES
+    module, _, kind = name.rpartition(".")
+    uses = {
+        "embedding": (names.embedding, names.positions),
+        "attention": (*names.qkv, names.output),
+        "feed-forward": (*names.up, names.down),
+        "head": (names.head,),
+    }
+    for use, modules in uses.items():
+        if kind == "weight" and any(_ends(module, each) for each in modules):
+            return use
+    return NORMS
+
+
+def _ends(module: str, wanted: str | None) -> bool:
+    return wanted is not None and (module == wanted or module.endswith(f".{wanted}"))

@@ -1,0 +1,5 @@
+"""Tensors in memory that the NPU reaches: what is bound in place is never copied.
+
+The names are OpenVINO's (``RemoteContext``, ``RemoteTensor``) and those of its NPU plugin
+(``MEM_TYPE``, ``MEM_HANDLE``, ``TENSOR_TYPE``, ``FILE_DESCRIPTOR``, ``L0_CONTEXT``).
+"""

@@ -1,0 +1,69 @@
+"""Where remote tensors come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from compiler_layer.elements import NUMPY
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.errors import RemoteError
+from npuw_layer.remote.memory import make_memory
+from npuw_layer.remote.properties import L0_CONTEXT, parse_properties
+from npuw_layer.remote.tensor import RemoteTensor, element_name
+
+
+class RemoteContext:
+    """Makes tensors in one Level Zero context, which is that of one Core.
+
+    Args:
+        device: the NPU, with its context.
+    """
+
+    def __init__(self, device: LevelZeroDevice) -> None:
+        self._device = device
+
+    def create_tensor(
+        self,
+        type: str | npt.DTypeLike,
+        shape: Sequence[int],
+        properties: Mapping[str, Any] | None = None,
+    ) -> RemoteTensor:
+        """Make a tensor that the NPU reaches in place.
+
+        Args:
+            type: by OpenVINO's name ("f32"), numpy's type, or an ``openvino.Type``.
+            shape: its dimensions; a tensor has at least one element.
+            properties: MEM_TYPE and what belongs to it, see ``remote.properties``; without any,
+                memory is allocated, zeroed.
+
+        Raises:
+            RemoteError: the properties are wrong, or the memory is not what they say.
+            DeviceError: Level Zero failed.
+        """
+        element, dims = element_name(type), tuple(shape)
+        if min(dims, default=1) <= 0:
+            raise RemoteError(f"a tensor of shape {list(dims)} has no memory")
+        checked = parse_properties(properties)
+        nbytes = math.prod(dims) * NUMPY[element].itemsize
+        piece = make_memory(self._device.context, checked, nbytes)
+        return RemoteTensor(self._device, element, dims, piece, checked)
+
+    def create_host_tensor(
+        self,
+        type: str | npt.DTypeLike,
+        shape: Sequence[int],
+    ) -> RemoteTensor:
+        """Make a tensor that host and NPU both reach, so that nothing is copied."""
+        return self.create_tensor(type, shape)
+
+    def get_params(self) -> dict[str, Any]:
+        """Give the Level Zero context, to allocate memory for SHARED_BUF in."""
+        return {L0_CONTEXT: self._device.context}
+
+    def get_device_name(self) -> str:
+        """The device that the tensors are for."""
+        return "NPU"

@@ -1,0 +1,136 @@
+"""What a remote tensor is to be made of, as OpenVINO's property maps say it.
+
+Source: fact sheet simulators_npu §e (names, refusals), npuw §e.4; Intel KB 000101553.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from npuw_layer.errors import RemoteError
+
+
+class MemType(StrEnum):
+    """Where a remote tensor's memory comes from (MEM_TYPE)."""
+
+    L0_INTERNAL_BUF = "L0_INTERNAL_BUF"
+    """It is allocated, through Level Zero."""
+    SHARED_BUF = "SHARED_BUF"
+    """MEM_HANDLE is memory that was allocated through Level Zero: an object of this context, an
+    address in one, or the descriptor of a DMA-BUF of any."""
+    MMAPED_FILE = "MMAPED_FILE"
+    """FILE_DESCRIPTOR names a file that is mapped; for inputs alone."""
+    CPU_VA = "CPU_VA"
+    """MEM_HANDLE is memory of the host: an array, or another buffer, of whole pages."""
+
+
+class TensorType(StrEnum):
+    """What a remote tensor is bound to (TENSOR_TYPE); the spelling is OpenVINO's."""
+
+    INPUT = "INPUT"
+    """Inputs alone: the device never writes it."""
+    OUTPUT = "OUTPUT"
+    """Outputs alone."""
+    BINDED = "BINDED"
+    """Inputs and outputs."""
+
+
+MEM_TYPE = "MEM_TYPE"
+MEM_HANDLE = "MEM_HANDLE"
+TENSOR_TYPE = "TENSOR_TYPE"
+FILE_DESCRIPTOR = "FILE_DESCRIPTOR"
+L0_CONTEXT = "L0_CONTEXT"
+
+_NAMES = (MEM_TYPE, MEM_HANDLE, TENSOR_TYPE, FILE_DESCRIPTOR)
+
+_HANDLED = (MemType.SHARED_BUF, MemType.CPU_VA)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDescriptor:
+    """A place in a file (ov::intel_npu::FileDescriptor)."""
+
+    path: str | os.PathLike[str]
+    offset: int = 0
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteProperties:
+    """A checked property map."""
+
+    mem_type: MemType = MemType.L0_INTERNAL_BUF
+    tensor_type: TensorType = TensorType.BINDED
+    handle: object = None
+    file: FileDescriptor | None = None
+
+
+def parse_properties(properties: Mapping[str, Any] | None) -> RemoteProperties:
+    """Check a property map; none stands for L0_INTERNAL_BUF.
+
+    Raises:
+        RemoteError: a name or a word is unknown, or something is missing or too much.
+    """
+    if not properties:
+        return RemoteProperties()
+    for name in properties:
+        if name not in _NAMES:
+            near = difflib.get_close_matches(name, _NAMES, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_NAMES)}"
+            raise RemoteError(f"unknown property {name!r}; {hint}")
+    if MEM_TYPE not in properties:
+        raise RemoteError(
+            f"{', '.join(properties)} without MEM_TYPE; it is one of {', '.join(MemType)}"
+        )
+    mem_type = _word(MEM_TYPE, properties[MEM_TYPE], MemType)
+    default = TensorType.INPUT if mem_type is MemType.MMAPED_FILE else TensorType.BINDED
+    tensor_type = _word(TENSOR_TYPE, properties.get(TENSOR_TYPE, default), TensorType)
+    if mem_type is MemType.MMAPED_FILE and tensor_type is not TensorType.INPUT:
+        raise RemoteError(
+            f"MMAPED_FILE is for inputs: the device would write to the file; "
+            f"TENSOR_TYPE is INPUT, not {tensor_type}"
+        )
+    handle = _partner(properties, MEM_HANDLE, mem_type, _HANDLED)
+    described = _partner(properties, FILE_DESCRIPTOR, mem_type, (MemType.MMAPED_FILE,))
+    file = None if described is None else _file(described)
+    return RemoteProperties(mem_type, tensor_type, handle, file)
+
+
+W = TypeVar("W", bound=StrEnum)
+
+
+def _word(name: str, value: object, words: type[W]) -> W:
+    try:
+        return words(value)
+    except ValueError:
+        raise RemoteError(f"{name} = {value!r}; it is one of {', '.join(words)}") from None
+
+
+def _partner(
+    properties: Mapping[str, Any], name: str, mem_type: MemType, takes: tuple[MemType, ...]
+) -> Any:
+    """Give a property that some kinds of memory need and others cannot use."""
+    value = properties.get(name)
+    if mem_type in takes and value is None:
+        raise RemoteError(f"{mem_type} needs {name}")
+    if mem_type not in takes and value is not None:
+        raise RemoteError(f"{mem_type} takes no {name}; {' and '.join(takes)} do")
+    return value
+
+
+def _file(value: object) -> FileDescriptor:
+    if isinstance(value, str | os.PathLike):
+        value = FileDescriptor(value)  # pyright: ignore[reportUnknownArgumentType] (a path of str)
+    if not isinstance(value, FileDescriptor):
+        raise RemoteError(f"FILE_DESCRIPTOR is a path or a FileDescriptor, not {value!r}")
+    if not os.fspath(value.path):
+        raise RemoteError("FILE_DESCRIPTOR has an empty path")
+    if value.offset < 0:
+        raise RemoteError(f"FILE_DESCRIPTOR: {Path(value.path)} has no offset {value.offset}")
+    return value

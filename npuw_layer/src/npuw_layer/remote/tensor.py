@@ -1,0 +1,198 @@
+"""A tensor in memory that the NPU reaches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from compiler_layer.elements import FOUR_BIT, NUMPY, numpy_element
+from driver_layer import ze
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.ports import Array
+from npuw_layer.remote.copies import copy_bytes, fetch_bytes, store_bytes
+from npuw_layer.remote.memory import Piece
+from npuw_layer.remote.properties import (
+    FILE_DESCRIPTOR,
+    L0_CONTEXT,
+    MEM_HANDLE,
+    MEM_TYPE,
+    TENSOR_TYPE,
+    RemoteProperties,
+)
+from npuw_layer.remote.release import release_waiting, release_with
+from npuw_layer.tensor import Tensor
+
+
+class RemoteTensor:
+    """A tensor that requests of the same Core bind in place.
+
+    Its memory goes back when nobody holds the tensor any more; SHARED_BUF's stays with whoever
+    allocated it.
+
+    Args:
+        device: of whose context the memory is.
+        element: its element type, by OpenVINO's name.
+        shape: its dimensions.
+        piece: its memory.
+        properties: what it was made with.
+    """
+
+    def __init__(
+        self,
+        device: LevelZeroDevice,
+        element: str,
+        shape: tuple[int, ...],
+        piece: Piece,
+        properties: RemoteProperties,
+    ) -> None:
+        release_waiting()
+        self._device = device
+        self._element = element
+        self._shape = shape
+        self._piece = piece
+        self._properties = properties
+        release_with(self, piece)
+
+    @property
+    def element_type(self) -> str:
+        """Its element type, by OpenVINO's name."""
+        return self._element
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        return self._shape
+
+    @property
+    def byte_size(self) -> int:
+        """Bytes of its elements."""
+        return math.prod(self._shape) * NUMPY[self._element].itemsize
+
+    @property
+    def properties(self) -> RemoteProperties:
+        """What it was made with."""
+        return self._properties
+
+    @property
+    def data(self) -> Array:
+        """The values, where they lie: what is written here the device reads (bf16 as its bits).
+
+        Raises:
+            RemoteError: the host does not see the memory, or it is gone.
+        """
+        piece = self.piece()
+        try:
+            raw = piece.memory.data[piece.offset : piece.offset + self.byte_size]
+        except ze.ZeError:
+            raise RemoteError(
+                "the host does not see memory of zeMemAllocDevice; use copy_to and copy_from"
+            ) from None
+        return raw.view(NUMPY[self._element]).reshape(self._shape)
+
+    def piece(self) -> Piece:
+        """Where it lies.
+
+        Raises:
+            RemoteError: the memory was freed.
+        """
+        if not self._piece.memory.alive:
+            raise RemoteError(
+                f"the memory of a remote tensor at {self._piece.address:#x} was freed; keep what "
+                "SHARED_BUF names, and its context, until the tensor is gone"
+            )
+        return self._piece
+
+    def is_of(self, device: LevelZeroDevice) -> bool:
+        """Whether a device reaches it: a context is what memory is shared in."""
+        return self._device.context is device.context
+
+    def get_params(self) -> dict[str, Any]:
+        """Give the properties that it was made with; its MEM_HANDLE is the device's address."""
+        params = {
+            L0_CONTEXT: self._device.context,
+            MEM_TYPE: str(self._properties.mem_type),
+            MEM_HANDLE: self._piece.address,
+            TENSOR_TYPE: str(self._properties.tensor_type),
+        }
+        file = self._properties.file
+        return params if file is None else params | {FILE_DESCRIPTOR: file}
+
+    def get_device_name(self) -> str:
+        """The device that it was made for."""
+        return "NPU"
+
+    def copy_to(self, target: RemoteTensor | Tensor | Array, /) -> None:
+        """Copy its values into another tensor of its type and shape.
+
+        Raises:
+            TensorError: type or shape differ, or the target is read-only.
+            RemoteError: memory was freed.
+        """
+        if isinstance(target, RemoteTensor):
+            target.copy_from(self)
+            return
+        values = self._checked(target)
+        if not values.flags.writeable:
+            raise TensorError("the array that is copied to is read-only")
+        found = fetch_bytes(self.piece(), self.byte_size)
+        values[...] = found.view(values.dtype).reshape(values.shape)
+
+    def copy_from(self, source: RemoteTensor | Tensor | Array, /) -> None:
+        """Take the values of another tensor of its type and shape.
+
+        Raises:
+            TensorError: type or shape differ, or this is the read-only memory of a file.
+            RemoteError: memory was freed.
+        """
+        piece = self.piece()
+        if not piece.memory.writable:
+            raise TensorError(f"{self._properties.mem_type} memory is read-only")
+        if not isinstance(source, RemoteTensor):
+            store_bytes(piece, np.ascontiguousarray(self._checked(source)))
+            return
+        self._check(source.element_type, source.shape)
+        if source.is_of(self._device):
+            copy_bytes(piece, source.piece(), self.byte_size)
+        else:
+            store_bytes(piece, fetch_bytes(source.piece(), self.byte_size))
+
+    def _checked(self, tensor: Tensor | Array) -> Array:
+        values = tensor.data if isinstance(tensor, Tensor) else tensor
+        if values.dtype != NUMPY[self._element]:
+            raise TensorError(f"{values.dtype} values for a tensor of {self._element}")
+        self._check(self._element, values.shape)
+        return values
+
+    def _check(self, element: str, shape: tuple[int, ...]) -> None:
+        if element != self._element or shape != self._shape:
+            raise TensorError(f"{element} {list(shape)} is not {self._element} {list(self._shape)}")
+
+
+def element_name(element: str | npt.DTypeLike) -> str:
+    """Give an element type's name: of a name, of numpy's type, or of an ``openvino.Type``.
+
+    Raises:
+        RemoteError: there is none, or two of its elements share a byte.
+    """
+    named = getattr(element, "get_type_name", None)
+    name = str(named()) if callable(named) else element
+    if not (isinstance(name, str) and name in NUMPY):
+        name = _of_numpy(name)
+    if name in FOUR_BIT:
+        raise RemoteError(f"{name}: two elements share a byte; make a tensor of u8 instead")
+    return name
+
+
+def _of_numpy(element: npt.DTypeLike) -> str:
+    """Give the name of numpy's type; its short names ("f8") mean other types to OpenVINO."""
+    try:
+        kind = np.dtype(element)
+        if not isinstance(element, str) or element == kind.name:
+            return numpy_element(kind)
+    except (TypeError, KeyError):
+        pass
+    raise RemoteError(f"no element type {element!r}; there are {', '.join(NUMPY)}")

@@ -1,0 +1,180 @@
+"""Messages between processes that share weights: length, then JSON, and nothing is trusted.
+
+A message is the mark, four bytes of length (little-endian), and as many bytes of JSON. Memory goes
+with it as a descriptor. Both sides check that the other is the same user, that lengths are
+reasonable before anything is read, and that all is there before a deadline.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from npuw_layer.errors import SharingError
+
+MARK = b"NPUW"
+_HEAD = struct.Struct("<4sI")
+_INT = struct.Struct("i")
+_CREDENTIALS = struct.Struct("3i")
+
+REQUEST_BYTES = 1024
+"""The longest request."""
+REPLY_BYTES = 1 << 24
+"""The longest reply: a model of a hundred layers needs a hundredth of it."""
+
+_Count = Annotated[int, Field(ge=0, lt=1 << 62)]
+
+
+class Message(BaseModel):
+    """What all messages have in common: no field is unknown, and no type is guessed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Request(Message):
+    """Asks for the arena, or for what the process uses of it."""
+
+    want: Literal["arena", "usage"]
+    identity: str = Field(pattern="^[0-9a-f]{32}$")
+
+
+class OfferedSlot(Message):
+    """A weight: name, and bytes from where to where."""
+
+    name: str
+    offset: _Count
+    nbytes: _Count
+
+
+class Offer(Message):
+    """An arena; its descriptor comes along."""
+
+    identity: str
+    nbytes: _Count
+    slots: list[OfferedSlot]
+
+
+class Usage(Message):
+    """What a process has mapped of the arena, bytes: RSS, and PSS, where shared pages count less.
+
+    A page that n processes have mapped counts 1/n in the PSS of each.
+    """
+
+    resident: _Count
+    proportional: _Count
+
+
+M = TypeVar("M", bound=Message)
+
+
+class Connection:
+    """A connected socket, with a time by which all must be done.
+
+    Args:
+        link: connected; becomes this object's own.
+        seconds: until the deadline.
+
+    Raises:
+        SharingError: the other side is another user.
+    """
+
+    def __init__(self, link: socket.socket, seconds: float) -> None:
+        self._link = link
+        self._deadline = time.monotonic() + seconds
+        raw = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        self.pid, user, _ = _CREDENTIALS.unpack(raw)
+        if user != os.geteuid():
+            link.close()
+            raise SharingError(f"process {self.pid} is of another user")
+
+    def send(self, message: Message, descriptor: int | None = None) -> None:
+        """Send a message, and a descriptor with it.
+
+        Raises:
+            SharingError: the other side is gone or too slow.
+        """
+        content = message.model_dump_json().encode()
+        head = _HEAD.pack(MARK, len(content))
+        try:
+            self._set_timeout()
+            if descriptor is None:
+                self._link.sendall(head)
+            else:
+                socket.send_fds(self._link, [head], [descriptor])
+            self._set_timeout()
+            self._link.sendall(content)
+        except OSError as error:
+            raise SharingError(f"process {self.pid} does not take the message: {error}") from None
+
+    def receive(self, kind: type[M], limit: int) -> M:
+        """Receive a message of at most ``limit`` bytes.
+
+        Raises:
+            SharingError: it is none of its kind, or not there in time.
+        """
+        return self._content(kind, self._read(_HEAD.size), limit)
+
+    def receive_with_descriptor(self, kind: type[M], limit: int) -> tuple[M, int]:
+        """Receive a message and the descriptor that comes with it, which is the caller's to close.
+
+        Raises:
+            SharingError: as ``receive``, or there is no descriptor, or more than one.
+        """
+        descriptors: list[int] = []
+        try:
+            self._set_timeout()
+            head, control, _, _ = self._link.recvmsg(
+                _HEAD.size, socket.CMSG_SPACE(2 * _INT.size), socket.MSG_CMSG_CLOEXEC
+            )
+            for level, kind_of_data, data in control:
+                if (level, kind_of_data) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                    whole = len(data) - len(data) % _INT.size
+                    descriptors += (one for (one,) in _INT.iter_unpack(data[:whole]))
+            if len(descriptors) != 1:
+                raise SharingError(f"process {self.pid} sent {len(descriptors)} descriptors")
+            head += self._read(_HEAD.size - len(head))
+            return self._content(kind, head, limit), descriptors.pop()
+        except OSError as error:
+            raise SharingError(f"process {self.pid} does not answer: {error}") from None
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._link.close()
+
+    def _content(self, kind: type[M], head: bytes, limit: int) -> M:
+        mark, length = _HEAD.unpack(head)
+        if mark != MARK or length > limit:
+            raise SharingError(f"process {self.pid} sent no message of ours")
+        try:
+            return kind.model_validate_json(self._read(length))
+        except ValidationError as error:
+            raise SharingError(f"process {self.pid} sent no {kind.__name__}: {error}") from None
+
+    def _read(self, count: int) -> bytes:
+        """Read exactly ``count`` bytes."""
+        parts: list[bytes] = []
+        while count > 0:
+            try:
+                self._set_timeout()
+                part = self._link.recv(min(count, 1 << 16))
+            except OSError as error:
+                raise SharingError(f"process {self.pid} does not answer: {error}") from None
+            if not part:
+                raise SharingError(f"process {self.pid} ended in the middle of a message")
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def _set_timeout(self) -> None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("too slow")
+        self._link.settimeout(left)

@@ -1,0 +1,80 @@
+"""``npuw options``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+
+from npuw_layer.errors import OptionError
+from npuw_layer.options import Described, describe, nearest
+from npuw_layer.tools.npuw.command import Commands, declare
+
+_EXAMPLES = """\
+  npuw options                             all of them, by groups
+  npuw options NPUW_LLM_PREFILL_HINT       one; several may be named
+  npuw options --json | jq '.[].name'      for programs
+
+Options are given to Core().compile_model(model, "NPU", {...}), and to npu-chat with -c NAME=VALUE;
+CompiledModel.get_property(NAME) gives each back as it was set.
+"""
+
+_WIDEST = 100
+"""Characters beyond which lines of prose are hard to read."""
+
+_BOLD, _PLAIN = "\033[1m", "\033[0m"
+
+
+def add_to(commands: Commands) -> None:
+    """Declare the command."""
+    parser = declare(commands, "options", _run, "list the options of compiled models", _EXAMPLES)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of options; all if none is given")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    chosen = _chosen(describe(), arguments.names)
+    if arguments.json:
+        print(json.dumps([asdict(one) for one in chosen], indent=2))
+        return 0
+    on_terminal = sys.stdout.isatty()
+    width = min(_WIDEST, shutil.get_terminal_size().columns) if on_terminal else _WIDEST
+    for line in _listed(chosen, width, on_terminal):
+        print(line)
+    return 0
+
+
+def _chosen(known: Sequence[Described], names: Sequence[str]) -> list[Described]:
+    """The options of some names, or all.
+
+    Raises:
+        OptionError: there is none of that name; says the nearest.
+    """
+    by_name = {one.name: one for one in known}
+    for name in names:
+        if name not in by_name:
+            near = nearest(name, by_name)
+            hint = f"did you mean {near}?" if near else "`npuw options` lists all there are"
+            raise OptionError(f"unknown option {name!r}; {hint}")
+    return [by_name[name] for name in names] if names else list(known)
+
+
+def _listed(options: Sequence[Described], width: int, bold: bool) -> Iterator[str]:
+    """A paragraph for each option under the title of its group."""
+    begin, end = (_BOLD, _PLAIN) if bold else ("", "")
+    for number, (group, members) in enumerate(groupby(options, lambda one: one.group)):
+        if number:
+            yield ""
+        yield f"{begin}{group}{end}"
+        for one in members:
+            default = one.default or "(empty)"
+            yield f"  {begin}{one.name}{end} = {default}   {one.type}, {one.source}"
+            for text in (f"{one.allowed[0].upper()}{one.allowed[1:]}.", one.effect):
+                yield from textwrap.wrap(
+                    text, width, initial_indent="      ", subsequent_indent="      "
+                )

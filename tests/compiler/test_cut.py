@@ -1,0 +1,176 @@
+"""A model cut at its repeated block: what the pieces are, and what cannot be cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.cut import compile_pieces
+from compiler_layer.dialects.ov import elementwise
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.types import tensor
+from compiler_layer.errors import NotPeriodic
+from compiler_layer.files import FileView
+from compiler_layer.model import Model
+from compiler_layer.passes.cut_blocks import cut_blocks
+from compiler_layer.passes.fold_blocks import folded
+from compiler_layer.pipeline import Options, graph_passes, run_passes
+from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.weights import WeightRef
+
+OPTIONS = Options(precision="f32")
+ROWS, WIDTH, LAYERS = 2, 8, 5
+
+
+def file_of(folder: Path) -> np.ndarray:
+    """Weights of all layers, in a file."""
+    draw = np.random.default_rng(5)
+    values = (draw.standard_normal((LAYERS, 2, WIDTH, WIDTH)) / 4).astype(np.float32)
+    (folder / "weights").write_bytes(values.tobytes())
+    return values
+
+
+def stacked(folder: Path, keep: bool = False) -> Model:
+    """y = … sin(x · a + bias) · b · scale + x …, the scale made of an input that all layers share.
+
+    Args:
+        folder: has the weights.
+        keep: whether what is inside of a layer is an output, too.
+    """
+    kind = tensor("f32", (ROWS, WIDTH))
+    model, (x, scale) = Model.build([("x", kind), ("position_ids", tensor("f32", (1, WIDTH)))])
+    g = GraphBuilder(model)
+    factor = g.op(elementwise.Exp, scale)
+    value = g.op(elementwise.Sin, x)
+    inner = []
+    size = WIDTH * WIDTH * 4
+    for layer in range(LAYERS):
+        a, b = (
+            g.add(
+                Constant.of_file(
+                    FileView(str(folder / "weights"), (2 * layer + n) * size, size, "f32"),
+                    "f32",
+                    (WIDTH, WIDTH),
+                )
+            ).output
+            for n in range(2)
+        )
+        bias = g.constant(np.full((1, WIDTH), layer, np.float32))
+        h = g.op(elementwise.Sin, g.op(elementwise.Add, g.matmul(value, a, False), bias))
+        inner.append(h)
+        h = g.op(elementwise.Multiply, g.matmul(h, b, False), factor)
+        value = g.op(elementwise.Add, h, value)
+    outputs = [("y", g.op(elementwise.Exp, value))]
+    model.set_outputs([*outputs, *([("inner", inner[1])] if keep else [])])
+    return model
+
+
+def expected(values: np.ndarray, x: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    x = np.sin(x)
+    for layer, (a, b) in enumerate(values):
+        x = (np.sin(x @ a + layer) @ b) * np.exp(scale) + x
+    return np.exp(x)
+
+
+def lowered(model: Model) -> Model:
+    run_passes(model, graph_passes(OPTIONS), OPTIONS)
+    return model
+
+
+def small(folder: Path) -> Model:
+    found = folded(stacked(folder), both_first=True)
+    assert found is not None
+    return found
+
+
+def with_weights_of(block: Model, layer: int) -> Model:
+    """The block as it is in a repetition."""
+    made = block.clone()
+    for op in list(made.body.ops):
+        if isinstance(op, Constant) and op.is_repeated:
+            other = op.of_repetition(layer)
+            made.body.insert_op_before(other, op)
+            op.output.replace_all_uses_with(other.output)
+            op.detach()
+    return made
+
+
+def handed_to(piece: Model, known: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What a piece is given of what others gave."""
+    return {port.name: known[port.name.replace("_in_", "_out_")] for port in piece.inputs}
+
+
+def test_the_pieces_one_after_the_other_compute_what_the_model_does(tmp_path) -> None:
+    values = file_of(tmp_path)
+    pieces = cut_blocks(lowered(small(tmp_path)))
+    assert pieces.count == LAYERS
+    x, scale = (
+        np.random.default_rng(n).random((rows, WIDTH), np.float32)
+        for n, rows in ((1, ROWS), (2, 1))
+    )
+    known = Interpreter(pieces.prologue).run({"x": x, "position_ids": scale}) | {"x": x}
+    for layer in range(LAYERS):
+        block = with_weights_of(pieces.block, layer)
+        handed = {port.name: known.get(port.name.replace("_in_", "_out_")) for port in block.inputs}
+        known |= Interpreter(block).run(handed)
+    last = {port.name: known[port.name.replace("_in_", "_out_")] for port in pieces.epilogue.inputs}
+    found = Interpreter(pieces.epilogue).run(last)["y"]
+    np.testing.assert_allclose(found, expected(values, x, scale), rtol=1e-5)
+
+
+def test_what_no_layer_changes_is_computed_once_before_them(tmp_path) -> None:
+    file_of(tmp_path)
+    pieces = cut_blocks(lowered(small(tmp_path)))
+    names = [port.name for port in pieces.block.inputs]
+    assert sorted(names) == ["hidden_in_0", "shared_0"]
+    assert [port.name for port in pieces.block.outputs] == ["hidden_out_0"]
+    exps = [sum(isinstance(op, elementwise.Exp) for op in piece.body.ops) for piece in _all(pieces)]
+    assert exps == [1, 0, 1]
+
+
+def _all(pieces):
+    return pieces.prologue, pieces.block, pieces.epilogue
+
+
+def test_each_layers_weights_are_named_and_those_in_no_file_are_there(tmp_path) -> None:
+    file_of(tmp_path)
+    compiled = compile_pieces(small(tmp_path), OPTIONS)
+    size = WIDTH * WIDTH * 4
+    names = {
+        tuple(WeightRef.parse(name).offset for name in every) for every in compiled.weights.values()
+    }
+    assert names == {tuple((2 * layer + n) * size for layer in range(LAYERS)) for n in range(2)}
+    (biases,) = compiled.literals.values()
+    first = [np.frombuffer(each, np.float32)[0] for each in biases]
+    assert first == [0, 1, 2, 3, 4]
+
+
+def test_nothing_of_a_single_layer_is_in_the_block(tmp_path) -> None:
+    file_of(tmp_path)
+    compiled = compile_pieces(small(tmp_path), OPTIONS)
+    for layer in range(1, LAYERS):
+        assert np.float32(layer).tobytes() * WIDTH not in compiled.block
+
+
+def test_a_model_that_was_not_folded_cannot_be_cut(tmp_path) -> None:
+    file_of(tmp_path)
+    with pytest.raises(NotPeriodic, match="at least four times"):
+        compile_pieces(stacked(tmp_path), OPTIONS)
+
+
+def test_what_a_layer_keeps_to_itself_may_not_be_used_outside(tmp_path) -> None:
+    file_of(tmp_path)
+    assert folded(stacked(tmp_path, keep=True), both_first=True) is None
+
+
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_pieces_are_compiled_in_any_precision(tmp_path, precision) -> None:
+    file_of(tmp_path)
+    compiled = compile_pieces(small(tmp_path), replace(OPTIONS, precision=precision))
+    assert compiled.count == LAYERS
+    stored = {WeightRef.parse(every[0]).element for every in compiled.weights.values()}
+    assert stored == {precision}

@@ -1,0 +1,147 @@
+"""Mutable command lists: one recording of one graph, on other arguments each time."""
+
+from __future__ import annotations
+
+from driver_layer import ze
+from driver_layer.testing.blobs import dense_blob, is_expected
+from driver_layer.ze import ze_result_t as r
+
+MUTABLE = ze.ze_command_list_desc_t(pNext=ze.ze_mutable_command_list_exp_desc_t())
+ARGUMENTS = ze.ze_mutable_command_id_exp_desc_t()
+
+
+def mutable(rig, graph):
+    commands = ze.zeCommandListCreate(rig.context, rig.device, MUTABLE)
+    number = ze.zeCommandListGetNextCommandIdExp(commands, ARGUMENTS)
+    rig.table.pfnAppendGraphExecute(commands, graph)
+    ze.zeCommandListClose(commands)
+    return commands, number
+
+
+def update(commands, *changes) -> None:
+    chain = None
+    for change in changes:
+        chain = ze.ze_mutable_graph_argument_exp_desc_t(*change, chain)
+    desc = ze.ze_mutable_commands_exp_desc_t(chain)
+    ze.zeCommandListUpdateMutableCommandsExp(commands, desc)
+
+
+def test_inputs_and_outputs_are_replaced_without_recording_anew(rig, x) -> None:
+    graph = rig.graph(dense_blob())
+    first = rig.arguments(graph, x)
+    commands, number = mutable(rig, graph)
+    second = rig.arguments(graph, -x)
+    other_x = graph.arguments[0]
+    rig.execute(commands)
+    update(commands, (number, 0, other_x), (number, 1, second))
+    rig.fails(r.ZE_RESULT_ERROR_UNINITIALIZED, lambda: rig.execute(commands))
+    ze.zeCommandListClose(commands)
+    rig.execute(commands)
+    assert is_expected(rig.values(first), x)
+    assert is_expected(rig.values(second), -x)
+
+
+def test_a_second_update_counts_and_keeps_what_it_does_not_name(rig, x) -> None:
+    graph = rig.graph(dense_blob())
+    y = rig.arguments(graph, x)
+    commands, number = mutable(rig, graph)
+    rig.arguments(graph, 2 * x)
+    update(commands, (number, 0, graph.arguments[0]))
+    rig.arguments(graph, 3 * x)
+    update(commands, (number, 0, graph.arguments[0]))
+    ze.zeCommandListClose(commands)
+    rig.execute(commands)
+    assert is_expected(rig.values(y), 3 * x)
+
+
+def test_each_command_has_a_number_of_its_own(rig, x) -> None:
+    graphs = [rig.graph(dense_blob()) for _ in range(2)]
+    answers = [rig.arguments(graph, x) for graph in graphs]
+    commands = ze.zeCommandListCreate(rig.context, rig.device, MUTABLE)
+    numbers = []
+    for graph in graphs:
+        ze.zeCommandListAppendBarrier(commands)
+        numbers.append(ze.zeCommandListGetNextCommandIdExp(commands, ARGUMENTS))
+        rig.table.pfnAppendGraphExecute(commands, graph)
+    rig.arguments(graphs[1], -x)
+    update(commands, (numbers[1], 0, graphs[1].arguments[0]))
+    ze.zeCommandListClose(commands)
+    rig.execute(commands)
+    assert is_expected(rig.values(answers[0]), x)
+    assert is_expected(rig.values(answers[1]), -x)
+
+
+def test_who_comes_back_to_arguments_finds_them_prepared(rig, x, monkeypatch) -> None:
+    graph = rig.graph(dense_blob())
+    y = rig.arguments(graph, x)
+    commands, number = mutable(rig, graph)
+    one = graph.arguments[0]
+    rig.arguments(graph, -x)
+    other = graph.arguments[0]
+    for argument in (other, one):
+        update(commands, (number, 0, argument))
+        ze.zeCommandListClose(commands)
+    prepared = []
+    core = type(rig.device.npu._core)
+    prepare = core._prepare
+    monkeypatch.setattr(
+        core, "_prepare", lambda self, bus, at: prepared.append(at) or prepare(bus, at)
+    )
+    for argument, expected in ((other, -x), (one, x), (other, -x)):
+        update(commands, (number, 0, argument))
+        ze.zeCommandListClose(commands)
+        rig.execute(commands)
+        assert is_expected(rig.values(y), expected)
+    assert prepared == []
+
+
+def test_what_cannot_be_changed_is_refused_and_changes_nothing(rig, x) -> None:
+    graph = rig.graph(dense_blob())
+    y = rig.arguments(graph, x)
+    commands, number = mutable(rig, graph)
+    small = ze.zeMemAllocHost(rig.context, 8)
+    other = ze.zeMemAllocHost(rig.context, y.size)
+    invalid = r.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    for bad in ((number + 1, 0, other), (number, 9, other), (number, 0, small)):
+        rig.fails(invalid, lambda bad=bad: update(commands, bad, (number, 1, other)))
+    rig.fails(
+        r.ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+        lambda: update(commands, (number, 0, None)),
+    )
+    rig.fails(invalid, lambda: update(commands))
+    fixed = rig.recorded(graph)
+    rig.fails(invalid, lambda: update(fixed, (0, 0, other)))
+    rig.execute(commands)
+    assert is_expected(rig.values(y), x)
+    assert not other.data.any()
+
+
+def test_numbers_are_given_for_graph_arguments_of_open_mutable_lists(rig) -> None:
+    ask = ze.zeCommandListGetNextCommandIdExp
+    invalid = r.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    plain = ze.zeCommandListCreate(rig.context, rig.device)
+    rig.fails(invalid, lambda: ask(plain, ARGUMENTS))
+    commands = ze.zeCommandListCreate(rig.context, rig.device, MUTABLE)
+    rig.fails(invalid, lambda: ask(commands, ze.ze_mutable_command_id_exp_desc_t(1)))
+    ze.zeCommandListClose(commands)
+    rig.fails(invalid, lambda: ask(commands, ARGUMENTS))
+
+
+def test_a_list_is_not_changed_while_it_runs(rig, x) -> None:
+    pool = ze.zeEventPoolCreate(rig.context, ze.ze_event_pool_desc_t(1))
+    go = ze.zeEventCreate(pool, ze.ze_event_desc_t(0))
+    graph = rig.graph(dense_blob())
+    y = rig.arguments(graph, x)
+    commands = ze.zeCommandListCreate(rig.context, rig.device, MUTABLE)
+    ze.zeCommandListAppendWaitOnEvents(commands, [go])
+    number = ze.zeCommandListGetNextCommandIdExp(commands, ARGUMENTS)
+    rig.table.pfnAppendGraphExecute(commands, graph)
+    ze.zeCommandListClose(commands)
+    ze.zeCommandQueueExecuteCommandLists(rig.queue, [commands])
+    rig.fails(
+        r.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+        lambda: update(commands, (number, 1, y)),
+    )
+    ze.zeEventHostSignal(go)
+    ze.zeCommandQueueSynchronize(rig.queue)
+    assert is_expected(rig.values(y), x)

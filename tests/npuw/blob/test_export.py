@@ -1,0 +1,212 @@
+"""A compiled model in one file: what is imported says just the same, and fits, or is refused."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core, versions
+from npuw_layer.errors import (
+    BlobError,
+    BlobVersionError,
+    ModelError,
+    NpuwError,
+    OptionError,
+)
+
+MODES = ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_imported_beside_its_living_exporter_says_the_same_bits(
+    exporters, blobs, tiny, speak, mode: str
+) -> None:
+    """The original fails here if weights are in the blob."""
+    expected = speak(exporters[mode])
+    imported = Core().import_model(blobs[mode], "NPU", {"WEIGHTS_PATH": tiny})
+    assert np.array_equal(speak(imported), expected)
+    assert np.array_equal(speak(exporters[mode]), expected), "and the exporter still does"
+    assert not imported.get_property("LOADED_FROM_CACHE")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_blob_may_come_from_anywhere(exporters, blobs, tiny, speak, mode: str) -> None:
+    expected, content = speak(exporters[mode]), blobs[mode].read_bytes()
+    behind = io.BytesIO(b"something else" + content)
+    behind.seek(14)
+    with blobs[mode].open("rb") as file:
+        for source in (str(blobs[mode]), file, content, memoryview(content), behind):
+            imported = Core().import_model(source, "NPU", {"MODEL_PTR": str(tiny)})
+            assert np.array_equal(speak(imported), expected)
+
+
+def test_all_ways_of_exporting_give_the_same_bytes(exporters, blobs, tiny) -> None:
+    for mode, compiled in exporters.items():
+        stream = io.BytesIO()
+        compiled.export_model(stream)
+        assert stream.getvalue() == compiled.export_model() == blobs[mode].read_bytes()
+        imported = Core().import_model(blobs[mode], "NPU", {"WEIGHTS_PATH": str(tiny)})
+        assert imported.export_model() == stream.getvalue(), "also what was imported"
+
+
+def test_cache_mode_says_whether_the_weights_are_in_the_blob(blobs, tiny) -> None:
+    weights = (tiny / "model.safetensors").stat().st_size
+    size, speed = (blobs[mode].stat().st_size for mode in MODES)
+    assert speed - size > weights / 2
+    Core().import_model(blobs["OPTIMIZE_SPEED"])
+    with pytest.raises(OptionError, match=r"WEIGHTS_PATH .* or MODEL_PTR"):
+        Core().import_model(blobs["OPTIMIZE_SIZE"])
+
+
+@pytest.mark.parametrize("option", ["WEIGHTS_PATH", "MODEL_PTR"])
+def test_weights_are_found_by_file_or_folder(blobs, tiny, option: str) -> None:
+    for place in (tiny, tiny / "model.safetensors"):
+        Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", {option: str(place)})
+
+
+def test_weights_must_be_those_of_the_blob(blobs, tiny, tmp_path) -> None:
+    copy = shutil.copytree(tiny, tmp_path / "copy")
+    config = {"WEIGHTS_PATH": str(copy), "CACHE_DIR": str(tmp_path)}
+    Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(weights)
+    with pytest.raises(ModelError, match="is not the file that the blob was made of"):
+        Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
+    (copy / "model.safetensors").rename(copy / "other.safetensors")
+    with pytest.raises(ModelError, match="No such file"):
+        Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
+    config["WEIGHTS_PATH"] += "/other.safetensors"
+    with pytest.raises(ModelError, match=r"the blob was made of model\.safetensors"):
+        Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
+
+
+def test_a_model_that_changed_since_it_was_compiled_is_not_exported(tiny, tmp_path) -> None:
+    copy = shutil.copytree(tiny, tmp_path / "copy")
+    compiled = Core().compile_model(copy, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64})
+    os.utime(copy / "model.safetensors", ns=(1, 1))
+    with pytest.raises(ModelError, match="has changed since it was compiled"):
+        compiled.export_model(tmp_path / "x.blob")
+    assert not list(tmp_path.glob("*.blob"))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_options_of_the_blob_can_be_read_and_not_contradicted(blobs) -> None:
+    blob = blobs["OPTIMIZE_SPEED"]
+    same = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_GENERATE_PYRAMID_STEPS": [128, 192]}
+    imported = Core().import_model(blob, "NPU", same)
+    assert imported.get_property("NPUW_LLM_MIN_RESPONSE_LEN") == 128
+    assert imported.get_property("NPUW_LLM_GENERATE_PYRAMID_STEPS") == (128, 192)
+    other = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "INFERENCE_PRECISION_HINT": "f32"}
+    expected = (
+        r"NPUW_LLM_MAX_PROMPT_LEN = 128 \(the blob has 64\), "
+        r"INFERENCE_PRECISION_HINT = 'f32' \(the blob has 'f16'\)"
+    )
+    with pytest.raises(OptionError, match=expected):
+        Core().import_model(blob, "NPU", same | other)
+    with pytest.raises(OptionError, match="did you mean NPUW_LLM_MAX_PROMPT_LEN"):
+        Core().import_model(blob, "NPU", {"NPUW_LLM_MAX_PROMT_LEN": 64})
+
+
+def test_options_of_a_run_apply(blobs, tmp_path) -> None:
+    imported = Core().import_model(blobs["OPTIMIZE_SPEED"], "NPU", {"CACHE_DIR": str(tmp_path)})
+    assert imported.get_property("CACHE_DIR") == str(tmp_path)
+
+
+def test_other_versions_are_refused_with_both(blobs, monkeypatch) -> None:
+    for what, name in (("npuw", "npuw_layer"), ("device", "compiler_layer")):
+        with monkeypatch.context() as newer:
+            real = versions.package_version
+            fake = lambda package, name=name, real=real: (  # noqa: E731
+                "9.9.9+0" if package == name else real(package)
+            )
+            newer.setattr("npuw_layer.cache.key.package_version", fake)
+            newer.setattr("npuw_layer.adapters.compiler_layer.package_version", fake)
+            with pytest.raises(BlobVersionError) as caught:
+                Core().import_model(blobs["OPTIMIZE_SPEED"])
+        assert caught.value.what == what
+        assert "9.9.9+0" in caught.value.needed
+        assert real(name) in caught.value.found
+        for part in (str(blobs["OPTIMIZE_SPEED"]), caught.value.found, caught.value.needed):
+            assert part in str(caught.value)
+
+
+def test_another_format_is_refused_with_both_versions(blobs) -> None:
+    content = bytearray(blobs["OPTIMIZE_SPEED"].read_bytes())
+    content[12] += 1
+    with pytest.raises(BlobVersionError, match=re.escape("by format 2.0, this is 1.0")):
+        Core().import_model(bytes(content))
+
+
+def test_programs_that_name_files_are_not_exported(tiny, tmp_path) -> None:
+    config = {"NPUW_DEVICES": "CPU", "NPUW_LLM_MAX_PROMPT_LEN": 64}
+    compiled = Core().compile_model(tiny, "NPU", config)
+    with pytest.raises(OptionError, match="NPUW_DEVICES = 'CPU'"):
+        compiled.export_model()
+    with pytest.raises(OptionError, match="NPUW_DEVICES = 'CPU'"):
+        Core().compile_model(tiny, "NPU", config | {"EXPORT_BLOB": "YES"})
+
+
+# Through compile_model.
+
+
+def test_compile_model_exports_and_imports(tiny, speak, tmp_path, caplog) -> None:
+    path = tmp_path / "x.blob"
+    config = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "BLOB_PATH": str(path)}
+    exported = Core().compile_model(tiny, "NPU", config | {"EXPORT_BLOB": "YES"})
+    caplog.set_level("INFO")
+    imported = Core().compile_model(tiny, "NPU", config)
+    assert np.array_equal(speak(imported), speak(exported)), "the model's weights are at hand"
+    assert f"{path}: " in caplog.text
+    assert "imported in" in caplog.text
+    assert "compiling" not in caplog.text
+
+
+def test_without_a_path_the_blob_is_in_the_current_folder(tiny, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Core().compile_model(tiny, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64, "EXPORT_BLOB": "YES"})
+    assert [path.name for path in tmp_path.iterdir()] == ["openvino_model.blob"]
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("x.bin", r"BLOB_PATH = .*must end in \.blob"),
+        ("nowhere/x.blob", "there is no folder"),
+        (".blob", "cannot be written"),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_refused_before_compiling(
+    tiny, tmp_path, monkeypatch, path: str, problem: str
+) -> None:
+    """The original says so after minutes."""
+    (tmp_path / ".blob").mkdir()
+    monkeypatch.setattr("npuw_layer.core.compile_llm", None)
+    config = {"EXPORT_BLOB": "YES", "BLOB_PATH": str(tmp_path / path)}
+    with pytest.raises(OptionError, match=problem):
+        Core().compile_model(tiny, "NPU", config)
+
+
+def test_a_missing_blob_is_named(tiny, tmp_path) -> None:
+    with pytest.raises(BlobError, match=r"x\.blob: No such file"):
+        Core().compile_model(tiny, "NPU", {"BLOB_PATH": str(tmp_path / "x.blob")})
+
+
+def test_what_a_killed_export_left_is_deleted_by_the_next(exporters, tmp_path) -> None:
+    left, others = tmp_path / ".x.blob-12345678.tmp", tmp_path / ".y.blob-12345678.tmp"
+    for path in (left, others):
+        path.write_bytes(b"half")
+    exporters["OPTIMIZE_SIZE"].export_model(tmp_path / "x.blob")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [others.name, "x.blob"]
+
+
+def test_errors_name_the_file(blobs, tmp_path) -> None:
+    damaged = tmp_path / "damaged.blob"
+    damaged.write_bytes(blobs["OPTIMIZE_SPEED"].read_bytes()[:-1])
+    with pytest.raises(NpuwError, match=re.escape(f"{damaged}: it has")):
+        Core().import_model(damaged)

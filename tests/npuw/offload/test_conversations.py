@@ -1,0 +1,188 @@
+"""Conversations with a model whose weights do not fit the device's memory."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from compiler_layer.pieces import LITERAL_PREFIX
+from compiler_layer.weights import WEIGHT_PREFIX
+from npuw_layer import Core
+from npuw_layer.adapters.level_zero import RecordedProgram
+from npuw_layer.adapters.level_zero_copies import RecordedCopies
+from npuw_layer.errors import DeviceError, ModelError, OptionError
+
+SMALL = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 128,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "INFERENCE_PRECISION_HINT": "f32",
+}
+CHUNKED = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 64, "NPUW_LLM_GENERATE_PYRAMID_STEPS": "96,192"}
+PROMPT = [3, 14, 15, 92, 65, 35, 89, 79]
+
+
+def story(talk) -> np.ndarray:
+    """A prompt of two chunks, tokens over the border of a variant, and a rewind; all logits."""
+    said = [talk.tell(np.arange(90) % 97)]
+    said += [talk.tell([token]) for token in PROMPT]
+    said += [talk.tell(PROMPT[:1], back=5), talk.tell(PROMPT[1:3])]
+    return np.array(said)
+
+
+@pytest.fixture(scope="module")
+def whole(talks, tall) -> np.ndarray:
+    return story(talks(tall, **CHUNKED))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"NPUW_WEIGHTS_OFFLOAD": "SYNC"},
+        {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+        {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "NPUW_WEIGHTS_RESERVED": 3},
+        {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "NPUW_WEIGHTS_BUDGET": "200KiB"},
+        {"NPUW_WEIGHTS_OFFLOAD": "SYNC", "NPUW_WEIGHTS_BUDGET": "1GiB"},
+        {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "NPUW_FOLD": "NO"},
+    ],
+)
+def test_every_logit_is_what_it_is_without_offload(talks, tall, whole, options):
+    assert np.array_equal(story(talks(tall, **CHUNKED, **options)), whole)
+
+
+@pytest.mark.parametrize(
+    "kind", [{"INFERENCE_PRECISION_HINT": "f16"}, {"KV_CACHE_PRECISION": "i8"}]
+)
+def test_how_weights_come_changes_nothing_in_any_precision(talks, tall, kind):
+    """In f16, hidden values are rounded between layers, which fused kernels need not do."""
+    ways = ("SYNC", "ASYNC")
+    sync, ahead = (story(talks(tall, **CHUNKED, **kind, NPUW_WEIGHTS_OFFLOAD=way)) for way in ways)
+    assert np.array_equal(sync, ahead)
+    whole = story(talks(tall, **CHUNKED, **kind))
+    assert np.abs(ahead - whole).max() < 0.02 * np.abs(whole).max()
+
+
+def test_conversations_take_turns_and_stay_apart(talks, tall, whole):
+    options = {**CHUNKED, "NPUW_WEIGHTS_OFFLOAD": "ASYNC"}
+    told: dict[int, np.ndarray] = {}
+
+    def tell(number: int) -> None:
+        told[number] = story(talks(tall, **options))
+
+    talks(tall, **options)  # compiled before threads ask for it
+    threads = [threading.Thread(target=tell, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(told[number], whole) for number in range(3))
+
+
+def test_weights_are_bound_to_no_more_memory_than_is_reported(tall, monkeypatch):
+    bound: dict[int, int] = {}
+    bind = RecordedProgram.bind
+
+    def watch(self, name, memory, offset) -> None:
+        if name.startswith((WEIGHT_PREFIX, LITERAL_PREFIX)):
+            bound[memory.address] = memory.data.size
+        bind(self, name, memory, offset)
+
+    monkeypatch.setattr(RecordedProgram, "bind", watch)
+    compiled = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
+    for _ in range(2):
+        compiled.create_infer_request()
+    report = compiled.offload_report()
+    assert sum(bound.values()) == report.device_bytes
+    assert report.device_bytes < report.weight_bytes / 2
+    assert (report.layers, report.moving, report.slots) == (7, 7, 2)
+
+
+def test_what_was_copied_is_told(tall):
+    compiled = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "SYNC"})
+    request = compiled.create_infer_request()
+    assert compiled.offload_report().copied_bytes == 0
+    tokens = np.array([PROMPT])
+    positions = np.arange(len(PROMPT))[None]
+    for _ in range(2):
+        request.reset_state()
+        request.infer(
+            {
+                "input_ids": tokens,
+                "attention_mask": np.ones_like(tokens),
+                "position_ids": positions,
+            }
+        )
+    report = compiled.offload_report()
+    assert report.copies == 2 * 7
+    assert 0.9 * report.layer_bytes < report.copied_bytes / report.copies <= report.layer_bytes
+    lines = request.execution_report()
+    assert "7 of 7 layers through 2 slots" in lines["weights offload"]
+    assert "128 tokens after 0: " in lines["weights offload, simulated"]
+    assert [stage.name for stage in report.stages][:1] == ["128 tokens after 0"]
+    for stage in report.stages:
+        assert stage.resident.ns < stage.synchronous.ns
+        assert stage.resident.ns <= stage.asynchronous.ns <= stage.synchronous.ns
+        assert stage.synchronous.stall_ns > 0
+    assert Core().compile_model(tall, "NPU", SMALL).offload_report() is None
+
+
+def test_a_failed_copy_is_an_error_of_the_inference_and_the_next_one_works(
+    talks, tall, whole, monkeypatch
+):
+    talk = talks(tall, **CHUNKED, NPUW_WEIGHTS_OFFLOAD="ASYNC")
+    wait = RecordedCopies.wait
+    left = [4]
+
+    def fail(self) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise DeviceError("the link broke")
+        wait(self)
+
+    monkeypatch.setattr(RecordedCopies, "wait", fail)
+    with pytest.raises(DeviceError, match="the link broke"):
+        story(talk)
+    monkeypatch.undo()
+    talk.reset()
+    assert np.array_equal(story(talk), whole)
+
+
+def test_a_warm_start_compiles_nothing(tall, tmp_path):
+    options = SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "CACHE_DIR": str(tmp_path)}
+    first = Core().compile_model(tall, "NPU", options)
+    assert not first.get_property("LOADED_FROM_CACHE")
+    # Budgets are of this run: programs are the same.
+    second = Core().compile_model(tall, "NPU", options | {"NPUW_WEIGHTS_BUDGET": "1MiB"})
+    assert second.get_property("LOADED_FROM_CACHE")
+    whole = Core().compile_model(tall, "NPU", SMALL | {"CACHE_DIR": str(tmp_path)})
+    assert not whole.get_property("LOADED_FROM_CACHE")
+
+
+class TestRefusals:
+    def test_a_budget_for_less_than_two_layers_says_what_is_needed(self, tall):
+        least = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
+        needed = least.offload_report().device_bytes
+        options = SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "NPUW_WEIGHTS_BUDGET": needed - 1}
+        with pytest.raises(OptionError, match=f"{needed} bytes are needed"):
+            Core().compile_model(tall, "NPU", options)
+        options["NPUW_WEIGHTS_BUDGET"] = needed
+        assert Core().compile_model(tall, "NPU", options).offload_report().slots == 2
+
+    def test_a_model_that_repeats_nothing_cannot_be_offloaded(self, tiny):
+        with pytest.raises(ModelError, match="at least four times"):
+            Core().compile_model(tiny, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
+
+    @pytest.mark.parametrize(
+        ("options", "why"),
+        [
+            ({"NPUW_DEVICES": "CPU"}, "does not copy while it computes"),
+            ({"CACHE_MODE": "OPTIMIZE_SPEED"}, "OPTIMIZE_SIZE"),
+            ({"NPUW_WEIGHTS_OFFLOAD": "MAYBE"}, "NPUW_WEIGHTS_OFFLOAD = 'MAYBE'"),
+            ({"NPUW_WEIGHTS_BUDGET": "much"}, "NPUW_WEIGHTS_BUDGET = 'much'"),
+            ({"NPUW_WEIGHTS_RESERVED": 0}, "NPUW_WEIGHTS_RESERVED = 0"),
+        ],
+    )
+    def test_options_that_contradict_are_refused(self, tall, options, why):
+        with pytest.raises(OptionError, match=why):
+            Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "SYNC"} | options)

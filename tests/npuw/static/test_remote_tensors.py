@@ -1,0 +1,386 @@
+"""Remote tensors: what they can be made of, what is refused and why, and how long they live."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from driver_layer import ze
+from driver_layer.npu.shareable import CAN_SHARE
+from npuw_layer import Core, FileDescriptor, RemoteContext, RemoteTensor, page_aligned_bytes
+from npuw_layer.errors import OptionError, RemoteError, TensorError
+
+SHAPE = (4, 16)
+NBYTES = 4 * 16 * 4
+needs_memfd = pytest.mark.skipif(not CAN_SHARE, reason="the host has no memfd")
+
+
+@pytest.fixture
+def core() -> Core:
+    return Core()
+
+
+@pytest.fixture
+def context(core: Core) -> RemoteContext:
+    return core.get_default_context("NPU")
+
+
+@pytest.fixture
+def level_zero(context: RemoteContext) -> ze.ze_context_handle_t:
+    return context.get_params()["L0_CONTEXT"]
+
+
+def some(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(SHAPE).astype(np.float32)
+
+
+def shared(handle: object, **more: str) -> dict[str, object]:
+    return {"MEM_TYPE": "SHARED_BUF", "MEM_HANDLE": handle, **more}
+
+
+def cpu_va(pages: object, **more: str) -> dict[str, object]:
+    return {"MEM_TYPE": "CPU_VA", "MEM_HANDLE": pages, **more}
+
+
+def mapped(file: object, **more: str) -> dict[str, object]:
+    return {"MEM_TYPE": "MMAPED_FILE", "FILE_DESCRIPTOR": file, **more}
+
+
+# Kinds of memory.
+
+
+def test_memory_is_allocated_through_level_zero_in_whole_pages(context, level_zero) -> None:
+    tensor = context.create_tensor("f32", SHAPE)
+    params = tensor.get_params()
+    assert params["MEM_TYPE"] == "L0_INTERNAL_BUF"
+    assert params["TENSOR_TYPE"] == "BINDED"
+    assert params["L0_CONTEXT"] is level_zero
+    base, size = ze.zeMemGetAddressRange(level_zero, params["MEM_HANDLE"])
+    assert (base, size) == (params["MEM_HANDLE"], 4096)
+    assert not tensor.data.any()
+    assert (tensor.element_type, tensor.shape, tensor.byte_size) == ("f32", SHAPE, NBYTES)
+    assert tensor.get_device_name() == context.get_device_name() == "NPU"
+
+
+def test_a_host_tensor_is_seen_by_both(context, level_zero) -> None:
+    tensor = context.create_host_tensor(np.float32, SHAPE)
+    tensor.data[...] = some()
+    address = tensor.get_params()["MEM_HANDLE"]
+    assert bytes(level_zero.bytes_at(address, NBYTES)) == some().tobytes()
+
+
+@pytest.mark.parametrize(
+    "allocate",
+    [
+        lambda context: ze.zeMemAllocHost(context, 4096),
+        lambda context: ze.zeMemAllocShared(context, 4096, 0, context.device),
+    ],
+    ids=["host", "shared"],
+)
+def test_shared_buf_is_memory_of_level_zero(context, level_zero, allocate) -> None:
+    memory = allocate(level_zero)
+    whole = context.create_tensor("f32", SHAPE, shared(memory))
+    part = context.create_tensor("f32", SHAPE, shared(memory.address + 1024))
+    whole.data[...], part.data[...] = some(1), some(2)
+    assert bytes(memory.data[:NBYTES]) == some(1).tobytes()
+    assert bytes(memory.data[1024 : 1024 + NBYTES]) == some(2).tobytes()
+    del whole, part
+    gc.collect()
+    assert memory.alive  # it is the caller's
+    ze.zeMemFree(level_zero, memory)
+
+
+def test_memory_that_the_host_does_not_see_is_copied_by_the_device(context, level_zero) -> None:
+    memory = ze.zeMemAllocDevice(level_zero, 4096, 0, level_zero.device)
+    tensor = context.create_tensor("f32", SHAPE, shared(memory))
+    with pytest.raises(RemoteError, match=r"the host does not see.*use copy_to and copy_from"):
+        tensor.data  # noqa: B018 (it is the reading that is refused)
+    tensor.copy_from(some())
+    found = np.zeros(SHAPE, np.float32)
+    tensor.copy_to(found)
+    assert np.array_equal(found, some())
+
+
+@needs_memfd
+def test_a_descriptor_brings_memory_of_another_core(context, level_zero) -> None:
+    """As with a DMA-BUF: both see one memory, and it outlives who made it."""
+    flag = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
+    desc = ze.ze_host_mem_alloc_desc_t(pNext=ze.ze_external_memory_export_desc_t(flag))
+    elsewhere = Core().get_default_context("NPU").get_params()["L0_CONTEXT"]
+    memory = ze.zeMemAllocHost(elsewhere, 4096, 0, desc)
+    asked = ze.ze_external_memory_export_fd_t(flag)
+    described = ze.zeMemGetAllocProperties(elsewhere, memory, asked)
+    tensor = context.create_tensor("f32", SHAPE, shared(described.pNext.fd))
+    os.close(described.pNext.fd)
+    memory.data[:NBYTES] = some().view(np.uint8).reshape(-1)
+    assert np.array_equal(tensor.data, some())
+    ze.zeMemFree(elsewhere, memory)
+    assert np.array_equal(tensor.data, some())
+
+
+@needs_memfd
+def test_a_descriptor_of_something_else_is_refused(context, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(4096))
+    with path.open("rb") as file, pytest.raises(RemoteError, match="SHARED_BUF: descriptor"):
+        context.create_tensor("f32", SHAPE, shared(file.fileno()))
+    with pytest.raises(RemoteError, match="SHARED_BUF: descriptor 987654"):
+        context.create_tensor("f32", SHAPE, shared(987654))
+
+
+def test_cpu_va_is_the_callers_own_pages(context) -> None:
+    pages = page_aligned_bytes(NBYTES)
+    tensor = context.create_tensor("f32", SHAPE, cpu_va(pages))
+    pages[:NBYTES] = some().view(np.uint8).reshape(-1)
+    assert np.array_equal(tensor.data, some())
+    tensor.data[...] = 1
+    assert (pages[:NBYTES].view(np.float32) == 1).all()
+
+
+@pytest.mark.parametrize("offset", [0, 64, 4096, 4160])
+def test_a_file_is_mapped_from_any_offset_where_tensors_may_begin(
+    context, level_zero, tmp_path: Path, offset: int
+) -> None:
+    path = tmp_path / "file.bin"
+    path.write_bytes(bytes(offset) + some().tobytes())
+    before = level_zero.space.allocated_bytes
+    tensor = context.create_tensor("f32", SHAPE, mapped(FileDescriptor(path, offset)))
+    assert level_zero.space.allocated_bytes - before == offset % 4096 + NBYTES
+    assert np.array_equal(tensor.data, some())
+    assert tensor.get_params()["TENSOR_TYPE"] == "INPUT"
+    assert tensor.get_params()["FILE_DESCRIPTOR"].offset == offset
+    with pytest.raises(TensorError, match="MMAPED_FILE memory is read-only"):
+        tensor.copy_from(some())
+    with pytest.raises(ValueError, match="read-only"):
+        tensor.data[...] = 1
+
+
+def test_a_file_from_an_odd_offset_is_copied(context, level_zero, tmp_path: Path) -> None:
+    path = tmp_path / "file.bin"
+    path.write_bytes(b"odd" + some().tobytes())
+    tensor = context.create_tensor("f32", SHAPE, mapped(FileDescriptor(path, 3)))
+    assert np.array_equal(tensor.data, some())
+    path.write_bytes(bytes(3 + NBYTES))
+    assert np.array_equal(tensor.data, some())
+
+
+def test_a_path_will_do_for_a_file_descriptor(context, tmp_path: Path) -> None:
+    path = tmp_path / "file.bin"
+    path.write_bytes(some().tobytes())
+    for file in (path, str(path)):
+        assert np.array_equal(context.create_tensor("f32", SHAPE, mapped(file)).data, some())
+
+
+@pytest.mark.parametrize("element", ["f32", "f16", "bf16", "i64", "i8", "u8", "boolean"])
+def test_types_are_openvinos(context, element: str) -> None:
+    ov = pytest.importorskip("openvino")
+    kind = getattr(ov.Type, element)
+    assert context.create_tensor(kind, (2,)).element_type == element
+    assert context.create_tensor(element, (2,)).byte_size == kind.size * 2
+
+
+# What is refused, and what is said.
+
+NUMPY_MEMORY = np.zeros(8192, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"MEM_TYPE": "SHARED"}, "MEM_TYPE = 'SHARED'; it is one of L0_INTERNAL_BUF, SHARED_BUF"),
+        ({"MEM_TYPE": "L0_INTERNAL_BUF", "TENSOR_TYPE": "BOUND"}, "TENSOR_TYPE = 'BOUND'; it is"),
+        ({"TENSOR_TYPE": "INPUT"}, "TENSOR_TYPE without MEM_TYPE"),
+        ({"MEM_HANDLE": 1}, "MEM_HANDLE without MEM_TYPE"),
+        ({"MEM_TIPE": "CPU_VA"}, "unknown property 'MEM_TIPE'; did you mean MEM_TYPE"),
+        ({"MEM_TYPE": "SHARED_BUF"}, "SHARED_BUF needs MEM_HANDLE"),
+        ({"MEM_TYPE": "CPU_VA"}, "CPU_VA needs MEM_HANDLE"),
+        ({"MEM_TYPE": "MMAPED_FILE"}, "MMAPED_FILE needs FILE_DESCRIPTOR"),
+        ({"MEM_TYPE": "L0_INTERNAL_BUF", "MEM_HANDLE": 1}, "L0_INTERNAL_BUF takes no MEM_HANDLE"),
+        (cpu_va(NUMPY_MEMORY, FILE_DESCRIPTOR="x"), "CPU_VA takes no FILE_DESCRIPTOR"),
+        (shared(NUMPY_MEMORY), "a ndarray is not allocated through Level Zero.*malloc.*CPU_VA"),
+        (shared(NUMPY_MEMORY.ctypes.data), "address 0x[0-9a-f]+ is not, or no longer, memory of"),
+        (shared(b"bytes"), "a bytes is not allocated through Level Zero"),
+        (shared(True), "a bool is not allocated through Level Zero"),
+        (shared(-1), "is not, or no longer, memory of this context"),
+        (cpu_va(page_aligned_bytes(8192)[1:]), "begin 1 behind a page's border.*whole pages"),
+        (cpu_va(page_aligned_bytes(8192)[:100]), "CPU_VA: 100 bytes"),
+        (cpu_va(page_aligned_bytes(8192)[:0]), "CPU_VA: 0 bytes"),
+        (cpu_va(page_aligned_bytes(8192)[::2]), "CPU_VA: MEM_HANDLE is an array, or else a buffer"),
+        (cpu_va(12345), "CPU_VA: MEM_HANDLE is an array, or else a buffer"),
+        (mapped(""), "FILE_DESCRIPTOR has an empty path"),
+        (mapped(FileDescriptor("")), "FILE_DESCRIPTOR has an empty path"),
+        (mapped(7), "FILE_DESCRIPTOR is a path or a FileDescriptor, not 7"),
+        (mapped(FileDescriptor("x", -1)), "has no offset -1"),
+        (mapped("/nowhere/at/all"), "MMAPED_FILE /nowhere/at/all: No such file"),
+        (mapped("/"), "MMAPED_FILE /: Is a directory"),
+        (mapped("nul\0"), "MMAPED_FILE"),
+        (mapped("x", TENSOR_TYPE="OUTPUT"), "MMAPED_FILE is for inputs.*not OUTPUT"),
+        (mapped("x", TENSOR_TYPE="BINDED"), "MMAPED_FILE is for inputs.*not BINDED"),
+    ],
+    ids=lambda value: value[:28] if isinstance(value, str) else "",
+)
+def test_what_is_refused_says_why(context, properties: dict, message: str) -> None:
+    with pytest.raises(RemoteError, match=message):
+        context.create_tensor("f32", SHAPE, properties)
+
+
+def test_too_little_memory_is_refused_with_both_sizes(context, level_zero, tmp_path) -> None:
+    memory = ze.zeMemAllocHost(level_zero, 4096)
+    path = tmp_path / "short"
+    path.write_bytes(bytes(100))
+    refused = [
+        (shared(memory.address + 4000), "the tensor has 256 bytes, 96 are there"),
+        (mapped(path), "the tensor has 256 bytes, 100 are there"),
+    ]
+    for properties, message in refused:
+        with pytest.raises(RemoteError, match=message):
+            context.create_tensor("f32", SHAPE, properties)
+    with pytest.raises(RemoteError, match="the tensor has 8192 bytes, 4096 are there"):
+        context.create_tensor("f32", (2048,), cpu_va(page_aligned_bytes(4096)))
+
+
+def test_memory_of_another_context_is_refused(context) -> None:
+    elsewhere = Core().get_default_context("NPU").get_params()["L0_CONTEXT"]
+    memory = ze.zeMemAllocHost(elsewhere, 4096)
+    with pytest.raises(RemoteError, match="of another context it has to be copied"):
+        context.create_tensor("f32", SHAPE, shared(memory))
+
+
+def test_read_only_memory_is_for_inputs(context) -> None:
+    pages = page_aligned_bytes(NBYTES)
+    pages.flags.writeable = False
+    with pytest.raises(RemoteError, match="CPU_VA: the memory is read-only"):
+        context.create_tensor("f32", SHAPE, cpu_va(pages))
+    tensor = context.create_tensor("f32", SHAPE, cpu_va(pages, TENSOR_TYPE="INPUT"))
+    assert not tensor.data.any()
+
+
+@pytest.mark.parametrize(
+    ("element", "shape", "message"),
+    [
+        ("f8", SHAPE, "no element type 'f8'; there are f64, f32"),
+        (object, SHAPE, "no element type"),
+        ("complex64", SHAPE, "no element type 'complex64'"),
+        ("u4", SHAPE, "two elements share a byte"),
+        ("f32", (4, 0), r"a tensor of shape \[4, 0\] has no memory"),
+        ("f32", (-1,), r"a tensor of shape \[-1\] has no memory"),
+    ],
+)
+def test_a_tensor_without_memory_is_refused(context, element, shape, message: str) -> None:
+    with pytest.raises(RemoteError, match=message):
+        context.create_tensor(element, shape)
+
+
+# Contexts.
+
+
+def test_all_contexts_of_a_core_are_one(core, level_zero) -> None:
+    made = core.create_context("NPU", {"L0_CONTEXT": level_zero})
+    assert made.get_params()["L0_CONTEXT"] is level_zero
+    assert core.create_context("NPU").get_params()["L0_CONTEXT"] is level_zero
+    older = core.create_context("NPU", {"NPU_PLATFORM": "3720"})
+    assert older.get_params()["L0_CONTEXT"] is not level_zero
+
+
+def test_another_cores_context_is_refused(core) -> None:
+    with pytest.raises(RemoteError, match="L0_CONTEXT is not this Core's"):
+        Core().create_context("NPU", core.get_default_context("NPU").get_params())
+    with pytest.raises(OptionError, match="device 'GPU'"):
+        core.get_default_context("GPU")
+
+
+# How long memory lives.
+
+
+def test_memory_goes_back_when_nobody_holds_the_tensor(context, level_zero) -> None:
+    before = level_zero.space.allocated_bytes
+    tensor = context.create_tensor("f32", (1024, 1024))
+    assert level_zero.space.allocated_bytes == before + (4 << 20)
+    del tensor
+    gc.collect()
+    assert level_zero.space.allocated_bytes == before
+
+
+def test_a_tensor_that_the_garbage_collector_finds_waits_for_the_next(context, level_zero) -> None:
+    """It may run where the driver holds a lock: there nothing can be freed."""
+    before = level_zero.space.allocated_bytes
+    cycle: list[object] = [context.create_tensor("f32", (1024, 1024))]
+    cycle.append(cycle)
+    del cycle
+    with level_zero.space._lock:
+        gc.collect()
+    assert level_zero.space.allocated_bytes == before + (4 << 20)
+    small = context.create_tensor("f32", (1,))
+    assert level_zero.space.allocated_bytes == before + 4096
+    del small
+
+
+def test_memory_that_its_owner_freed_is_not_used(context, level_zero, classify) -> None:
+    theirs = classify.compiled.get_context()
+    handle = theirs.get_params()["L0_CONTEXT"]
+    memory = ze.zeMemAllocHost(handle, 4096)
+    gain = theirs.create_tensor("f32", SHAPE, shared(memory))
+    request = classify.compiled.create_infer_request()
+    inputs = classify.inputs(1) | {"gain": gain}
+    request.infer(inputs)
+    ze.zeMemFree(handle, memory)
+    for use in (lambda: gain.data, lambda: gain.copy_from(some()), request.infer):
+        with pytest.raises(RemoteError, match="was freed; keep what SHARED_BUF names"):
+            use()
+    request.infer(classify.inputs(1))
+
+
+def test_freeing_after_the_contexts_end_only_warns(context, level_zero, caplog) -> None:
+    tensor: RemoteTensor | None = context.create_tensor("f32", SHAPE)
+    level_zero.alive = False  # as if it had been lost with its memory still there
+    with caplog.at_level(logging.WARNING):
+        tensor = None
+        gc.collect()
+    assert tensor is None
+    assert "zeMemFree" in caplog.text
+    assert "ZE_RESULT_ERROR_INVALID_ARGUMENT" in caplog.text
+
+
+def test_tensors_may_be_alive_when_python_ends() -> None:
+    code = (
+        "from npuw_layer import Core\n"
+        "context = Core().get_default_context('NPU')\n"
+        "kept = context.create_tensor('f32', (4, 4))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+# Copies.
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["same Core", "another Core"])
+def test_tensors_are_copied_to_each_other(context, far: bool) -> None:
+    other = Core().get_default_context("NPU") if far else context
+    one, two = context.create_tensor("f32", SHAPE), other.create_tensor("f32", SHAPE)
+    one.copy_from(some())
+    two.copy_from(one)
+    assert np.array_equal(two.data, some())
+    two.data[...] = 3
+    two.copy_to(one)
+    assert (one.data == 3).all()
+
+
+def test_copies_need_one_type_and_shape(context) -> None:
+    tensor = context.create_tensor("f32", SHAPE)
+    for wrong in (some().astype(np.float64), some()[:2], context.create_tensor("i32", SHAPE)):
+        with pytest.raises(TensorError):
+            tensor.copy_from(wrong)
+        with pytest.raises(TensorError):
+            tensor.copy_to(wrong)
+    frozen = some()
+    frozen.flags.writeable = False
+    with pytest.raises(TensorError, match="read-only"):
+        tensor.copy_to(frozen)

@@ -1,0 +1,260 @@
+"""NPUW_ACC_CHECK: a device is compared with another one, and loses what it gets wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.interpreter import InterpreterDevice
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.openvino import OpenVINODevice
+from npuw_layer.devices.accuracy import nrmse
+from npuw_layer.devices.several import Policy, SeveralDevices
+from npuw_layer.errors import DeviceError
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device
+from npuw_layer.testing.check_device import CONFIG, small_graph
+
+SMALL = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 64,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "INFERENCE_PRECISION_HINT": "f32",
+}
+
+
+def npu() -> Device:
+    return LevelZeroDevice(StaticCompiler(), "4000")
+
+
+@pytest.fixture(scope="session")
+def faulty(load_module: Callable[[Path], Any]) -> Any:
+    return load_module(Path(__file__).with_name("faulty_device.py")).FaultyDevice
+
+
+def answer(compiled: Any, tokens: int = 12) -> list[int]:
+    """Tokens after a prompt of 40, greedily."""
+    request = compiled.create_infer_request()
+    said: list[int] = []
+    ids, past = np.arange(1, 41)[None], 0
+    while len(said) < tokens:
+        past += ids.shape[1]
+        logits = request.infer(
+            {
+                "input_ids": ids,
+                "attention_mask": np.ones((1, past), np.int64),
+                "position_ids": np.arange(past - ids.shape[1], past)[None],
+            }
+        )["logits"]
+        said.append(int(logits[0, -1].argmax()))
+        ids = np.array([said[-1:]])
+    return said
+
+
+@pytest.fixture(scope="module")
+def expected(tiny: Path) -> list[int]:
+    return answer(Core(device=InterpreterDevice()).compile_model(tiny, "NPU", SMALL))
+
+
+def placements(compiled: Any) -> dict[str, Any]:
+    return {each.submodel: each for each in compiled._compiled.device.placements}
+
+
+def in_logits(name: str, values: Array) -> None:
+    if name == "logits":
+        values.reshape(-1)[:50] += 4
+
+
+def in_a_state(name: str, values: Array) -> None:
+    """The last new row: that of a real token."""
+    if name.startswith(ASSIGN_PREFIX) and "value" in name:
+        values[0, -1] += 2
+
+
+def not_a_number(name: str, values: Array) -> None:
+    if name == "logits":
+        values.reshape(-1)[7] = np.nan
+
+
+def one_huge_number(name: str, values: Array) -> None:
+    if name == "logits":
+        values.reshape(-1)[7] = 1e30
+
+
+@pytest.mark.parametrize("spoil", [in_logits, in_a_state, not_a_number, one_huge_number])
+@pytest.mark.parametrize("reference", ["CPU", "OPENVINO_CPU"])
+def test_what_is_wrong_goes_to_the_reference_device_for_good(
+    tiny: Path,
+    expected: list[int],
+    faulty: Any,
+    spoil: Callable[[str, Array], None],
+    reference: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrong = faulty(npu(), spoil)
+    made = {"CPU": InterpreterDevice, "OPENVINO_CPU": OpenVINODevice}[reference]
+    device = SeveralDevices({"NPU": lambda: wrong}, Policy(reference=reference), made)
+    compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
+    assert answer(compiled) == expected
+    runs = wrong.runs
+    assert runs == 2, "each submodel ran once on the device that is wrong"
+    assert answer(compiled) == expected
+    assert wrong.runs == runs
+    assert {each.device for each in placements(compiled).values()} == {reference}
+    (line,) = [line for line in caplog.messages if "prefill" in line and "NRMSE" in line]
+    assert "NPU is not accurate: NRMSE of" in line
+    assert "above 0.01" in line
+
+
+def test_what_becomes_wrong_late_is_found_then(
+    tiny: Path, expected: list[int], faulty: Any
+) -> None:
+    wrong = faulty(npu())
+
+    def spoil(name: str, values: Array) -> None:
+        if wrong.runs > 5:
+            in_logits(name, values)
+
+    wrong.spoil = spoil
+    device = SeveralDevices({"NPU": lambda: wrong}, Policy(reference="CPU"), InterpreterDevice)
+    compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
+    assert answer(compiled) == expected
+    found = placements(compiled)
+    assert found["prefill_64"].device == "NPU"
+    assert found["generate_128"].device == "CPU"
+    assert found["generate_128"].accuracy.startswith("5 runs checked")
+
+
+@pytest.mark.parametrize("precision", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("reference", ["CPU", "OPENVINO_CPU"])
+def test_what_is_right_stays(tiny: Path, precision: str, reference: str) -> None:
+    """The prompt does not fill prefill: what devices make of padding differs, and is no error."""
+    options = {
+        "INFERENCE_PRECISION_HINT": precision,
+        "NPUW_ACC_CHECK": "YES",
+        "NPUW_ACC_DEVICE": reference,
+        "NPUW_ACC_THRESH": 0.03 if precision == "bf16" else 0.01,
+    }
+    compiled = Core().compile_model(tiny, "NPU", SMALL | options)
+    answer(compiled)
+    found = placements(compiled)
+    assert {each.device for each in found.values()} == {"NPU"}
+    assert "1 runs checked, largest NRMSE" in found["prefill_64"].accuracy
+    assert "11 runs checked, largest NRMSE" in found["generate_128"].accuracy
+
+
+def test_quantised_caches_are_compared(tiny: Path, faulty: Any) -> None:
+    def spoil(name: str, values: Array) -> None:
+        if name.startswith(ASSIGN_PREFIX) and values.dtype == np.int8:
+            values[0, -1] = 0
+
+    options = {"KV_CACHE_PRECISION": "i8"}
+    for spoiled, device_name in ((None, "NPU"), (spoil, "CPU")):
+        wrong = faulty(npu(), spoiled)
+        device = SeveralDevices(
+            {"NPU": lambda wrong=wrong: wrong}, Policy(reference="CPU"), InterpreterDevice
+        )
+        compiled = Core(device=device).compile_model(tiny, "NPU", SMALL | options)
+        answer(compiled)
+        assert {each.device for each in placements(compiled).values()} == {device_name}
+
+
+def test_a_state_may_be_written_over_itself() -> None:
+    """The reference reads what the device read, not what it has made of that."""
+    device = SeveralDevices({"NPU": npu}, Policy(reference="CPU"), InterpreterDevice)
+    loaded = device.load(device.compile(small_graph(), CONFIG))
+    program = loaded.create_program()
+    memory = {info.name: device.allocate(256) for info in (*loaded.inputs, *loaded.outputs)}
+    memory[ASSIGN_PREFIX + "sum"] = memory[READ_PREFIX + "sum"]
+    for name, each in memory.items():
+        program.bind(name, each, 0)
+    memory["x"].data.view(np.float32)[:] = 1
+    for step in (1, 2, 3):
+        program.run()
+        assert (memory[READ_PREFIX + "sum"].data.view(np.float32) == step).all()
+    assert loaded.placement.device == "NPU"
+
+
+def test_the_threshold_decides(tiny: Path, faulty: Any) -> None:
+    def spoil(name: str, values: Array) -> None:
+        if name == "logits":
+            values *= 1.02
+
+    for threshold, device_name in ((0.05, "NPU"), (0.001, "CPU")):
+        wrong = faulty(npu(), spoil)
+        device = SeveralDevices(
+            {"NPU": lambda wrong=wrong: wrong},
+            Policy(reference="CPU", threshold=threshold),
+            InterpreterDevice,
+        )
+        compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
+        answer(compiled)
+        assert {each.device for each in placements(compiled).values()} == {device_name}
+
+
+def test_a_check_that_cannot_be_made_is_an_error(tiny: Path, faulty: Any) -> None:
+    def no_reference() -> Any:
+        return faulty(InterpreterDevice(), refuses="out of paper")
+
+    device = SeveralDevices({"NPU": npu}, Policy(reference="CPU"), no_reference)
+    with pytest.raises(DeviceError, match=r"NPUW_ACC_CHECK: prefill_64 .* CPU: out of paper"):
+        Core(device=device).compile_model(tiny, "NPU", SMALL)
+
+
+def test_a_reference_that_fails_is_not_taken_for_the_device(tiny: Path, faulty: Any) -> None:
+    def lost() -> Any:
+        return faulty(InterpreterDevice(), good_runs=3)
+
+    makers = {"NPU": npu, "OPENVINO_CPU": OpenVINODevice}
+    device = SeveralDevices(makers, Policy(reference="CPU"), lost)
+    compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
+    with pytest.raises(DeviceError, match="NPUW_ACC_DEVICE CPU failed"):
+        answer(compiled)
+    assert {each.device for each in placements(compiled).values()} == {"NPU"}
+
+
+NUMBERS = st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=40)
+
+
+def test_nrmse_of_one_huge_number_among_many_is_huge() -> None:
+    """Over the range of what was found, as the original has it, it would be 0.003."""
+    expected = np.ones(100_000, np.float32)
+    found = expected.copy()
+    found[7] = 1e30
+    assert nrmse(found, expected) > 1e20
+
+
+@given(NUMBERS)
+def test_nrmse_of_the_same_is_zero(values: list[float]) -> None:
+    array = np.array(values, np.float32)
+    assert nrmse(array, array.copy()) == 0
+
+
+@given(NUMBERS, st.sampled_from([math.nan, math.inf, -math.inf]), st.data())
+def test_nrmse_of_what_is_no_number_is_infinite(
+    values: list[float], strange: float, data: st.DataObject
+) -> None:
+    array = np.array(values, np.float32)
+    spoiled = array.copy()
+    spoiled[data.draw(st.integers(0, len(values) - 1))] = strange
+    assert nrmse(spoiled, array) == math.inf
+    assert nrmse(array, spoiled) == math.inf
+    assert nrmse(spoiled, spoiled.copy()) == 0
+    assert nrmse(-spoiled, spoiled) == math.inf or math.isnan(strange)
+
+
+@given(NUMBERS, st.floats(-1e6, 1e6, width=32))
+def test_nrmse_is_the_error_over_the_range_with_zero_in_it(
+    values: list[float], offset: float
+) -> None:
+    array = np.array(values, np.float64)
+    span = max(max(values), 0) - min(min(values), 0)
+    error = abs(offset) / max(span, 1e-3)
+    assert nrmse(array + offset, array) == pytest.approx(error, rel=1e-6, abs=1e-12)

@@ -1,0 +1,161 @@
+"""When the cache is full: an error, a shorter history, or a window that slides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.reference.interpreter import Interpreter
+from npuw_layer.errors import CapacityError, PromptTooLong, TensorError, TooManyTokens
+
+SHORT = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+TOTAL = 128
+few = settings(max_examples=4, deadline=None)
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> bool:
+    return bool(np.abs(found - expected).max() <= 2e-5 * np.abs(expected).max())
+
+
+@pytest.fixture(scope="module")
+def stateful(tiny: Path) -> Interpreter:
+    """The model as it was written: one graph with a growing state."""
+    return Interpreter(read_folder(tiny))
+
+
+def tell(stateful: Interpreter, ids: list[int], mask: np.ndarray, first: int) -> np.ndarray:
+    """The last token's logits of the stateful model, after what it was told before."""
+    return stateful.run(
+        {
+            "input_ids": np.array([ids]),
+            "attention_mask": mask[None],
+            "position_ids": np.arange(first, first + len(ids))[None],
+            "beam_idx": np.zeros(1, np.int32),
+        }
+    )["logits"][0, -1]
+
+
+def test_the_error_names_what_to_raise(talks) -> None:
+    talk = talks(**SHORT)
+    talk.tell([1] * 64)
+    for _ in range(63):
+        talk.tell([2])
+    with pytest.raises(CapacityError, match="NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_MIN_RESPONSE_LEN"):
+        talk.tell([2])
+
+
+@few
+@given(st.integers(1, 64), st.integers(0, 6), st.integers(1, 40))
+def test_a_sliding_window_attends_to_sinks_and_to_the_newest(
+    talks, stateful, prompt, sinks, more
+) -> None:
+    """As the whole model would that is told, by its mask, to attend to nothing else."""
+    talk = talks(**SHORT, NPUW_LLM_ON_FULL="SLIDE", NPUW_LLM_SINK_TOKENS=sinks)
+    ids = np.random.default_rng(prompt).integers(0, 97, TOTAL + more).tolist()
+    window = TOTAL - 1
+    stateful.reset()
+    logits = talk.tell(ids[:prompt])
+    expected = tell(stateful, ids[:prompt], np.ones(prompt, np.int64), 0)
+    assert close(logits, expected)
+    for at in range(prompt, len(ids)):
+        mask = np.ones(at + 1, np.int64)
+        mask[sinks : max(at - window + sinks, sinks)] = 0
+        logits, expected = talk.tell([ids[at]]), tell(stateful, [ids[at]], mask, at)
+        assert close(logits, expected), at
+
+
+def test_a_window_that_slid_may_go_back_as_far_as_it_remembers(talks) -> None:
+    slid, again = (talks(**SHORT, NPUW_LLM_ON_FULL="SLIDE") for _ in range(2))
+    ids = np.random.default_rng(1).integers(0, 97, 150).tolist()
+    for talk in (slid, again):
+        talk.tell(ids[:10])
+    for token in ids[10:140]:
+        slid.tell([token])
+        again.tell([token])
+    slid.tell([1])
+    slid.tell([2])
+    # What the two tokens replaced is gone; the window is smaller until it has grown again.
+    assert slid.tell([5], back=2).shape == again.tell([5]).shape
+    assert len(slid.request.query_state()[0].state.data[0, 0]) == TOTAL - 1 - 1
+    with pytest.raises(TensorError, match="was replaced by a newer one"):
+        slid.tell([5], back=135)
+
+
+@few
+@given(st.integers(2, 64), st.integers(1, 90))
+def test_a_truncated_history_is_that_of_a_new_conversation(talks, prompt, more) -> None:
+    """After the middle is dropped, all is as if only the rest had ever been said."""
+    talk = talks(**SHORT, NPUW_LLM_ON_FULL="TRUNCATE")
+    ids = np.random.default_rng(more).integers(0, 97, prompt + 127 - prompt + more).tolist()
+    talk.tell(ids[:prompt])
+    kept = ids[:prompt]
+    for token in ids[prompt:]:
+        if len(kept) == TOTAL - 1:
+            kept = kept[:4] + kept[-28:]
+        kept.append(token)
+        logits = talk.tell([token])
+    fresh = talks(**SHORT)
+    head, tail = kept[:32], kept[32:]
+    expected = fresh.tell(head)
+    for token in tail:
+        expected = fresh.tell([token])
+    assert close(logits, expected)
+
+
+def test_a_prompt_too_long_is_cut_in_the_middle(talks) -> None:
+    ids = np.random.default_rng(9).integers(0, 97, 100).tolist()
+    cut, fresh = talks(**SHORT, NPUW_LLM_ON_FULL="TRUNCATE"), talks(**SHORT)
+    assert close(cut.tell(ids), fresh.tell(ids[:4] + ids[-60:]))
+    assert close(cut.tell([3]), fresh.tell([3])), "and goes on"
+    assert close(cut.tell([8], back=1), fresh.tell([8], back=1)), "and back"
+    with pytest.raises(TensorError, match="tokens 4 to 39 were dropped"):
+        cut.tell([1], back=91)
+    assert close(cut.tell(ids[:3], back=cut.said), fresh.tell(ids[:3], back=fresh.said))
+    with pytest.raises(PromptTooLong, match="at most 64"):
+        talks(**SHORT, NPUW_LLM_ON_FULL="SLIDE").tell(ids)
+
+
+def test_a_chat_goes_on_when_its_next_turn_does_not_fit(talks) -> None:
+    ids = np.random.default_rng(9).integers(0, 97, 100).tolist()
+    talk, fresh = talks(**SHORT, NPUW_LLM_ON_FULL="TRUNCATE"), talks(**SHORT)
+    talk.tell(ids[:50])
+    found = talk.tell(ids[50:90])
+    assert close(found, fresh.tell(ids[:4] + ids[30:50] + ids[50:90]))
+
+
+def test_several_tokens_go_on_only_if_a_step_takes_them(talks) -> None:
+    """The original's rule; and its way out, and ours."""
+    ids = [1, 2, 3, 4, 5]
+    whole = talks(**SHORT).tell(ids)
+    strict = talks(**SHORT, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
+    strict.tell(ids[:2])
+    with pytest.raises(TooManyTokens, match="at most 1; raise NPUW_LLM_MAX_GENERATION_TOKEN_LEN"):
+        strict.tell(ids[2:])
+    assert close(strict.tell(ids, back=2), whole), "at the first position it is a new prompt"
+    wide = talks(
+        **SHORT,
+        NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO",
+        NPUW_LLM_MAX_GENERATION_TOKEN_LEN=3,
+    )
+    wide.tell(ids[:2])
+    found = wide.request.infer(
+        {
+            "input_ids": np.array([ids[2:]]),
+            "attention_mask": np.ones((1, 5), np.int64),
+            "position_ids": np.arange(2, 5)[None],
+        }
+    )["logits"]
+    assert found.shape == (1, 3, 97), "logits of all candidates"
+    assert close(found[0, -1], whole)
+    wide.said += 3
+    one_by_one = talks(**SHORT)
+    one_by_one.tell(ids[:2])
+    for row, token in zip(found[0], ids[2:], strict=True):
+        assert close(row, one_by_one.tell([token]))
+    with pytest.raises(TooManyTokens, match="at most 8"):
+        wide.tell([1] * 9)

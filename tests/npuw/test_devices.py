@@ -1,0 +1,340 @@
+"""NPUW_DEVICES: several devices in order, and what decides which of them runs a submodel."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.interpreter import InterpreterDevice
+from npuw_layer.adapters.level_zero import DeviceMemory, LevelZeroDevice
+from npuw_layer.adapters.openvino import OpenVINODevice
+from npuw_layer.devices.make import make_device
+from npuw_layer.devices.pins import parse_pins
+from npuw_layer.devices.several import Policy, SeveralDevices
+from npuw_layer.devices.stored import Head, StoredProgram
+from npuw_layer.errors import DeviceError, ModelError, OptionError
+from npuw_layer.llm.split import split
+from npuw_layer.options import parse_options
+from npuw_layer.ports import SUBMODEL, Device
+from npuw_layer.read_model import read_model
+from npuw_layer.testing.check_device import CONFIG, small_graph
+
+SMALL = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 64,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "INFERENCE_PRECISION_HINT": "f32",
+    "NPUW_LLM_GENERATE_PYRAMID_STEPS": "96",
+}
+"""Submodels: prefill_64, generate_96, generate_128."""
+
+SUBMODELS = ["prefill_64", "generate_96", "generate_128"]
+
+
+def npu() -> Device:
+    return LevelZeroDevice(StaticCompiler(), "4000")
+
+
+@pytest.fixture(scope="session")
+def faulty(load_module: Callable[[Path], Any]) -> Any:
+    return load_module(Path(__file__).with_name("faulty_device.py")).FaultyDevice
+
+
+class Chat:
+    """A greedy conversation."""
+
+    def __init__(self, compiled: Any) -> None:
+        self.compiled = compiled
+        self._request = compiled.create_infer_request()
+        self._said = 0
+
+    def tell(self, ids: list[int]) -> np.ndarray:
+        inputs = {
+            "input_ids": np.array([ids], np.int64),
+            "attention_mask": np.ones((1, self._said + len(ids)), np.int64),
+            "position_ids": np.arange(self._said, self._said + len(ids))[None],
+        }
+        self._said += len(ids)
+        return self._request.infer(inputs)["logits"][0, -1].copy()
+
+    def say(self, tokens: int) -> list[int]:
+        """Answer a fixed prompt, greedily."""
+        said = [int(self.tell(list(range(1, 20))).argmax())]
+        while len(said) < tokens:
+            said.append(int(self.tell(said[-1:]).argmax()))
+        return said
+
+    @property
+    def placed(self) -> dict[str, str]:
+        return {each.submodel: each.device for each in self.compiled._compiled.device.placements}
+
+    @property
+    def notes(self) -> str:
+        return "; ".join(map(str, self.compiled._compiled.device.placements))
+
+
+def chat(folder: Path, device: Device | None = None, **options: Any) -> Chat:
+    return Chat(Core(device=device).compile_model(folder, "NPU", SMALL | options))
+
+
+@pytest.fixture(scope="module")
+def answer(tiny: Path) -> list[int]:
+    """What the interpreter alone says: 80 tokens, through both generate variants."""
+    return chat(tiny, NPUW_DEVICES="CPU").say(80)
+
+
+def test_each_submodel_goes_to_the_first_device(tiny: Path, answer: list[int]) -> None:
+    talk = chat(tiny, NPUW_DEVICES="NPU,CPU")
+    assert talk.placed == dict.fromkeys(SUBMODELS, "NPU")
+    assert talk.compiled.get_property("EXECUTION_DEVICES") == ["NPU"]
+    assert talk.say(80) == answer
+
+
+@pytest.mark.parametrize(
+    ("pins", "expected"),
+    [
+        ("0:CPU,last:OPENVINO_CPU", ["CPU", "NPU", "OPENVINO_CPU"]),
+        ("prefill:OPENVINO_CPU,generate:CPU", ["OPENVINO_CPU", "CPU", "CPU"]),
+        ("generate:CPU,generate_96:NPU", ["NPU", "NPU", "CPU"]),
+        ("1:OPENVINO_CPU", ["NPU", "OPENVINO_CPU", "NPU"]),
+    ],
+)
+def test_submodels_are_pinned_in_any_mix(
+    tiny: Path, answer: list[int], pins: str, expected: list[str]
+) -> None:
+    talk = chat(tiny, NPUW_DEVICES="NPU,CPU,OPENVINO_CPU", NPUW_SUBMODEL_DEVICE=pins)
+    assert talk.placed == dict(zip(SUBMODELS, expected, strict=True))
+    assert set(talk.compiled.get_property("EXECUTION_DEVICES")) == set(expected)
+    assert talk.say(80) == answer
+
+
+def test_a_device_that_compiles_nothing_hands_on_with_its_reason(
+    tiny: Path, answer: list[int], faulty: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    makers = {"NPU": lambda: faulty(npu(), refuses="no tile is free"), "CPU": InterpreterDevice}
+    talk = chat(tiny, SeveralDevices(makers))
+    assert talk.placed == dict.fromkeys(SUBMODELS, "CPU")
+    assert talk.notes.count("NPU does not compile it: no tile is free") == 3
+    assert "generate_96: NPU does not compile it: no tile is free" in caplog.messages
+    assert talk.say(80) == answer
+
+
+def test_a_device_that_loads_nothing_hands_on_with_its_reason(
+    tiny: Path, answer: list[int], faulty: Any
+) -> None:
+    makers = {"NPU": lambda: faulty(npu(), loads=False), "OPENVINO_CPU": OpenVINODevice}
+    talk = chat(tiny, SeveralDevices(makers))
+    assert talk.placed == dict.fromkeys(SUBMODELS, "OPENVINO_CPU")
+    assert "NPU does not load it: out of device memory" in talk.notes
+    assert talk.say(80) == answer
+
+
+def test_if_nobody_compiles_it_each_says_why(faulty: Any) -> None:
+    makers = {
+        "NPU": lambda: faulty(npu(), refuses="no tile is free"),
+        "CPU": lambda: faulty(InterpreterDevice(), refuses="out of paper"),
+    }
+    with pytest.raises(ModelError) as caught:
+        SeveralDevices(makers).compile(small_graph(), {**CONFIG, SUBMODEL: "generate_96"})
+    assert str(caught.value) == (
+        "no device compiles generate_96: NPU does not compile it: no tile is free; "
+        "CPU does not compile it: out of paper"
+    )
+
+
+def test_a_device_that_is_not_there_is_passed_over_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, tiny: Path, answer: list[int]
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "openvino", None)
+    talk = chat(tiny, NPUW_DEVICES="OPENVINO_CPU,CPU")
+    assert talk.placed == dict.fromkeys(SUBMODELS, "CPU")
+    assert "pip install openvino" in talk.notes
+    assert talk.say(80) == answer
+    with pytest.raises(DeviceError, match="pip install openvino"):
+        chat(tiny, NPUW_DEVICES="OPENVINO_CPU")
+
+
+@pytest.mark.parametrize("good_runs", [0, 1, 5, 40])
+@pytest.mark.parametrize("first", ["NPU", "CPU"])
+def test_a_device_that_is_lost_hands_over_in_the_middle(
+    tiny: Path, answer: list[int], faulty: Any, good_runs: int, first: str
+) -> None:
+    inner, other = (npu, OpenVINODevice) if first == "NPU" else (InterpreterDevice, npu)
+    lost = faulty(inner(), good_runs=good_runs)
+    talk = chat(tiny, SeveralDevices({"first": lambda: lost, "second": other}))
+    assert set(talk.placed.values()) == {"first"}
+    assert talk.say(80) == answer
+    assert lost.runs == good_runs
+    assert "first failed: ZE_RESULT_ERROR_DEVICE_LOST" in talk.notes
+    assert "second" in talk.placed.values()
+
+
+def test_all_requests_follow_a_submodel_that_moved(
+    tiny: Path, answer: list[int], faulty: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = faulty(npu(), good_runs=30)
+    one = chat(tiny, SeveralDevices({"NPU": lambda: lost, "CPU": InterpreterDevice}))
+    two = Chat(one.compiled)
+    assert one.say(80) == answer
+    assert two.say(80) == answer
+    assert Chat(one.compiled).say(80) == answer
+    moved = [line for line in caplog.messages if "takes it over" in line]
+    assert len(moved) == len(SUBMODELS), moved
+
+
+def test_without_fallback_the_error_is_the_devices(tiny: Path, faulty: Any) -> None:
+    lost = faulty(npu(), good_runs=3)
+    makers = {"NPU": lambda: lost, "CPU": InterpreterDevice}
+    talk = chat(tiny, SeveralDevices(makers, Policy(fallback=False)))
+    with pytest.raises(DeviceError, match="DEVICE_LOST"):
+        talk.say(80)
+
+
+def test_if_the_last_device_is_lost_too_each_says_why(tiny: Path, faulty: Any) -> None:
+    makers = {
+        "NPU": lambda: faulty(npu(), good_runs=3),
+        "CPU": lambda: faulty(InterpreterDevice(), good_runs=2),
+    }
+    with pytest.raises(DeviceError, match=r"NPU failed: .*LOST; CPU failed: .*LOST"):
+        chat(tiny, SeveralDevices(makers)).say(80)
+
+
+def test_misuse_does_not_make_a_submodel_move(faulty: Any) -> None:
+    device = SeveralDevices({"NPU": npu, "CPU": InterpreterDevice})
+    loaded = device.load(device.compile(small_graph(), CONFIG))
+    with pytest.raises(DeviceError, match="the model: not bound: x, vpux_ie_read_value_sum, y"):
+        loaded.create_program().run()
+    assert loaded.placement.device == "NPU"
+
+
+def test_memory_is_that_of_the_device_which_needs_its_own() -> None:
+    makers = {"CPU": InterpreterDevice, "OPENVINO_CPU": OpenVINODevice, "NPU": npu}
+    assert isinstance(SeveralDevices(makers).allocate(64), DeviceMemory)
+    del makers["NPU"]
+    assert not isinstance(SeveralDevices(makers).allocate(64), DeviceMemory)
+    with pytest.raises(DeviceError, match="NPU and NPU2 each need memory of their own"):
+        SeveralDevices({"NPU": npu, "NPU2": npu})
+
+
+def test_the_cache_remembers_the_device_and_the_graph(
+    tiny: Path, answer: list[int], faulty: Any, tmp_path: Path
+) -> None:
+    options = {"CACHE_DIR": str(tmp_path), "NPUW_DEVICES": "NPU,CPU", "NPUW_ACC_CHECK": "NO"}
+    pinned = options | {"NPUW_SUBMODEL_DEVICE": "last:CPU"}
+    assert chat(tiny, **options).say(80) == answer
+    assert chat(tiny, **pinned).placed["generate_128"] == "CPU"
+    warm = chat(tiny, **pinned)
+    assert warm.compiled.get_property("LOADED_FROM_CACHE")
+    assert warm.placed["generate_128"] == "CPU"
+    assert warm.say(80) == answer
+    again = chat(tiny, **options)
+    assert again.compiled.get_property("LOADED_FROM_CACHE")
+    assert again.placed["generate_128"] == "NPU"
+    # What was cached can still move, and be checked.
+    lost = faulty(npu(), good_runs=5)
+    makers = {"NPU": lambda: lost, "CPU": InterpreterDevice}
+    cold, warm = (chat(tiny, SeveralDevices(makers), **options) for _ in range(2))
+    assert warm.compiled.get_property("LOADED_FROM_CACHE")
+    assert warm.say(80) == answer
+    assert "DEVICE_LOST" in warm.notes
+    del cold
+
+
+def test_a_graph_whose_weights_have_gone_is_refused_when_it_is_loaded(
+    tiny: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "moved")
+    graph = split(read_model(folder), 1, 63)
+    plain, several = InterpreterDevice(), SeveralDevices({"CPU": InterpreterDevice, "NPU": npu})
+    programs = [(device, device.compile(graph.clone(), CONFIG)) for device in (plain, several)]
+    (folder / "model.safetensors").unlink()
+    for device, program in programs:
+        with pytest.raises(DeviceError, match="weights cannot be read"):
+            device.load(program)
+
+
+def test_pins_are_read_by_index_name_and_kind() -> None:
+    devices = ["NPU", "CPU"]
+    assert parse_pins("", SUBMODELS, devices) == {}
+    assert parse_pins(" 0 : CPU , last:NPU,", SUBMODELS, devices) == {
+        "prefill_64": "CPU",
+        "generate_128": "NPU",
+    }
+    assert parse_pins("generate:CPU", SUBMODELS, devices) == {
+        "generate_96": "CPU",
+        "generate_128": "CPU",
+    }
+
+
+@pytest.mark.parametrize(
+    ("pins", "message"),
+    [
+        ("0", 'write "0:CPU,last:NPU"'),
+        ("0:", 'write "0:CPU,last:NPU"'),
+        ("0:TPU", "'TPU' is not in NPUW_DEVICES = NPU,CPU; add it there"),
+        ("3:CPU", "no submodel '3'; there are 0 prefill_64, 1 generate_96, 2 generate_128"),
+        ("-1:CPU", "no submodel '-1'"),
+        ("head:CPU", "no submodel 'head'"),
+        ("²:CPU", "no submodel '²'"),
+    ],
+)
+def test_a_wrong_pin_says_what_there_is(pins: str, message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse_pins(pins, SUBMODELS, ["NPU", "CPU"])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        (
+            "NPUW_DEVICES",
+            "NPU,npu",
+            "'npu': installed are CPU, NPU, OPENVINO_CPU; did you mean",
+        ),
+        ("NPUW_DEVICES", "OPENVINO", "did you mean OPENVINO_CPU?"),
+        ("NPUW_DEVICES", "", "name each device once"),
+        ("NPUW_DEVICES", "CPU,NPU,CPU", "name each device once"),
+        ("NPUW_ACC_DEVICE", "GPU", "NPUW_ACC_DEVICE = 'GPU': installed are"),
+        ("NPUW_ACC_THRESH", "-1", "NPUW_ACC_THRESH"),
+        ("NPUW_ACC_THRESH", "nan", "NPUW_ACC_THRESH"),
+        ("NPUW_FALLBACK_EXEC", "MAYBE", "NPUW_FALLBACK_EXEC"),
+    ],
+)
+def test_a_wrong_option_says_what_would_be_right(option: str, value: str, message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        make_device(parse_options({option: value, "NPUW_ACC_CHECK": "YES"}), SUBMODELS, None)
+    assert message in str(caught.value)
+
+
+def test_a_stored_program_is_given_back_in_place() -> None:
+    head = Head(submodel="prefill_64", device="NPU", config={"A": "B"}, notes=("because",))
+    data = StoredProgram.of(head, b"program" * 99, "a graph").to_bytes()
+    found = StoredProgram.parse(memoryview(data))
+    assert found.head == head
+    assert bytes(found.program) == b"program" * 99
+    assert isinstance(found.program, memoryview)
+    assert found.program.obj is data
+    assert found.graph_text() == "a graph"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_damaged_stored_program_is_refused(seed: int) -> None:
+    """Any byte of the frame may be wrong; the device checks its own program."""
+    device = SeveralDevices({"CPU": InterpreterDevice, "NPU": npu})
+    good = bytearray(device.compile(small_graph(), CONFIG))
+    draw = np.random.default_rng(seed)
+    for _ in range(40):
+        bad = bytearray(good)
+        for at in draw.integers(len(good) - 400, len(good), 3):
+            bad[at] ^= int(draw.integers(1, 256))
+        try:
+            device.load(bytes(bad))
+        except DeviceError:
+            continue

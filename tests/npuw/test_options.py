@@ -1,0 +1,209 @@
+"""Options: each is described, checked with clear words, and read back as it was set."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuw_layer import Core
+from npuw_layer.errors import OptionError
+from npuw_layer.options import GROUPS, NAMES, describe, parse_options
+
+ORIGINALS = [
+    "NPUW_LLM",
+    "NPUW_LLM_BATCH_DIM",
+    "NPUW_LLM_SEQ_LEN_DIM",
+    "NPUW_LLM_MAX_PROMPT_LEN",
+    "NPUW_LLM_MIN_RESPONSE_LEN",
+    "NPUW_LLM_MAX_GENERATION_TOKEN_LEN",
+    "NPUW_LLM_MAX_LORA_RANK",
+    "NPUW_LLM_OPTIMIZE_V_TENSORS",
+    "NPUW_LLM_OPTIMIZE_FP8",
+    "NPUW_LLM_CACHE_ROPE",
+    "NPUW_LLM_GENERATE_PYRAMID",
+    "NPUW_LLM_PREFILL_CHUNK_SIZE",
+    "NPUW_LLM_PREFILL_HINT",
+    "NPUW_LLM_GENERATE_HINT",
+    "NPUW_LLM_PREFILL_ATTENTION_HINT",
+    "NPUW_LLM_GENERATE_ATTENTION_HINT",
+    "NPUW_LLM_PREFILL_MOE_HINT",
+    "NPUW_LLM_GENERATE_MOE_HINT",
+    "NPUW_LLM_SHARED_HEAD",
+    "NPUW_LLM_SHARED_HEAD_CONFIG",
+    "++NPUW_LLM_SHARED_HEAD_CONFIG",
+    "NPUW_LLM_PREFILL_CONFIG",
+    "++NPUW_LLM_PREFILL_CONFIG",
+    "NPUW_LLM_GENERATE_CONFIG",
+    "++NPUW_LLM_GENERATE_CONFIG",
+    "NPUW_LLM_ENABLE_PREFIX_CACHING",
+    "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE",
+    "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS",
+    "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE",
+    "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL",
+    "NPUW_LLM_VOCAB_AS_INPUT",
+]
+"""Fact sheet npuw §b.1."""
+
+
+def test_every_llm_option_of_the_original_is_known() -> None:
+    assert set(ORIGINALS) <= set(NAMES)
+
+
+def test_every_option_is_described_in_one_group() -> None:
+    described = describe()
+    assert [one.name for one in described] == list(NAMES)
+    assert len(set(NAMES.values())) == len(NAMES)
+    assert [group.title for group in GROUPS] == list(dict.fromkeys(one.group for one in described))
+    for one in described:
+        assert one.effect.endswith("."), one.name
+        assert one.type, one.name
+        assert one.allowed, one.name
+
+
+def test_a_description_says_what_is_allowed_and_whose_it_is() -> None:
+    by_name = {one.name: one for one in describe()}
+    lengths = by_name["NPUW_LLM_MAX_GENERATION_TOKEN_LEN"]
+    assert (lengths.type, lengths.default) == ("integer", "1")
+    assert lengths.allowed == "an integer from 1 to 64"
+    assert by_name["NPUW_LLM_PREFILL_HINT"].allowed == "DYNAMIC or STATIC"
+    assert by_name["NPUW_LLM_PREFILL_HINT"].source == "NPUW"
+    assert by_name["NPUW_LLM_ON_FULL"].source == "this project"
+    assert by_name["CACHE_DIR"].source == "OpenVINO"
+    assert by_name["NPUW_LLM_OPTIMIZE_FP8"].allowed.startswith("NO, because")
+
+
+def test_defaults_are_what_each_option_allows() -> None:
+    options = parse_options({})
+    again = parse_options({name: getattr(options, field) for name, field in _settable().items()})
+    assert again == options
+
+
+def _settable() -> dict[str, str]:
+    """All but one of two that exclude one another."""
+    return {name: field for name, field in NAMES.items() if name != "NPUW_LLM_GENERATE_CONFIG"}
+
+
+REFUSED = [
+    ({"NPUW_LLM_MAX_PROMPT_LENGTH": 3}, "did you mean NPUW_LLM_MAX_PROMPT_LEN?"),
+    ({"npuw_devices": "NPU"}, "did you mean NPUW_DEVICES?"),
+    ({"NPUW_LLM_MAX_PROMPT_LEN": 0}, "must be an integer from 1 to 1,048,576"),
+    ({"NPUW_LLM_MAX_PROMPT_LEN": 1.5}, "must be an integer from 1"),
+    ({"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 65}, "an integer from 1 to 64"),
+    ({"NPUW_LLM_SINK_TOKENS": -1}, "an integer from 0"),
+    ({"NPUW_LLM_ON_FULL": "STOP"}, "must be ERROR, TRUNCATE or SLIDE"),
+    ({"NPUW_LLM_KV_SWITCHOVER": 0}, "must be ZERO_COPY or COPY"),
+    ({"NPUW_LLM_GENERATE_PYRAMID_STEPS": "a,b"}, "must be integers separated by commas"),
+    ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "MAYBE"}, "must be YES or NO"),
+    ({"CACHE_DIR": None}, "must be text"),
+    ({"NPUW_LLM_PREFILL_CONFIG": "{"}, "must be a map of options"),
+    ({"NPUW_LLM_PREFILL_CONFIG": [1]}, "must be a map of options"),
+    ({"NPUW_LLM_PREFILL_CONFIG": "[" * 10**6}, "must be a map of options"),
+]
+
+
+@pytest.mark.parametrize(("config", "says"), REFUSED, ids=[says for _, says in REFUSED])
+def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(says)) as caught:
+        parse_options(config)
+    assert str(caught.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NPUW_LLM_OPTIMIZE_FP8", "YES"),
+        ("NPUW_LLM_BATCH_DIM", 1),
+        ("NPUW_LLM_PREFILL_ATTENTION_HINT", "HFA"),
+        ("NPUW_LLM_GENERATE_ATTENTION_HINT", "DYNAMIC"),
+        ("NPUW_LLM_PREFILL_MOE_HINT", "HOST_ROUTED"),
+        ("NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE", "YES"),
+        ("NPUW_LLM_VOCAB_AS_INPUT", "YES"),
+        ("NPUW_LLM", "NO"),
+    ],
+)
+def test_what_this_stack_does_not_do_is_refused_and_not_ignored(name: str, value: object) -> None:
+    with pytest.raises(OptionError, match=f"{name} = .*not supported here: {value}, because "):
+        parse_options({name: value})
+
+
+class TestStages:
+    """PREFILL_CONFIG and its like: fact sheet npuw §a.4."""
+
+    def test_a_map_is_replaced_by_what_is_set_for_all_and_that_by_plus_plus(self) -> None:
+        options = parse_options(
+            {
+                "NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 2, "NPUW_FOLD": "NO"},
+                "++NPUW_LLM_PREFILL_CONFIG": {"ENABLE_WEIGHTLESS": "NO"},
+                "NPU_TILES": 3,
+            }
+        )
+        prefill, generate = options.of_stage("prefill"), options.of_stage("generate")
+        assert (prefill.tiles, prefill.fold, prefill.weightless) == (3, False, False)
+        assert (generate.tiles, generate.fold, generate.weightless) == (3, True, True)
+        options = parse_options({"NPU_TILES": 3, "++NPUW_LLM_PREFILL_CONFIG": '{"NPU_TILES": 1}'})
+        assert options.of_stage("prefill").tiles == 1
+        assert options.of_stage("head").tiles == 3
+
+    def test_a_hint_is_the_default_of_its_stage_alone(self) -> None:
+        options = parse_options({"NPUW_LLM_GENERATE_HINT": "BEST_PERF"})
+        assert not options.of_stage("generate").fold
+        assert options.of_stage("prefill").fold
+        options = parse_options({"NPUW_LLM_GENERATE_HINT": "BEST_PERF", "NPUW_FOLD": "YES"})
+        assert options.of_stage("generate").fold, "what is set for all models goes before it"
+
+    def test_a_hint_and_what_replaces_it_exclude_one_another(self) -> None:
+        both = {"NPUW_LLM_GENERATE_HINT": "FAST_COMPILE", "NPUW_LLM_GENERATE_CONFIG": {}}
+        with pytest.raises(OptionError, match="leave one of them out"):
+            parse_options(both)
+        parse_options(
+            {"NPUW_LLM_GENERATE_HINT": "BEST_PERF", "++NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1}}
+        )
+
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            ({"NPU_TILE": 2}, "unknown option 'NPU_TILE'; did you mean NPU_TILES?"),
+            ({"NPU_TILES": -2}, "NPU_TILES = -2: must be an integer from -1"),
+            ({"NPU_PLATFORM": "3720"}, "all stages have NPU_PLATFORM in common"),
+            ({"NPUW_LLM_PREFILL_CONFIG": {}}, "in common"),
+        ],
+    )
+    def test_a_map_is_checked_as_options_are(self, given: Any, says: str) -> None:
+        name = "++NPUW_LLM_GENERATE_CONFIG"
+        with pytest.raises(OptionError, match=re.escape(f"{name}: ") + ".*" + re.escape(says)):
+            parse_options({name: given})
+
+
+GIVEN = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 100,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 10,
+    "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 1,
+    "NPUW_LLM_GENERATE_PYRAMID_STEPS": (192,),
+    "NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 2},
+    "++NPUW_LLM_SHARED_HEAD_CONFIG": {},
+    "INFERENCE_PRECISION_HINT": "f32",
+}
+
+
+def test_every_option_can_be_read_back_as_it_was_set(tiny: Path) -> None:
+    compiled = Core().compile_model(tiny, "NPU", GIVEN)
+    supported = compiled.get_property("SUPPORTED_PROPERTIES")
+    assert set(NAMES) | {"LOADED_FROM_CACHE"} <= set(supported)
+    expected = parse_options(GIVEN)
+    for name in supported:
+        found = compiled.get_property(name)
+        if name in NAMES:
+            assert found == getattr(expected, NAMES[name]), name
+        if name in GIVEN:
+            assert found == GIVEN[name], name
+    with pytest.raises(OptionError, match="did you mean SUPPORTED_PROPERTIES"):
+        compiled.get_property("SUPPORTED_PROPERTY")
+
+
+def test_what_is_read_back_can_be_changed_without_harm(tiny: Path) -> None:
+    compiled = Core().compile_model(tiny, "NPU", GIVEN)
+    compiled.get_property("NPUW_LLM_PREFILL_CONFIG")["NPU_TILES"] = 7
+    assert compiled.get_property("NPUW_LLM_PREFILL_CONFIG") == {"NPU_TILES": 2}

@@ -1,0 +1,316 @@
+"""Plans: what ``config.json`` alone foretells, held against programs that were really compiled.
+
+Where the model is too large to be here, its weights are shapes in both: the compiler needs no more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compiler_layer.errors import NotPeriodic
+from compiler_layer.frontends.huggingface import sample as samples
+from compiler_layer.frontends.huggingface.families import FAMILIES, read_decoder
+from compiler_layer.model import Model
+from compiler_layer.pipeline import Options as CompilerOptions
+from compiler_layer.pipeline import compile_model, foldings
+from compiler_layer.quantize.rewrite import quantize_shapes
+from compiler_layer.quantize.schemes import Format
+from compiler_layer.tools.npuc import main as npuc
+from driver_layer.loader.read import read_blob
+from driver_layer.npu.timeline import predict
+from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.errors import ModelError, OptionError
+from npuw_layer.llm.split import split
+from npuw_layer.llm.stages import Stage
+from npuw_layer.options import Options, parse_options
+from npuw_layer.plan import EXPECTED_ERROR, Plan, plan_model
+
+MEMORY_ERROR = 0.05
+"""Of all memory; weights and caches are known exactly."""
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_act": "silu",
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0,
+    "tie_word_embeddings": False,
+}
+LLAMA_1B = LLAMA | {
+    "hidden_size": 2048,
+    "intermediate_size": 5632,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "vocab_size": 32000,
+}
+LLAMA_70B = LLAMA | {
+    "hidden_size": 8192,
+    "intermediate_size": 28672,
+    "num_hidden_layers": 80,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+}
+LLAMA_8B = LLAMA | {
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 8192,
+}
+QWEN2 = LLAMA | {
+    "model_type": "qwen2",
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "vocab_size": 151936,
+    "tie_word_embeddings": True,
+}
+GEMMA3 = {
+    "model_type": "gemma3_text",
+    "hidden_size": 640,
+    "intermediate_size": 2048,
+    "num_hidden_layers": 7,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 1,
+    "head_dim": 256,
+    "vocab_size": 32000,
+    "sliding_window": 512,
+    "query_pre_attn_scalar": 256,
+}
+PHI3 = LLAMA | {
+    "model_type": "phi3",
+    "hidden_size": 3072,
+    "intermediate_size": 8192,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "vocab_size": 32064,
+}
+GPT2 = {
+    "model_type": "gpt2",
+    "n_embd": 768,
+    "n_layer": 3,
+    "n_head": 12,
+    "vocab_size": 8192,
+    "activation_function": "gelu_new",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, the format of its weights, and options."""
+
+    config: Mapping[str, Any]
+    weights: str
+    options: Mapping[str, Any]
+
+    @property
+    def format(self) -> Format | None:
+        return None if self.weights == "fp16" else Format(self.weights)
+
+    def __str__(self) -> str:
+        options = "-".join(str(value) for value in self.options.values())
+        return f"{self.config['model_type']}-{self.weights}-{options}"
+
+
+def case(config: Mapping[str, Any], weights: str, prompt: int, **options: Any) -> Case:
+    return Case(config, weights, {"NPUW_LLM_MAX_PROMPT_LEN": prompt, **options})
+
+
+CASES = [
+    case(LLAMA_1B, "int4", 256),
+    case(LLAMA_1B, "int8", 128, NPU_PLATFORM="3720"),
+    case(LLAMA_1B, "fp16", 512, NPU_PLATFORM="5010", NPUW_LLM_PREFILL_CHUNK_SIZE=128),
+    case(LLAMA_1B, "int8", 128, KV_CACHE_PRECISION="i8", DYNAMIC_QUANTIZATION_GROUP_SIZE=1),
+    case(LLAMA_8B, "int4", 64),
+    case(QWEN2, "int4", 256),
+    case(GEMMA3, "fp16", 128, NPU_PLATFORM="5010"),
+    case(PHI3, "int4", 64),
+    case(GPT2, "int4", 128),
+]
+
+
+def write_config(folder: Path, config: Mapping[str, Any]) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def shapes_of(config: Path, weights: Format | None) -> Model:
+    """A whole model whose weights are shapes, all layers of it."""
+    nowhere = samples.Nowhere()
+    decoder = read_decoder(config)
+    model = samples.write_shapes(decoder, nowhere, config)
+    if weights is not None:
+        quantize_shapes(model, weights, nowhere.place)
+    return model
+
+
+def compiled(model: Model, stage: Stage, options: Options) -> bytes:
+    """One static model, through the whole compiler."""
+    settings = CompilerOptions(
+        options.precision,
+        options.platform,
+        integer_activations=options.dynamic_quantization_group_size != 0,
+        weightless=True,
+    )
+    for smaller in (*foldings(model), model):
+        graph = split(smaller, stage.tokens, stage.past, options.kv_cache_precision)
+        try:
+            return compile_model(graph, settings)
+        except NotPeriodic:
+            continue
+    raise AssertionError("the last one is not folded")
+
+
+def test_the_error_is_small_where_it_counts_most(tmp_path: Path) -> None:
+    """Decode of a layer of real size: what speed follows from, and what conversations wait for."""
+    folder = write_config(tmp_path, LLAMA_1B)
+    options = parse_options({"NPUW_LLM_MAX_PROMPT_LEN": 1024})
+    plan = plan_model(folder, options, Format("int4"))
+    one = plan.generate[-1]
+    blob = compiled(shapes_of(folder / "config.json", Format("int4")), one.stage, options)
+    assert error(one.seconds, max(task.end_ns for task in predict(blob)) / 1e9) <= 0.10
+
+
+def error(predicted: float, actual: float) -> float:
+    return abs(predicted / actual - 1)
+
+
+@pytest.mark.parametrize("case", CASES, ids=map(str, CASES))
+def test_times_and_sizes_are_those_of_compiled_programs(case: Case, tmp_path: Path) -> None:
+    folder = write_config(tmp_path, case.config)
+    options = parse_options(case.options)
+    plan = plan_model(folder, options, case.format)
+    whole = shapes_of(folder / "config.json", case.format)
+    for one in (plan.stages[0], plan.stages[-1]):
+        blob = compiled(whole, one.stage, options)
+        seconds = max(task.end_ns for task in predict(blob)) / 1e9
+        assert error(one.seconds, seconds) <= EXPECTED_ERROR, (one.stage, one.seconds, seconds)
+        assert error(one.blob_bytes, len(blob)) <= EXPECTED_ERROR, (one.blob_bytes, len(blob))
+
+
+class CountingDevice(LevelZeroDevice):
+    """Counts the bytes that are allocated."""
+
+    allocated = 0
+
+    def allocate(self, nbytes: int) -> Any:
+        self.allocated += nbytes
+        return super().allocate(nbytes)
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_the_memory_map_is_that_of_a_running_conversation(
+    weights: str, demo: Path, tmp_path: Path
+) -> None:
+    """The demo model, exported with real weights, compiled by npuw and loaded on the device."""
+    assert npuc(["export", str(demo), str(tmp_path / "ir"), "--weight-format", weights]) == 0
+    config = {"NPUW_LLM_MAX_PROMPT_LEN": 1024, "CACHE_DIR": str(tmp_path / "cache")}
+    device = CountingDevice(StaticCompiler(), "4000")
+    compiled = Core(device=device).compile_model(tmp_path / "ir", "NPU", config)
+    request = compiled.create_infer_request()
+    blobs = [path.read_bytes() for path in (tmp_path / "cache").glob("*.blob")]
+    scratch = [
+        section.size
+        for blob in blobs
+        for section in read_blob(blob).sections
+        if section.name == "buffer.DDR.0"
+    ]
+    plan = plan_model(demo, parse_options(config), Format(weights))
+    found = {item.name: item.nbytes for item in plan.memory}
+    stored = sum(item.nbytes for item in plan.weights)
+    file = (tmp_path / "ir" / "openvino_model.bin").stat().st_size
+    assert error(stored, file) <= 0.01
+    tensors = found["K and V cache"] + found["inputs, outputs"]
+    assert error(tensors, device.allocated) <= 0.01
+    assert error(found["scratch"], sum(scratch)) <= 0.10
+    programs = found["programs"] + found["constants in programs"]
+    assert error(programs, sum(map(len, blobs))) <= EXPECTED_ERROR
+    actual = file + device.allocated + sum(scratch) + sum(map(len, blobs))
+    assert error(plan.total_bytes, actual) <= MEMORY_ERROR
+    del request
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """A model of 70 B, of which nothing is here but its config."""
+    folder = write_config(tmp_path_factory.mktemp("70b"), LLAMA_70B)
+    return plan_model(folder, parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 256}), Format("int4"))
+
+
+def test_a_model_of_70_b_is_planned_without_its_weights(large: Plan) -> None:
+    assert large.parameters == 70_553_706_496  # as Meta's checkpoint has
+    weights = {item.name: item.nbytes for item in large.weights}
+    assert weights["feed-forward"] == 80 * 3 * 8192 * 28672 // 2
+    assert weights["embedding"] == weights["head"] == 128256 * 8192
+    memory = {item.name: item.nbytes for item in large.memory}
+    assert memory["K and V cache"] == 80 * 2 * 1152 * 8 * 128 * 2
+    assert [one.capacity for one in large.generate] == [256, 512, 1024, 1152]
+
+
+def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_products(large: Plan) -> None:
+    assert {one.bound for one in large.generate} == {"DDR"}
+    assert [one.bound for one in large.prefill] == ["DPU"]
+    # All weights of the layers and of the head go by once per token, at 136 GB/s.
+    sizes = {item.name: item.nbytes for item in large.weights}
+    least = (sum(sizes.values()) - sizes["embedding"]) / 136e9
+    assert least <= large.generate[0].seconds <= 1.5 * least
+
+
+def test_what_does_not_fit_the_device_is_said(tmp_path: Path) -> None:
+    folder = write_config(tmp_path, LLAMA_70B)
+    plan = plan_model(folder, parse_options({}), Format("int4"))
+    assert any("lower NPUW_LLM_PREFILL_CHUNK_SIZE" in warning for warning in plan.warnings)
+
+
+def test_a_longer_prompt_takes_more_chunks(large: Plan) -> None:
+    (prefill,) = large.prefill
+    assert large.ttft(256) == prefill.seconds
+    assert large.ttft(257) == large.ttft(512) == 2 * prefill.seconds
+
+
+def test_planning_takes_no_longer_for_more_layers(tmp_path: Path) -> None:
+    """Layers that are alike are looked at once: not a time, a count of operations."""
+    sizes = []
+    for layers in (4, 400):
+        config = write_config(tmp_path, LLAMA_1B | {"num_hidden_layers": layers}) / "config.json"
+        sample = samples.read_sample(config)
+        sizes.append(len(list(sample.model.body.ops)))
+        assert sum(sample.counts) == layers
+    assert sizes[0] == sizes[1]
+
+
+def test_each_kind_of_layer_counts_as_often_as_there_are(tmp_path: Path) -> None:
+    config = write_config(tmp_path, GEMMA3 | {"num_hidden_layers": 26}) / "config.json"
+    sample = samples.read_sample(config)
+    windows = [layer.window for layer in sample.decoder.layers]
+    sliding = sum(window is not None for window in windows)
+    assert sorted(sample.counts) == sorted([1, sliding - 1, 26 - sliding])
+
+
+def test_an_unknown_family_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
+    folder = write_config(tmp_path, {"model_type": "mamba"})
+    with pytest.raises(ModelError, match="mamba") as caught:
+        plan_model(folder, parse_options({}), None)
+    assert all(family in str(caught.value) for family in FAMILIES)
+
+
+def test_a_platform_that_is_not_known_is_an_option_that_is_wrong(tmp_path: Path) -> None:
+    folder = write_config(tmp_path, LLAMA_1B)
+    with pytest.raises(OptionError, match="known are 3720, 4000, 5010"):
+        plan_model(folder, parse_options({"NPU_PLATFORM": "9"}), None)
+    with pytest.raises(OptionError, match="9 tiles; platform 4000 has 6"):
+        plan_model(folder, parse_options({"NPU_TILES": 9}), None)

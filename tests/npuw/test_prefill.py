@@ -1,0 +1,121 @@
+"""Prefill: which model reads what, where its rows go, and that none of it changes a result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npuw_layer.llm.stages import Kind, choose_prefill, plan
+from npuw_layer.options import parse_options
+
+few = settings(max_examples=10, deadline=None)
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> bool:
+    return bool(np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max())
+
+
+def names(**options: object) -> list[str]:
+    config = {f"NPUW_LLM_{name}": value for name, value in options.items()}
+    return [stage.name for stage in plan(parse_options(config)).prefill]
+
+
+def test_a_short_prompt_does_not_pay_for_a_long_one() -> None:
+    assert names() == ["prefill_64", "prefill_256", "prefill_1024"]
+    assert names(PREFILL_PYRAMID="NO") == ["prefill_1024"]
+
+
+def test_early_chunks_span_little_with_pyramid_attention() -> None:
+    long = {"MAX_PROMPT_LEN": 8192, "PREFILL_PYRAMID": "NO"}
+    chunks = [f"prefill_1024_after_{past}" for past in (1024, 3072, 7168)]
+    assert names(**long) == ["prefill_1024", *chunks]
+    assert names(**long, PREFILL_ATTENTION_HINT="STATIC") == ["prefill_1024_after_7168"]
+
+
+def test_the_head_is_one_model_or_part_of_each() -> None:
+    assert [stage.name for stage in plan(parse_options({})).heads] == ["lm_head"]
+    assert plan(parse_options({"NPUW_LLM_SHARED_HEAD": "NO"})).heads == ()
+
+
+LENGTHS = st.fixed_dictionaries(
+    {
+        "NPUW_LLM_MAX_PROMPT_LEN": st.integers(1, 5000),
+        "NPUW_LLM_PREFILL_CHUNK_SIZE": st.sampled_from([0, 32, 64, 256, 1024]),
+        "NPUW_LLM_PREFILL_PYRAMID": st.booleans(),
+        "NPUW_LLM_PREFILL_ATTENTION_HINT": st.sampled_from(["STATIC", "PYRAMID"]),
+        "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": st.booleans(),
+    }
+)
+
+
+@given(LENGTHS, st.data())
+def test_whatever_is_left_of_a_prompt_some_model_takes_it(config, data) -> None:
+    planned = plan(parse_options(config))
+    longest = planned.lengths.max_prompt
+    resumes = config["NPUW_LLM_ENABLE_CONTINUOUS_PREFILL"]
+    stored = data.draw(st.integers(0, longest - 1)) if resumes else 0
+    left = data.draw(st.integers(1, longest - stored))
+    while left:
+        stage = choose_prefill(planned.prefill, left, stored)
+        assert stage is not None
+        assert stage.kind is Kind.PREFILL
+        assert stage.past >= stored, "it sees all that is stored"
+        smaller = [
+            other
+            for other in planned.prefill
+            if other.past >= stored and left <= other.tokens < stage.tokens
+        ]
+        assert not smaller, "no smaller one would have taken it"
+        taken = min(left, stage.tokens)
+        stored, left = stored + taken, left - taken
+
+
+PATHS = [
+    {"NPUW_LLM_KV_SWITCHOVER": "COPY"},
+    {"NPUW_LLM_SHARED_HEAD": "NO"},
+    {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16},
+    {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32, "NPUW_LLM_KV_SWITCHOVER": "COPY"},
+    {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32, "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC"},
+    {"NPUW_LLM_PREFILL_PYRAMID": "NO", "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "NO"},
+    {"NPUW_LLM_SHARED_HEAD": "NO", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 4},
+    {"KV_CACHE_PRECISION": "i8"},
+]
+
+
+@pytest.mark.parametrize("options", PATHS, ids=lambda options: " ".join(map(str, options.values())))
+@few
+@given(ids=st.lists(st.integers(0, 96), min_size=1, max_size=120))
+def test_all_ways_to_read_a_prompt_say_the_same(talks, options, ids) -> None:
+    precision = {k: v for k, v in options.items() if k == "KV_CACHE_PRECISION"}
+    copies = {"NPUW_LLM_KV_SWITCHOVER": "COPY"} if precision else {}
+    one, other = talks(**options), talks(**precision, **copies)
+    assert close(one.tell(ids), other.tell(ids))
+    for following in (5, 6):
+        assert close(one.tell([following]), other.tell([following]))
+    for a, b in zip(one.request.query_state(), other.request.query_state(), strict=True):
+        np.testing.assert_allclose(a.state.data, b.state.data, atol=1e-5)
+
+
+def copied(talk) -> int:
+    return int(talk.request.execution_report()["KV copied"].split()[0])
+
+
+@pytest.mark.parametrize("chunk", [0, 32])
+def test_zero_copy_copies_nothing_of_a_prompt(talks, chunk) -> None:
+    """Prefill writes where generate reads; the other way every row is copied once."""
+    row = 2 * 2 * 2 * 8 * 4  # layers, K and V, heads, channels, f32
+    ids = np.random.default_rng(0).integers(0, 97, 100)
+    for switchover, expected in (("ZERO_COPY", 0), ("COPY", 100 * row)):
+        talk = talks(
+            NPUW_LLM_KV_SWITCHOVER=switchover,
+            NPUW_LLM_PREFILL_CHUNK_SIZE=chunk,
+            NPUW_LLM_PREFILL_PYRAMID="NO",
+            NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO",
+        )
+        talk.tell(ids)
+        talk.tell([1])
+        assert copied(talk) == expected
+        talk.tell([2])
+        assert copied(talk) == expected + row, "a generated row is copied to its place"

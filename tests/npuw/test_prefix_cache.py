@@ -1,0 +1,151 @@
+"""Prompts that begin alike are computed once, whoever says them."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npuw_layer.llm.prefix_cache import PrefixCache
+
+CACHING = {
+    "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
+    "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 8,
+    "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 6,
+    "NPUW_LLM_PREFILL_CHUNK_SIZE": 16,
+}
+few = settings(max_examples=15, deadline=None)
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> bool:
+    return bool(np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max())
+
+
+def cached_tokens(talk) -> int:
+    return int(talk.request.execution_report()["prefix cache"].split()[0])
+
+
+@few
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 40), st.lists(st.integers(0, 96), min_size=1, max_size=40)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_a_cached_prompt_says_what_an_uncached_one_says(talks, prompts) -> None:
+    """Prompts share beginnings of any length; blocks come and go; who generates changes nothing."""
+    shared = np.random.default_rng(3).integers(0, 97, 40).tolist()
+    for begin, rest in prompts:
+        ids = shared[:begin] + rest
+        cached, plain = talks(**CACHING), talks()
+        assert close(cached.tell(ids), plain.tell(ids))
+        assert cached_tokens(cached) % 8 == 0
+        assert cached_tokens(cached) < len(ids), "at least the last token is computed"
+        assert close(cached.tell([7]), plain.tell([7]))
+
+
+def test_a_shared_beginning_is_not_computed_twice(talks) -> None:
+    options = CACHING | {"NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 100}
+    first, second = talks(**options), talks(**options)
+    system = np.random.default_rng(4).integers(0, 97, 96).tolist()
+    first.tell([*system, 1, 2])
+    assert first.request.execution_report()["prefill"].count("prefill_16") == 6
+    second.tell([*system, 3, 4, 5])
+    assert cached_tokens(second) == 96
+    assert second.request.execution_report()["prefill"] == "prefill_4_after_128"
+
+
+def test_other_positions_are_another_prompt(talks) -> None:
+    options = CACHING | {"NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 101}
+    ids = np.random.default_rng(5).integers(0, 97, (1, 30))
+    inputs = {"input_ids": ids, "attention_mask": np.ones((1, 30), np.int64)}
+    talk, shifted = talks(**options), talks(**options)
+    talk.request.infer(inputs | {"position_ids": np.arange(30)[None]})
+    shifted.request.infer(inputs | {"position_ids": np.arange(30)[None] + 1})
+    assert cached_tokens(shifted) == 0
+
+
+def block(value: int, nbytes: int = 64) -> list[np.ndarray]:
+    return [np.full(nbytes, value, np.uint8)]
+
+
+def fill(cache: PrefixCache, ids: list[int]) -> None:
+    cache.store(np.array(ids), 0, lambda begin, end: block(ids[begin]))
+
+
+def held(cache: PrefixCache, ids: list[int]) -> list[int]:
+    return [int(rows[0][0]) for rows in cache.find(np.array([*ids, 0]), 0)]
+
+
+def test_the_least_recently_used_leaf_is_evicted() -> None:
+    cache = PrefixCache(block_size=1, max_blocks=3, max_bytes=10_000)
+    fill(cache, [1, 2])
+    fill(cache, [1, 3])
+    assert held(cache, [1, 2]) == [1, 2], "and used just now"
+    fill(cache, [4])
+    assert held(cache, [1, 3]) == [1], "3 had to go"
+    assert held(cache, [1, 2]) == [1, 2], "1 is older, but 2 hangs on it"
+    assert held(cache, [4]) == [4]
+    assert cache.statistics().evictions == 1
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=30), st.integers(0, 500))
+def test_bounds_are_kept_and_what_is_found_is_right(prompts, max_bytes) -> None:
+    cache = PrefixCache(block_size=1, max_blocks=5, max_bytes=max_bytes)
+    for ids in prompts:
+        fill(cache, ids)
+        found = held(cache, ids)
+        assert found == ids[: len(found)]
+        statistics = cache.statistics()
+        assert statistics.blocks <= 5
+        assert statistics.nbytes == 64 * statistics.blocks <= max_bytes
+
+
+def test_blocks_that_do_not_fit_at_all_are_not_kept() -> None:
+    cache = PrefixCache(block_size=1, max_blocks=5, max_bytes=63)
+    fill(cache, [1, 2])
+    assert held(cache, [1, 2]) == []
+
+
+def test_many_threads_share_one_cache() -> None:
+    cache = PrefixCache(block_size=2, max_blocks=7, max_bytes=64 * 6)
+    wrong: list[list[int]] = []
+
+    def use(seed: int) -> None:
+        draw = np.random.default_rng(seed)
+        for _ in range(300):
+            ids = draw.integers(0, 3, 8).tolist()
+            fill(cache, ids)
+            found = held(cache, ids)
+            if found != ids[::2][: len(found)]:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=use, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert cache.statistics().nbytes <= 64 * 6
+
+
+@pytest.mark.parametrize("masked", [0, 3])
+def test_a_prompt_with_padding_of_its_own_is_left_alone(talks, masked) -> None:
+    """What attends to less has other rows, whatever its tokens are."""
+    options = CACHING | {"NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 102 + masked}
+    ids = np.random.default_rng(6).integers(0, 97, (1, 30))
+    inputs = {"input_ids": ids, "position_ids": np.arange(30)[None]}
+    mask = np.ones((1, 30), np.int64)
+    talks(**options).request.infer(inputs | {"attention_mask": mask})
+    mask[0, :masked] = 0
+    other, plain = talks(**options), talks()
+    found, expected = (
+        talk.request.infer(inputs | {"attention_mask": mask})["logits"][0, -1]
+        for talk in (other, plain)
+    )
+    assert close(found, expected)
+    assert cached_tokens(other) == (0 if masked else 24)

@@ -1,0 +1,328 @@
+"""This stack and the real NPUW side by side, live: the same IR, the same options, the same tokens.
+
+The real one is the ``openvino`` package's NPU plugin, which splits, pads, chunks and keeps caches
+without any NPU when its submodels run on OpenVINO's CPU plugin (fact sheet npuw §e.1). Left to
+itself it computes in f16 here and there; ``EXACTLY`` keeps it at f32 from end to end.
+
+Where it is defective the last tests show what it does, beside the interpreter, which ours must
+agree with. Should one of these fail with a newer ``openvino``, then it was mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.writers.openvino_ir import write_ir
+from npuw_layer import Core
+from npuw_layer.errors import CapacityError, PromptTooLong
+
+pytestmark = pytest.mark.oracle
+
+NPUW = {
+    "NPU_USE_NPUW": "YES",
+    "NPUW_LLM": "YES",
+    "NPUW_DEVICES": "CPU",
+    "NPUW_ONLINE_PIPELINE": "NONE",
+    "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC",
+    "NPUW_LLM_GENERATE_ATTENTION_HINT": "STATIC",
+}
+EXACTLY = {
+    "INFERENCE_PRECISION_HINT": "f32",
+    "KV_CACHE_PRECISION": "f32",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
+    "NPUW_F16IC": "NO",
+    "NPUW_FOLD": "NO",
+    "NPUW_FUNCALL_FOR_ALL": "NO",
+    "NPUW_DCOFF_TYPE": "",
+    "NPUW_DCOFF_SCALE": "NO",
+    "NPUW_DQ": "NO",
+}
+"""Links in f32, and weights decompressed by the CPU plugin: not to f16, nor dynamically."""
+
+LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
+
+GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
+EXPORTED = GOLDENS / "exported"
+NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xml.xz"))
+
+BEYOND_NPUW = {"bloom": "at", "mpt": "at", "dbrx": "dynamic", "mixtral": "dynamic"} | {
+    "qwen2_moe": "dynamic"
+}
+"""Architectures that it does not run, and a word of its message: attention biased by distance, for
+want of positions; experts whose rows it leaves dynamic."""
+
+WRITTEN = [
+    *("gpt2", "gpt_neox", "gpt_neox_serial", "granite", "llama_biased", "llama_linear"),
+    *("llama_yarn", "olmo2", "phi3_longrope", "qwen3"),
+]
+"""Families whose IR our own writer wrote; windows it knows in the exporter's spelling alone."""
+
+
+class Chat:
+    """A conversation with either of them."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._request = compiled.create_infer_request()
+        self.said = 0
+        self._known: set[str] | None = None
+        if isinstance(compiled, ov.CompiledModel):
+            self._known = {name for port in compiled.inputs for name in port.names}
+
+    def tell(self, ids: np.ndarray, back: int = 0) -> np.ndarray:
+        """Say tokens i64 [n], going back a few first; give the last one's logits."""
+        self.said -= back
+        total = self.said + len(ids)
+        inputs = {
+            "input_ids": ids[None],
+            "attention_mask": np.ones((1, total), np.int64),
+            "position_ids": np.arange(self.said, total)[None],
+            "beam_idx": np.zeros(1, np.int32),
+        }
+        if self._known is not None:
+            inputs = {name: value for name, value in inputs.items() if name in self._known}
+        self._request.infer(inputs)
+        self.said = total
+        return np.array(self._request.get_tensor("logits").data[0, -1])
+
+    def reset(self) -> None:
+        self._request.reset_state()
+        self.said = 0
+
+    def greedy(self, ids: np.ndarray, most: int) -> Iterator[int]:
+        """Answer a prompt, until that is no longer possible."""
+        for _ in range(most):
+            token = int(self.tell(ids).argmax())
+            yield token
+            ids = np.array([token])
+
+
+class Both:
+    """One IR compiled by both, with the same lengths."""
+
+    def __init__(self, path: Path, options: dict[str, Any]) -> None:
+        real = ov.Core()
+        # NPUW counts the tokens of all requests of a compiled model together: one request each.
+        config = NPUW | EXACTLY | options
+        self.real = real.compile_model(real.read_model(path), "NPU", config)
+        self.theirs = Chat(self.real)
+        self.ours = Chat(ours(path, options))
+        self.vocabulary = self.real.output("logits").partial_shape[2].get_length()
+
+    def draw(self, seed: int, count: int) -> np.ndarray:
+        return np.random.default_rng(seed).integers(0, self.vocabulary, count)
+
+    def reset(self) -> None:
+        self.theirs.reset()
+        self.ours.reset()
+
+    def check(self, ids: np.ndarray, back: int = 0) -> int:
+        """Tell both the same; give the token that both choose."""
+        expected, found = self.theirs.tell(ids, back), self.ours.tell(ids, back)
+        error = distance(found, expected)
+        assert error <= 1e-4, f"{len(ids)} tokens at {self.ours.said}: {error:.1e}"
+        assert found.argmax() == expected.argmax(), f"at {self.ours.said}"
+        return int(found.argmax())
+
+    def check_answer(self, ids: np.ndarray, tokens: int) -> None:
+        for _ in range(tokens):
+            ids = np.array([self.check(ids)])
+
+
+def ours(path: Path, options: dict[str, Any], device: str = "NPU") -> Any:
+    config = options | {"INFERENCE_PRECISION_HINT": "f32", "NPUW_DEVICES": device}
+    return Core().compile_model(path, "NPU", config)
+
+
+def distance(found: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+@pytest.fixture(scope="module")
+def exported(
+    load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Restore an exported IR; its weights are random, of the exporter's types."""
+    restore = load_module(EXPORTED / "restore.py").restore
+    return lambda name: restore(EXPORTED, name, tmp_path_factory.mktemp(name))
+
+
+def is_beyond_npuw(name: str) -> bool:
+    return name.rpartition("_")[0] in BEYOND_NPUW
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not is_beyond_npuw(name)])
+def test_each_exported_architecture_says_the_same(
+    exported: Callable[[str], Path], name: str
+) -> None:
+    """A prompt of several chunks, longer than any window, and 24 tokens after it."""
+    both = Both(exported(name), CHUNKED)
+    both.check_answer(both.draw(len(name), 100), 24)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_each_family_written_as_ir_says_the_same(
+    load_module: Callable[[Path], Any], name: str, tmp_path: Path
+) -> None:
+    families = load_module(GOLDENS / "families.py")
+    folder = families.write_folder(tmp_path / "hf", families.descriptions()[name])
+    write_ir(read_folder(folder), tmp_path / "openvino_model.xml")
+    both = Both(tmp_path / "openvino_model.xml", CHUNKED)
+    both.check_answer(both.draw(len(name), 77), 24)
+
+
+@pytest.mark.parametrize("model", ["demo_ir", "llama_8m_ir"])
+@pytest.mark.parametrize("options", [LENGTHS, CHUNKED], ids=["whole", "chunked"])
+def test_prompts_in_a_row_say_the_same(
+    request: pytest.FixtureRequest, model: str, options: dict[str, Any]
+) -> None:
+    both = Both(request.getfixturevalue(model), options)
+    for seed, count in enumerate((60, 3, 128, 2, 33)):
+        both.reset()
+        both.check_answer(both.draw(seed, count), 12)
+
+
+@pytest.fixture(scope="module")
+def sixteens(exported: Callable[[str], Path]) -> Both:
+    return Both(exported("qwen3_fp16"), LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16})
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 111, 112, 127, 128])
+def test_prompts_around_the_borders_of_chunks_say_the_same(sixteens: Both, count: int) -> None:
+    sixteens.reset()
+    sixteens.check_answer(sixteens.draw(count, count), 4)
+
+
+def test_padding_of_the_user_is_taken_alike(exported: Callable[[str], Path]) -> None:
+    """A mask whose first positions are 0, with a whole prefill (fact sheet npuw §c.3)."""
+    both = Both(exported("llama_fp16"), LENGTHS)
+    ids = both.draw(3, 40)
+    inputs = {
+        "input_ids": ids[None],
+        "attention_mask": np.repeat([[0, 1]], [5, 35], axis=1).astype(np.int64),
+        "position_ids": np.maximum(np.arange(-5, 35), 0)[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    found = []
+    for chat in (both.theirs, both.ours):
+        chat._request.infer(inputs)
+        found.append(np.array(chat._request.get_tensor("logits").data[0, -1]))
+    assert distance(found[1], found[0]) <= 1e-4
+
+
+def test_capacity_ends_after_the_same_number_of_tokens(exported: Callable[[str], Path]) -> None:
+    """100 and 10 are rounded to 128 and 64: after 50 tokens come exactly 142 (§a.2)."""
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 100, "NPUW_LLM_MIN_RESPONSE_LEN": 10}
+    both = Both(exported("llama_fp16"), options)
+    ids = both.draw(0, 50)
+    answers: list[list[int]] = []
+    for chat, error in ((both.theirs, RuntimeError), (both.ours, CapacityError)):
+        said: list[int] = []
+        with pytest.raises(error, match="KV-Cache is full"):
+            said.extend(chat.greedy(ids, 1000))
+        answers.append(said)
+    assert len(answers[0]) == 142
+    assert answers[1] == answers[0]
+
+
+@pytest.mark.parametrize("chunk", [0, 32])
+def test_a_prompt_that_is_too_long_is_refused_with_the_rounded_limit(
+    exported: Callable[[str], Path], chunk: int
+) -> None:
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 100, "NPUW_LLM_PREFILL_CHUNK_SIZE": chunk}
+    both = Both(exported("llama_fp16"), options)
+    ids = both.draw(0, 129)
+    for chat, error in ((both.theirs, RuntimeError), (both.ours, PromptTooLong)):
+        with pytest.raises(error, match="128") as caught:
+            chat.tell(ids)
+        assert "MAX_PROMPT_LEN" in str(caught.value)
+    both.reset()
+    both.check_answer(ids[:128], 3)
+
+
+def test_going_back_over_one_token_says_the_same(exported: Callable[[str], Path]) -> None:
+    """The last token is said anew, as when a sampler takes it back."""
+    both = Both(exported("llama_fp16"), CHUNKED)
+    both.check_answer(both.draw(0, 60), 5)
+    for seed in range(6):
+        both.check(both.draw(seed, 1), back=1)
+
+
+# What theirs gets wrong, and ours must not.
+
+
+def test_a_deep_rewind_is_exact_here_and_not_there(exported: Callable[[str], Path]) -> None:
+    """Theirs attends to what was taken back (§c.7)."""
+    path = exported("llama_fp16")
+    both = Both(path, CHUNKED)
+    prompt, answer = both.draw(0, 60), both.draw(1, 40)
+    for ids in (prompt, *answer[:, None]):
+        both.check(ids)
+    fresh = Chat(ours(path, CHUNKED, "CPU"))
+    fresh.tell(np.concatenate([prompt, answer[:5]]))
+    again = both.draw(2, 1)
+    expected = fresh.tell(again)
+    found, theirs = (chat.tell(again, back=35) for chat in (both.ours, both.theirs))
+    assert distance(found, expected) <= 1e-4
+    assert distance(theirs, expected) > 1e-3, "they mended it: tell so in the README"
+
+
+def test_two_requests_are_independent_here_and_not_there(exported: Callable[[str], Path]) -> None:
+    """Theirs counts the tokens of both together (§c.7), and fails, or says something else."""
+    path = exported("llama_fp16")
+    both = Both(path, CHUNKED)
+    prompts, step = [both.draw(0, 60), both.draw(1, 20)], both.draw(2, 1)
+    alone = [Chat(ours(path, CHUNKED, "CPU")) for _ in prompts]
+    expected = interleaved(alone, prompts, step)
+    compiled = ours(path, CHUNKED)
+    found = interleaved([Chat(compiled), Chat(compiled)], prompts, step)
+    assert max(map(distance, found, expected)) <= 1e-4
+    try:
+        theirs = interleaved([Chat(both.real), Chat(both.real)], prompts, step)
+    except RuntimeError:
+        return
+    worst = max(map(distance, theirs, expected))
+    assert worst > 1e-3, "they mended it: tell so in the README"
+
+
+def interleaved(chats: list[Chat], prompts: list[np.ndarray], step: np.ndarray) -> list[np.ndarray]:
+    """Tell each its prompt, and then each one more token."""
+    for chat, prompt in zip(chats, prompts, strict=True):
+        chat.tell(prompt)
+    return [chat.tell(step) for chat in chats]
+
+
+def test_a_second_conversation_may_begin_with_one_token_here(
+    exported: Callable[[str], Path],
+) -> None:
+    """Theirs takes it for a rewind to the beginning, and attends to what was said before (§c.1)."""
+    path = exported("llama_fp16")
+    both = Both(path, CHUNKED)
+    fresh = Chat(ours(path, CHUNKED, "CPU"))
+    one = both.draw(5, 1)
+    expected = fresh.tell(one)
+    both.check_answer(both.draw(0, 60), 3)
+    both.reset()
+    found, theirs = both.ours.tell(one), both.theirs.tell(one)
+    assert distance(found, expected) <= 1e-4
+    assert distance(theirs, expected) > 1e-3, "they mended it: tell so in the README"
+
+
+@pytest.mark.parametrize("name", [f"{name}_fp16" for name in BEYOND_NPUW])
+def test_what_theirs_does_not_run_runs_here(exported: Callable[[str], Path], name: str) -> None:
+    path = exported(name)
+    with pytest.raises(RuntimeError, match=BEYOND_NPUW[name.rpartition("_")[0]]):
+        Both(path, CHUNKED).theirs.tell(np.arange(5))
+    on_npu, on_cpu = (Chat(ours(path, CHUNKED, device)) for device in ("NPU", "CPU"))
+    ids = np.random.default_rng(0).integers(0, 900, 70)
+    for _ in range(4):
+        expected = on_cpu.tell(ids)
+        assert distance(on_npu.tell(ids), expected) <= 1e-4
+        ids = np.array([int(expected.argmax())])

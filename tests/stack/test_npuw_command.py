@@ -1,0 +1,138 @@
+"""The command npuw as users run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuw_layer.options import NAMES
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A folder with nothing but a config."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    config = {
+        "model_type": "llama",
+        "hidden_size": 2048,
+        "intermediate_size": 5632,
+        "num_hidden_layers": 22,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 4,
+        "vocab_size": 32000,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def check_one_line(result: Any, *words: str) -> None:
+    assert result.returncode == 2, result.stdout
+    assert result.stdout == ""
+    assert result.stderr.startswith("npuw: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+def test_options_are_listed_by_groups(command) -> None:
+    lines = command("npuw", "options").stdout.splitlines()
+    names = [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "]
+    assert names == list(NAMES)
+    assert lines[0] == "LLM lengths"
+    assert "Generate" in lines
+    assert max(map(len, lines)) <= 100
+    assert not any("\033" in line for line in lines), "no colours where nobody sees them"
+
+
+def test_one_option_is_told_in_full(command) -> None:
+    done = command("npuw", "options", "NPUW_LLM_MAX_PROMPT_LEN")
+    for words in ("= 1024", "integer", "from 1 to 1,048,576", "rounded up to 64", "NPUW"):
+        assert words in done.stdout
+
+
+def test_options_are_there_for_programs(command) -> None:
+    found = json.loads(command("npuw", "options", "--json").stdout)
+    assert [one["name"] for one in found] == list(NAMES)
+    assert set(found[0]) == {"group", "name", "type", "default", "allowed", "effect", "source"}
+
+
+def test_an_option_that_is_not_there_is_refused_with_the_nearest(command) -> None:
+    check_one_line(command("npuw", "options", "NPUW_LLM_PROMPT_LEN"), "NPUW_LLM_MAX_PROMPT_LEN")
+
+
+def test_a_plan_is_a_picture_and_a_table(command, model: Path) -> None:
+    done = command("npuw", "plan", model, "--prompt", 512, "--response", 64)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("llama, 1.1 G parameters: 22 layers of 2,048 channels")
+    bars = {line[:30].strip(): line.count("█") for line in lines if "█" in line}
+    assert max(bars.values()) == 32
+    for words in ("K and V cache", "prefill_512", "generate_256", "generate_576", "tokens/s"):
+        assert words in done.stdout
+    assert "TTFT after 512 tokens: " in done.stdout
+    assert "off by less than 20%" in done.stdout
+
+
+def test_bars_are_plain_where_the_terminal_is(command, model: Path) -> None:
+    done = command("npuw", "plan", model, "--prompt", 64, env={"PYTHONIOENCODING": "latin-1"})
+    assert done.returncode == 0, done.stderr
+    assert "####" in done.stdout
+
+
+def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) -> None:
+    def plan(*argv: object) -> dict[str, Any]:
+        done = command("npuw", "plan", model / "config.json", "--prompt", 128, "--json", *argv)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    first = plan()
+    small = plan("-c", "KV_CACHE_PRECISION=i8", "--sym")
+    large = plan("--weights", "fp16", "--platform", "3720")
+    assert [one["name"] for one in first["stages"]] == ["prefill_128", "generate_256"]
+    assert 0.5 < small["memory"]["K and V cache"] / first["memory"]["K and V cache"] < 0.56
+    assert small["total_bytes"] < first["total_bytes"] < large["total_bytes"] / 2
+    assert first["stages"][1]["ms"] < large["stages"][1]["ms"] / 4
+    assert first["stages"][1]["bound"] == "DDR"
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["nowhere"], ["nowhere: no such file or folder", "nothing is fetched"]),
+        (["."], ["has no config.json"]),
+        (["model", "--platform", "9"], ["known are 3720, 4000, 5010"]),
+        (["model", "--prompt", "0"], ["NPUW_LLM_MAX_PROMPT_LEN = 0: must be", "from 1"]),
+        (["model", "--prompt", "8", "-c", "NPUW_LLM_MAX_PROMPT_LEN=8"], ["leave one out"]),
+        (["model", "-c", "NPUW_FOLD"], ["NAME=VALUE"]),
+        (["model", "-c", "NPUW_FOLDS=NO"], ["did you mean NPUW_FOLD?"]),
+        (["model", "-c", "NPUW_LLM_OPTIMIZE_FP8=YES"], ["not supported here: YES, because"]),
+        (["model", "--group-size", "0"], ["a group size of 0"]),
+        (["mamba.json"], ["'mamba' is not supported", "llama", "qwen3"]),
+        (["broken.json"], ["broken.json", "no JSON"]),
+        (["odd.json"], ["num_attention_heads must be"]),
+    ],
+)
+def test_bad_input_gets_one_clear_line(command, model: Path, argv, words) -> None:
+    folder = model.parent
+    (folder / "mamba.json").write_text('{"model_type": "mamba"}')
+    (folder / "broken.json").write_text("{")
+    (folder / "odd.json").write_text('{"model_type": "llama", "hidden_size": "many"}')
+    check_one_line(command("npuw", "plan", *argv), *words)
+
+
+@pytest.mark.parametrize("argv", [[], ["plan"], ["plan", "m", "--weights", "i2"], ["nonsense"]])
+def test_wrong_usage_shows_the_usage(command, argv) -> None:
+    done = command("npuw", *argv)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: npuw")
+
+
+@pytest.mark.parametrize("argv", [[], ["options"], ["plan"]])
+def test_help_teaches_by_examples(command, argv) -> None:
+    done = command("npuw", *argv, "--help")
+    assert done.returncode == 0
+    assert done.stdout.count("npuw ") >= 3
