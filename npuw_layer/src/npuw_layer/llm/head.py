@@ -16,7 +16,7 @@ from xdsl.rewriter import Rewriter
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
 from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.state import Assign
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
@@ -81,7 +81,8 @@ def cut_head(model: Model, rows: int) -> Model:
     body = model.clone()
     (port,) = body.outputs
     product, after = _head(port.value)
-    width = shape_of(product.a)[-1]
+    # The states' own width may be computed from their shape; the vocabulary's is known.
+    width = shape_of(product.b)[-1 if int_value(product.transpose_b) else -2]
     if width <= 0:
         raise ModelError("the hidden states that the logits are made of have no static width")
     element = element_of(product.a)
