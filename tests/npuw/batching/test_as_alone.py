@@ -112,8 +112,7 @@ def test_what_an_empty_slot_reads_reaches_nobody(talks, batching, crowd) -> None
     for request in everyone:
         cache = engine._conversations[request].place.cache
         for name in cache.names:
-            stack, number = cache._places[name]
-            stack.rows[number] = np.inf
+            cache.read(name)[...] = np.inf
         request.close()
     turns = [crowd.Turn([3, 4], answer=10)]
     found = [crowd.begin(engine.open(), turns) for _ in range(3)]
@@ -152,3 +151,68 @@ def test_without_slots_conversations_take_turns_on_what_there_is(talks, batching
     assert {report.slots for report in crowd.run(engine)} == {0, 1}
     for turns, logits in zip(everyone, found, strict=True):
         assert crowd.same(logits, crowd.alone(talks(), turns))
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_a_full_cache_is_made_room_in_as_alone(talks, batching, crowd, policy: str) -> None:
+    """Who slides goes on together with the others; who truncates reads the rest again alone."""
+    options = {**crowd.LADDER, "NPUW_LLM_ON_FULL": policy}
+    engine = batching(**options)
+    everyone = [[crowd.Turn([*range(60 + 20 * i)], answer=150 + 10 * i)] for i in range(2)]
+    found = [crowd.begin(engine.open(), turns) for turns in everyone]
+    crowd.run(engine)
+    for turns, logits in zip(everyone, found, strict=True):
+        assert crowd.same(logits, crowd.alone(talks(**options), turns))
+
+
+def test_what_was_generated_together_is_known_to_the_conversation(talks, batching, crowd) -> None:
+    """Its history, from which TRUNCATE reads again, has every token, wherever it was made."""
+    engine = batching()
+    requests = [engine.open() for _ in range(2)]
+    for ids in ([1, 2], [3], [4]):
+        for request in requests:
+            request.submit(ids)
+        crowd.run(engine)
+    for request in requests:
+        place = engine._conversations[request].place
+        assert place.history.ids == [1, 2, 3, 4]
+        assert place.cache.rows.tokens == 4
+
+
+def test_prompts_that_begin_alike_are_read_once(talks, batching, crowd) -> None:
+    options = {
+        **crowd.CHUNKED,
+        "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
+        "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16,
+    }
+    engine = batching(**options)
+    turns = [crowd.Turn([*range(90)], answer=4)]
+    first = crowd.begin(engine.open(), turns)
+    steps = len([report for report in crowd.run(engine) if report.read])
+    second = crowd.begin(engine.open(), turns)
+    assert (steps, len([report for report in crowd.run(engine) if report.read])) == (6, 1)
+    assert crowd.same(first, second)
+    assert crowd.same(first, crowd.alone(talks(**crowd.CHUNKED), turns))
+
+
+@pytest.mark.parametrize(
+    "extra", [{"NPUW_LLM_SHARED_HEAD": "NO"}, {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}]
+)
+def test_heads_of_their_own_and_wide_steps_are_as_alone(talks, batching, crowd, extra) -> None:
+    options = {**crowd.SLOTS, **extra}
+    engine = batching(**options)
+    everyone = [[crowd.Turn([i, 5], answer=4), crowd.Turn([7, i], answer=2)] for i in range(3)]
+    found = [crowd.begin(engine.open(), turns) for turns in everyone]
+    crowd.run(engine)
+    for turns, logits in zip(everyone, found, strict=True):
+        assert crowd.same(logits, crowd.alone(talks(**options), turns))
+
+
+def test_several_tokens_that_no_prefill_takes_are_read_one_by_one(talks, batching, crowd) -> None:
+    engine = batching(**crowd.SLOTS, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
+    request = engine.open()
+    request.submit([1, 2, 3])
+    crowd.run(engine)
+    said = request.submit([4, 5, 6])
+    assert [(report.read, report.generated) for report in crowd.run(engine)] == [(0, 1)] * 3
+    assert crowd.same([said.result(0)], crowd.alone(talks(), [crowd.Turn([1, 2, 3, 4, 5, 6])]))
