@@ -28,7 +28,7 @@ from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.errors import ModelError, OptionError
-from npuw_layer.llm.split import split
+from npuw_layer.llm.stage_graph import stage_graph
 from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options, parse_options
 from npuw_layer.plan import EXPECTED_ERROR, Plan, plan_model
@@ -134,6 +134,7 @@ CASES = [
     case(LLAMA_1B, "int8", 128, NPU_PLATFORM="3720"),
     case(LLAMA_1B, "fp16", 512, NPU_PLATFORM="5010", NPUW_LLM_PREFILL_CHUNK_SIZE=128),
     case(LLAMA_1B, "int8", 128, KV_CACHE_PRECISION="i8", DYNAMIC_QUANTIZATION_GROUP_SIZE=1),
+    case(LLAMA_1B, "int8", 128, NPUW_LLM_BATCH_SLOTS=4),
     case(LLAMA_8B, "int4", 64),
     case(QWEN2, "int4", 256),
     case(GEMMA3, "fp16", 128, NPU_PLATFORM="5010"),
@@ -167,7 +168,7 @@ def compiled(model: Model, stage: Stage, options: Options) -> bytes:
         weightless=True,
     )
     for smaller in (*foldings(model), model):
-        graph = split(smaller, stage.tokens, stage.past, options.kv_cache_precision)
+        graph = stage_graph(smaller, stage, options)
         try:
             return compile_model(graph, settings)
         except NotPeriodic:

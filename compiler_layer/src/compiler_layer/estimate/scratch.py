@@ -24,7 +24,7 @@ def spans_of(laid_out: Layout, owners: Sequence[int]) -> dict[Buffer, tuple[int,
             spans[buffer] = (first, at)
     last_layer = max(owners) - 1
     layers = [at for at, owner in enumerate(owners) if 1 <= owner <= last_layer]
-    if last_layer != _FOLDED:
+    if last_layer != _FOLDED or not layers:
         return spans
     begin, end = layers[0], layers[-1]
     for buffer, (first, last) in list(spans.items()):

@@ -69,9 +69,7 @@ class Conversation:
             Submodel(device, stage, models[stage], self.cache, bank)
             for stage in self._plan.generate
         ]
-        heads = {
-            stage: models[stage] for stage in self._plan.heads_up_to(self._plan.generate[0].tokens)
-        }
+        heads = {stage: models[stage] for stage in self._plan.own_heads}
         self._head = LMHead(device, heads, bank) if heads else None
         self._variant = 0
         self.history = History()

@@ -80,9 +80,10 @@ class Plan:
         """For how many conversations at once there are models, ascending."""
         return tuple(sorted({stage.slots for stage in (*self.generate, *self.batched)}))
 
-    def heads_up_to(self, rows: int) -> tuple[Stage, ...]:
-        """The heads that who has at most so many hidden states at a time needs."""
-        return tuple(stage for stage in self.heads if stage.tokens <= rows)
+    @property
+    def own_heads(self) -> tuple[Stage, ...]:
+        """The heads that a single conversation needs; larger ones are for several at once."""
+        return tuple(stage for stage in self.heads if stage.tokens <= self.generate[0].tokens)
 
     @property
     def capacities(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What lies in the device's memory while a conversation runs."""
+"""What lies in the device's memory while a conversation runs, or as many as there are slots."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def tensor_bytes(decoder: Decoder, stage: Stage, options: Options) -> int:
     """
     if stage.kind is Kind.HEAD:
         return padded(_FLOAT * stage.tokens * decoder.hidden_size) + _logits(decoder, stage.tokens)
-    per_token = padded(_INTEGER_BYTES * stage.tokens)
-    mask = padded(_INTEGER_BYTES * (stage.past + stage.tokens))
-    out = padded(_FLOAT * stage.tokens * decoder.hidden_size)
+    tokens = stage.slots * stage.tokens
+    per_token = padded(_INTEGER_BYTES * tokens)
+    mask = padded(_INTEGER_BYTES * stage.slots * (stage.past + stage.tokens))
+    out = padded(_FLOAT * tokens * decoder.hidden_size)
     if not options.cuts_head:
-        out = _logits(decoder, stage.tokens if stage.kind is Kind.GENERATE else 1)
+        out = _logits(decoder, tokens if stage.kind is Kind.GENERATE else 1)
     direct = stage.kind is Kind.PREFILL and options.kv_switchover == "ZERO_COPY"
-    rows = 0 if direct else _rows_bytes(decoder, stage.tokens, options)
+    rows = 0 if direct else _rows_bytes(decoder, tokens, options)
     return 2 * per_token + mask + out + rows
 
 

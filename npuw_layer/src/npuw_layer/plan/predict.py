@@ -55,18 +55,22 @@ class Plan:
 
     @property
     def generate(self) -> list[StagePlan]:
-        """The variants that generate, ascending."""
-        return self._of(Kind.GENERATE)
+        """The variants that generate for one conversation, ascending."""
+        return [one for one in self._of(Kind.GENERATE) if one.stage.slots == 1]
 
-    @property
-    def head_seconds(self) -> float:
-        """One token's logits, where the head is a model of its own."""
-        return self._of(Kind.HEAD)[0].seconds if self._of(Kind.HEAD) else 0.0
+    def head_seconds(self, tokens: int = 1) -> float:
+        """Logits of some tokens, where the head is a model of its own."""
+        heads = (one for one in self._of(Kind.HEAD) if one.stage.tokens >= tokens)
+        return next((one.seconds for one in heads), 0.0)
 
     def tokens_per_s(self, one: StagePlan) -> float:
-        """How fast tokens go through a static model; a generated one goes through the head, too."""
-        head = self.head_seconds if one.stage.kind is Kind.GENERATE else 0.0
-        return one.stage.tokens / (one.seconds + head)
+        """How fast tokens go through a static model; a generated one goes through the head, too.
+
+        Those of all conversations count, if it takes several.
+        """
+        tokens = one.stage.slots * one.stage.tokens
+        head = self.head_seconds(tokens) if one.stage.kind is Kind.GENERATE else 0.0
+        return tokens / (one.seconds + head)
 
     def ttft(self, prompt: int) -> float:
         """Seconds from a prompt of so many tokens to the first token of the answer.
@@ -75,7 +79,7 @@ class Plan:
             OptionError: no prefill model goes on behind so many tokens.
         """
         by_stage = {one.stage: one for one in self.prefill}
-        seconds, done = self.head_seconds, 0
+        seconds, done = self.head_seconds(), 0
         while done < prompt:
             stage = choose_prefill(list(by_stage), prompt - done, done)
             if stage is None:
@@ -121,7 +125,7 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
     found = weigh(sample)
     if not options.weightless:
         found = [Item(item.name, item.nbytes * len(stages)) for item in found]
-    memory = _memory(sample.decoder, lengths, stages, options)
+    memory = _memory(sample.decoder, planned, stages, options)
     return Plan(
         family=_family(config),
         decoder=sample.decoder,
@@ -173,12 +177,18 @@ def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[Sta
 
 
 def _memory(
-    decoder: Decoder, lengths: Lengths, stages: tuple[StagePlan, ...], options: Options
+    decoder: Decoder, planned: Stages, stages: tuple[StagePlan, ...], options: Options
 ) -> tuple[Item, ...]:
-    tensors = sum(tensor_bytes(decoder, one.stage, options) for one in stages)
+    talks = planned.slots[-1]
+    shared = {*planned.batched, *planned.heads} - {*planned.own_heads}
+    tensors = sum(
+        tensor_bytes(decoder, one.stage, options) * (1 if one.stage in shared else talks)
+        for one in stages
+    )
+    caches = talks * cache_bytes(decoder, planned.lengths, options)
     constants = sum(one.whole.constant_bytes for one in stages)
     return (
-        Item("K and V cache", cache_bytes(decoder, lengths, options)),
+        Item("K and V cache" if talks == 1 else f"K and V caches of {talks}", caches),
         Item("scratch", sum(one.scratch_bytes for one in stages)),
         Item("programs", sum(one.blob_bytes for one in stages) - constants),
         Item("constants in programs", constants),
