@@ -23,7 +23,11 @@ TOLERANCES = {"f32": 1e-4, "f16": 3e-2}
 def test_a_conversation_on_the_device_has_the_logits_of_transformers(
     families: Any, folder_of: Callable[..., Path], name: str, precision: str
 ) -> None:
-    lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+    lengths = {
+        "NPUW_LLM_MAX_PROMPT_LEN": 64,
+        "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+        "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES",
+    }
     options = lengths | {"INFERENCE_PRECISION_HINT": precision}
     request = Core().compile_model(folder_of(name), "NPU", options).create_infer_request()
     ids = families.prompt(families.descriptions()[name]["config"], 100)

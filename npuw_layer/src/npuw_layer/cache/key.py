@@ -85,5 +85,6 @@ def _choices(options: Options) -> dict[str, str]:
     return {
         "KV_CACHE_PRECISION": options.kv_cache_precision,
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
+        "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
         **config,
     }

@@ -26,7 +26,7 @@ from npuw_layer.llm.history import History
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_rows import KVRows
 from npuw_layer.llm.lm_head import LMHead
-from npuw_layer.llm.stages import Stage, choose_prefill
+from npuw_layer.llm.stages import ROPE_LEAD, Stage, choose_prefill
 from npuw_layer.llm.submodel import NewTokens, Submodel
 from npuw_layer.llm.variants import select_generate_request
 from npuw_layer.ports import READ_PREFIX, Array
@@ -123,6 +123,7 @@ class Conversation:
             history.begin(begin)
         keep = begin - history.first_position
         _check(tokens, keep, history.said)
+        self._check_positions(tokens, keep)
         count = len(tokens.ids)
         if count > 1 and keep == 0:
             return (yield from self._read_prompt(self._begin(tokens)))
@@ -157,6 +158,17 @@ class Conversation:
         """
         slides = self._options.on_full == "SLIDE"
         return not slides and self.cache.rows.tokens >= self._plan.generate[-1].past
+
+    def _check_positions(self, tokens: NewTokens, keep: int) -> None:
+        """Refuse positions that no table of rotary angles has."""
+        if not self._options.caches_rope or not self.takes_positions:
+            return
+        ahead = tokens.positions - np.arange(keep, keep + len(tokens.ids))
+        if ahead.max() >= ROPE_LEAD or tokens.positions.min() < 0:
+            raise TensorError(
+                f"position_ids are up to {int(ahead.max())} ahead of the tokens, or negative; "
+                f"tables of rotary angles allow {ROPE_LEAD - 1}; set NPUW_LLM_CACHE_ROPE to NO"
+            )
 
     @property
     def _sinks(self) -> int:

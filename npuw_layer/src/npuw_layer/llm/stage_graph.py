@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from compiler_layer.model import Model
 from npuw_layer.llm.head import Head, cut_head
+from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
-from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.llm.stages import ROPE_LEAD, Kind, Stage
 from npuw_layer.options import Options
 
 
@@ -26,6 +27,9 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         return cut_head(model, stage.tokens)
     whole = Head.ALL if stage.kind is Kind.GENERATE else Head.LAST
     head = Head.CUT if options.cuts_head else whole
+    if options.caches_rope:
+        model = model.clone()
+        cache_rope(model, stage.capacity + ROPE_LEAD)
     if stage.slots > 1:
         return split_slots(model, stage.slots, stage.past, options.kv_cache_precision, head)
     return split(model, stage.tokens, stage.past, options.kv_cache_precision, head)

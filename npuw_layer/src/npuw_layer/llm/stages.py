@@ -18,6 +18,10 @@ from npuw_layer.options import Options
 SMALLEST_PREFILL = 64
 """The fewest tokens that a prefill model takes, where prompts may be longer."""
 
+ROPE_LEAD = 64
+"""How far positions may be ahead of tokens where rotary angles come from tables; they need not
+begin at 0 (those of Gemma 3 begin at 1)."""
+
 _STEP = 4
 """How much larger the next prefill model is."""
 

@@ -69,6 +69,11 @@ class Options(
         return self.enable_continuous_prefill or self.enable_prefix_caching
 
     @property
+    def caches_rope(self) -> bool:
+        """Whether rotary angles come from tables; where the cache slides, positions never end."""
+        return self.cache_rope and self.on_full != "SLIDE"
+
+    @property
     def cuts_head(self) -> bool:
         """Whether the head is a model of its own."""
         return self.shared_head and self.weights_offload == "NO"
