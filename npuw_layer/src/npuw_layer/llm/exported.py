@@ -5,6 +5,7 @@ Source: fact sheet npuw §d (what the original's LLM blob holds), genai §c.2 (E
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -91,8 +92,12 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
 
 
 def fixed_options(options: Options) -> dict[str, str]:
-    """Give what a compiled model cannot be without, as texts that ``parse_options`` reads."""
-    values = {name: getattr(options, field) for name, field in NAMES.items()}
+    """Give what a compiled model cannot be without, as texts that ``parse_options`` reads.
+
+    What is as it is by default is left out: some options must not be given together.
+    """
+    given = options.model_fields_set
+    values = {name: getattr(options, field) for name, field in NAMES.items() if field in given}
     fixed = {name: value for name, value in values.items() if name not in RUN_TIME}
     if is_own_platform(fixed):
         # A file of this machine; the device's version says what was in it.
@@ -110,4 +115,4 @@ def _text(value: object) -> str:
         return "YES" if value else "NO"
     if isinstance(value, tuple):
         return ",".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return str(value)
+    return json.dumps(value) if isinstance(value, dict) else str(value)
