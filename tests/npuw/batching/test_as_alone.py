@@ -160,7 +160,8 @@ def test_a_full_cache_is_made_room_in_as_alone(talks, batching, crowd, policy: s
     engine = batching(**options)
     everyone = [[crowd.Turn([*range(60 + 20 * i)], answer=150 + 10 * i)] for i in range(2)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
-    crowd.run(engine)
+    together = [report.slots for report in crowd.run(engine) if report.generated == 2]
+    assert (set(together) == {2}) == (policy == "SLIDE")
     for turns, logits in zip(everyone, found, strict=True):
         assert crowd.same(logits, crowd.alone(talks(**options), turns))
 
