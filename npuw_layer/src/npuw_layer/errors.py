@@ -14,6 +14,7 @@ NpuwError (RuntimeError)
 │   │   └── NotFolded       its layers cannot be compiled as one
 │   ├── BlobError           a file of programs is damaged, or not what it should be
 │   │   └── BlobVersionError  it was made by other versions
+│   ├── StateError          a saved conversation is damaged, or another model's
 │   ├── PromptTooLong       longer than NPUW_LLM_MAX_PROMPT_LEN
 │   └── CapacityError       the KV cache is full
 └── NpuwFault               a device, or the cache on disk, failed
@@ -109,6 +110,10 @@ class BlobVersionError(BlobError):
         self.found = found
         self.needed = needed
         super().__init__(f"{name} was made by {what} {found}, this is {needed}; export it anew")
+
+
+class StateError(NpuwInputError):
+    """A saved conversation, or a variable's state, is damaged or does not fit the model."""
 
 
 class PromptTooLong(NpuwInputError):

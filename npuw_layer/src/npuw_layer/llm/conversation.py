@@ -9,7 +9,7 @@ each time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from npuw_layer.errors import (
     CapacityError,
     ModelError,
     PromptTooLong,
+    StateError,
     TensorError,
     TooManyTokens,
 )
@@ -51,7 +52,7 @@ class Conversation:
     """
 
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
-        self._compiled = compiled
+        self.compiled = compiled
         self._options = compiled.options
         self._plan = compiled.plan
         device, bank, models = compiled.device, compiled.bank, compiled.models
@@ -180,6 +181,18 @@ class Conversation:
         self.cache.reset()
         self.history.begin(0)
 
+    def restore(self, history: History, numbers: Array, rows: Mapping[str, Array]) -> None:
+        """Go on from another conversation.
+
+        Args:
+            history: what was said in it.
+            numbers: the tokens that are stored, ascending, i64 [n].
+            rows: for each variable, [n, heads, width].
+        """
+        self.cache.replace(numbers, rows)
+        self.history = history
+        self._select()
+
     def _prepare(self) -> None:
         """Do now what first runs would do: for whole chunks and all variants."""
         if self._options.on_full == "SLIDE" and self._variants[0].counts_tokens:
@@ -257,7 +270,7 @@ class Conversation:
 
     def _restore(self, tokens: NewTokens) -> int:
         """Take the beginning of a new conversation's prompt from the prefix cache."""
-        prefixes = self._compiled.prefixes
+        prefixes = self.compiled.prefixes
         if prefixes is None or self.cache.rows.tokens or not tokens.mask.all():
             return 0
         blocks = prefixes.find(tokens.ids, self.history.first_position)
@@ -271,10 +284,8 @@ class Conversation:
 
     def _keep(self, tokens: NewTokens, begin: int) -> None:
         """Let the prefix cache keep a new conversation's prompt."""
-        if self._compiled.prefixes is not None and begin == 0 and tokens.mask.all():
-            self._compiled.prefixes.store(
-                tokens.ids, self.history.first_position, self.cache.blocks
-            )
+        if self.compiled.prefixes is not None and begin == 0 and tokens.mask.all():
+            self.compiled.prefixes.store(tokens.ids, self.history.first_position, self.cache.blocks)
 
     def _select(self) -> None:
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
@@ -317,6 +328,11 @@ class Conversation:
         sinks, stored = self._sinks, len(self.history.ids)
         recent = min(limit // 2, limit - count) - sinks
         before = self.history.dropped
+        if min(self.history.ids) < 0:
+            raise StateError(
+                "the KV cache is full, and what was set by set_state cannot be read anew: its "
+                "tokens are not known"
+            )
         kept = self.history.drop(tokens.mask[:stored], recent, sinks)
         gone = self.history.dropped - before
         _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)

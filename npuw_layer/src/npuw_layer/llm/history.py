@@ -14,6 +14,9 @@ from npuw_layer.errors import TensorError
 from npuw_layer.llm.submodel import NewTokens
 from npuw_layer.ports import Array
 
+UNKNOWN = -1
+"""Stands for a token whose rows were set from outside."""
+
 
 @dataclass(slots=True)
 class History:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from npuw_layer.errors import TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
+from npuw_layer.llm.state_file import load_state, save_state
 from npuw_layer.llm.submodel import NewTokens
 from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.offload.ports import ReportsOffload
@@ -127,6 +129,27 @@ class InferRequest:
         """The variables: each layer's K and V."""
         self._run.check_idle()
         return [VariableState(name, self._conversation) for name in self._conversation.cache.names]
+
+    def save_state(self, path: str | Path, /) -> None:
+        """Keep the conversation in a file; ``load_state`` of a request goes on with it.
+
+        Raises:
+            RequestBusy: the request is running.
+            NpuwFault: the file cannot be written.
+        """
+        self._run.check_idle()
+        save_state(self._conversation, Path(path))
+
+    def load_state(self, path: str | Path, /) -> None:
+        """Go on with a conversation of a file, by a request of the same model.
+
+        Raises:
+            RequestBusy: the request is running.
+            StateError: the file is damaged, of another model, or too long; nothing has changed.
+            NpuwFault: it cannot be read.
+        """
+        self._run.check_idle()
+        load_state(self._conversation, Path(path))
 
     def reset_state(self) -> None:
         """Begin a new conversation.

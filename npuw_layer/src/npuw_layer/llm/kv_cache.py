@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +115,25 @@ class KVCache:
         plan = RowCopy(tokens, self.rows.tokens)
         copy_kvcache(blocks, [stack.rows for stack in self._stacks], plan)
         self.rows.append(tokens, tokens)
+
+    def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
+        """Hold other tokens than before.
+
+        Args:
+            numbers: of the tokens, ascending.
+            rows: for each variable, [tokens, heads, width].
+        """
+        self.reset()
+        self.rows.restore(numbers)
+        for name, values in rows.items():
+            stack, number = self._places[name]
+            stack.rows[number, : len(numbers)] = values
+
+    def write(self, name: str, values: Array) -> None:
+        """Replace the stored rows of a variable, in the order of their tokens."""
+        self.settle()
+        stack, number = self._places[name]
+        stack.rows[number, self.rows.order()] = values
 
     def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
         """Append new rows to all caches, when somebody is about to read them.

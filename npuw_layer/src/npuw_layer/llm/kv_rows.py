@@ -44,6 +44,19 @@ class KVRows:
         """Whether row n holds token n."""
         return self._plain
 
+    def numbers(self) -> Array:
+        """The tokens that are stored, by their numbers, ascending, i64 [stored]."""
+        return self._held[self.order()]
+
+    def restore(self, numbers: Array) -> None:
+        """Hold tokens of these ascending numbers, and no others, in the first rows."""
+        self.truncate(0)
+        count = len(numbers)
+        self._held[:count] = numbers
+        self._dirty[:count] = True
+        self.tokens = int(numbers[-1]) + 1 if count else 0
+        self._plain = self.tokens == count
+
     @property
     def reach(self) -> int:
         """The first rows, among which all tokens in the cache are."""

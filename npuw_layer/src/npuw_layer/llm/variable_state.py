@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from npuw_layer.errors import StateError
 from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.history import UNKNOWN
+from npuw_layer.ports import Array
 from npuw_layer.tensor import Tensor
 
 
@@ -30,6 +33,38 @@ class VariableState:
         """The stored rows as the model sees them, [1, heads, tokens, channels]; a copy."""
         rows = self._conversation.cache.read(self._name)
         return Tensor(np.ascontiguousarray(rows.transpose(1, 0, 2))[None])
+
+    @state.setter
+    def state(self, tensor: Tensor | Array) -> None:
+        """Replace the rows.
+
+        Args:
+            tensor: [1, heads, tokens, channels], of the type that ``state`` has. The variables of a
+                language model have equally many tokens: as many as are stored; or any number if
+                nothing is, and then all variables are to be set.
+
+        Raises:
+            StateError: it does not fit.
+        """
+        values = tensor.data if isinstance(tensor, Tensor) else tensor
+        cache, history = self._conversation.cache, self._conversation.history
+        like = cache.read(self._name)
+        tokens = values.shape[2] if values.ndim == 4 else -1
+        wanted = (1, like.shape[1], tokens, like.shape[2])
+        if values.shape != wanted or values.dtype != like.dtype:
+            raise StateError(
+                f"state {self._name!r} is {like.dtype} [1, {like.shape[1]}, tokens, "
+                f"{like.shape[2]}], not {values.dtype} {list(values.shape)}"
+            )
+        if not cache.rows.stored and 0 < tokens <= len(cache.rows):
+            cache.rows.restore(np.arange(tokens))
+            history.ids = [UNKNOWN] * tokens
+        if tokens != cache.rows.stored:
+            raise StateError(
+                f"state {self._name!r}: {tokens} tokens, but {cache.rows.stored} are stored, and "
+                f"there is room for {len(cache.rows)}; reset_state() first to set another number"
+            )
+        cache.write(self._name, values[0].transpose(1, 0, 2))
 
     def reset(self) -> None:
         """Begin a new conversation.

@@ -1,0 +1,197 @@
+"""A conversation on disk: what was said, and its rows of K and V, to go on with later.
+
+The file is a safetensors one: a tensor [tokens, heads, width] for each variable, and what was said
+as metadata. It may come from anywhere and is not believed.
+
+Source: the format of safetensors (8 bytes of length, a JSON header, the tensors' bytes).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from npuw_layer.cache.known_files import KnownFiles
+from npuw_layer.cache.replace import replacing
+from npuw_layer.errors import NpuwFault, StateError
+from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.history import History
+from npuw_layer.ports import Array
+
+_LENGTH_BYTES = 8
+_MAX_HEADER = 1 << 28
+_DTYPES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
+_VERSION = "1"
+
+Count = Annotated[int, Field(ge=0, lt=1 << 31)]
+
+
+class _Said(BaseModel):
+    """The metadata ``conversation``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    first_position: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+    ids: list[Annotated[int, Field(ge=-1, lt=1 << 31)]]
+    sinks: Count
+    dropped: Count
+    numbers: list[Count]
+    """Of the tokens whose rows are stored."""
+
+
+class _Metadata(BaseModel):
+    """The header's ``__metadata__``; safetensors has texts only."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    version: str
+    model: str
+    conversation: str
+
+
+class _Tensor(BaseModel):
+    """A tensor of the header."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    dtype: str
+    shape: list[Count]
+    data_offsets: list[Count]
+
+
+def save_state(conversation: Conversation, path: Path) -> None:
+    """Write a conversation to a file, which replaces another only when it is whole.
+
+    Raises:
+        NpuwFault: the disk is full, or the folder is read-only.
+        ModelError: the model's files cannot be read any more.
+    """
+    history, cache = conversation.history, conversation.cache
+    said = _Said(
+        first_position=history.first_position,
+        ids=history.ids,
+        sinks=history.sinks,
+        dropped=history.dropped,
+        numbers=cache.rows.numbers().tolist(),
+    )
+    rows = {name: np.ascontiguousarray(cache.read(name)) for name in cache.names}
+    metadata = _Metadata(
+        version=_VERSION, model=_fingerprint(conversation), conversation=said.model_dump_json()
+    )
+    header: dict[str, Any] = {"__metadata__": metadata.model_dump()}
+    end = 0
+    for name, each in rows.items():
+        span = [end, end + each.nbytes]
+        dtype = _DTYPES[each.dtype.name]
+        header[name] = {"dtype": dtype, "shape": list(each.shape), "data_offsets": span}
+        end += each.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % _LENGTH_BYTES)
+    try:
+        with replacing(path.absolute()) as file:
+            file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
+            for each in rows.values():
+                file.write(each.data)
+    except OSError as error:
+        raise NpuwFault(f"{path}: {error.strerror}") from None
+
+
+def load_state(conversation: Conversation, path: Path) -> None:
+    """Read a conversation; the one there was is forgotten, unless the file is refused.
+
+    Raises:
+        StateError: the file is damaged, of another model, or of more tokens than there is room for.
+        NpuwFault: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            content = np.fromfile(file, np.uint8, min(size, _most_bytes(conversation)))
+    except OSError as error:
+        raise NpuwFault(f"{path}: {error.strerror}") from None
+    if content.size != size:
+        raise StateError(f"{path}: it has {size} bytes, more than this model's cache")
+    try:
+        _restore(conversation, content)
+    except (ValueError, RecursionError, ValidationError, KeyError) as error:
+        raise StateError(f"{path}: not a saved conversation: {_first_line(error)}") from None
+    except StateError as error:
+        raise StateError(f"{path}: {error}") from None
+
+
+def _restore(conversation: Conversation, content: Array) -> None:
+    length = int.from_bytes(content[:_LENGTH_BYTES].tobytes(), "little")
+    if content.size < _LENGTH_BYTES or length > content.size - _LENGTH_BYTES:
+        raise ValueError("it is cut off")
+    begin = _LENGTH_BYTES + length
+    header: dict[str, Any] = json.loads(content[_LENGTH_BYTES:begin].tobytes())
+    metadata = _Metadata.model_validate(header.pop("__metadata__"))
+    if metadata.version != _VERSION:
+        raise StateError(f"it has version {metadata.version[:20]!r}, not {_VERSION!r}")
+    if metadata.model != _fingerprint(conversation):
+        raise StateError("it was saved with another model, or with other options")
+    said = _Said.model_validate_json(metadata.conversation)
+    _check_said(conversation, said)
+    rows = _tensors(conversation, header, content[begin:], len(said.numbers))
+    conversation.restore(
+        History(said.first_position, said.ids, said.sinks, said.dropped),
+        np.array(said.numbers, np.int64),
+        rows,
+    )
+
+
+def _check_said(conversation: Conversation, said: _Said) -> None:
+    """Refuse tokens that do not fit one another, or the cache."""
+    numbers, room = said.numbers, len(conversation.cache.rows)
+    if len(numbers) > room:
+        raise StateError(f"it has {len(numbers)} tokens, there is room for {room}")
+    ascending = all(a < b for a, b in pairwise(numbers))
+    newest = not said.ids or (numbers and numbers[-1] == len(said.ids) - 1)
+    if not ascending or not newest or len(numbers) > len(said.ids) or said.sinks > len(said.ids):
+        raise ValueError("its tokens do not fit one another")
+
+
+def _tensors(
+    conversation: Conversation, header: Mapping[str, Any], data: Array, tokens: int
+) -> dict[str, Array]:
+    """The rows of all variables; views."""
+    cache, found = conversation.cache, dict[str, Array]()
+    if set(header) != set(cache.names):
+        raise ValueError("it has other variables")
+    for name in cache.names:
+        tensor = _Tensor.model_validate(header[name])
+        like = cache.read(name)
+        shape = (tokens, *like.shape[1:])
+        begin, *end = tensor.data_offsets
+        nbytes = int(np.prod(shape)) * like.itemsize
+        if (tensor.dtype, tuple(tensor.shape)) != (_DTYPES[like.dtype.name], shape):
+            raise ValueError(f"{name} is {tensor.dtype} {tensor.shape}")
+        if end != [begin + nbytes] or begin + nbytes > data.size:
+            raise ValueError(f"{name} is cut off")
+        raw = data[begin : begin + nbytes].tobytes()
+        found[name] = np.frombuffer(raw, like.dtype).reshape(shape)
+    return found
+
+
+def _fingerprint(conversation: Conversation) -> str:
+    """What rows depend on: the model's files, and the precision."""
+    compiled = conversation.compiled
+    options = compiled.options
+    folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
+    digest = compiled.files.read_digest(KnownFiles(folder))
+    return f"{digest} {options.precision} {options.kv_cache_precision}"
+
+
+def _most_bytes(conversation: Conversation) -> int:
+    return conversation.cache.nbytes + _MAX_HEADER
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,222 @@
+"""A conversation is kept in a file, or set row by row, and goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy, StateError
+
+IDS = np.random.default_rng(7).integers(0, 97, 150).tolist()
+
+
+@pytest.fixture
+def saved(talks, tmp_path: Path) -> Path:
+    """Forty tokens, saved."""
+    talk = talks()
+    talk.tell(IDS[:40])
+    talk.request.save_state(tmp_path / "talk.npuw")
+    return tmp_path / "talk.npuw"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"KV_CACHE_PRECISION": "i8"}, {"INFERENCE_PRECISION_HINT": "bf16"}],
+    ids=["f32", "i8", "bf16"],
+)
+def test_a_restored_conversation_goes_on_bit_by_bit(talks, tmp_path, options) -> None:
+    talk, other = talks(**options), talks(**options)
+    talk.tell(IDS[:40])
+    talk.tell([5])
+    talk.request.save_state(tmp_path / "talk")
+    other.tell(IDS[50:80])
+    other.request.load_state(tmp_path / "talk")
+    other.said = 41
+    for token in (1, 2, 3):
+        assert np.array_equal(other.tell([token]), talk.tell([token]))
+    assert np.array_equal(other.tell([9], back=30), talk.tell([9], back=30)), "and back"
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_a_conversation_that_was_full_is_restored_as_it_was(talks, tmp_path, policy) -> None:
+    options = {
+        "NPUW_LLM_MAX_PROMPT_LEN": 64,
+        "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+        "NPUW_LLM_ON_FULL": policy,
+    }
+    talk, other = talks(**options), talks(**options)
+    talk.tell(IDS[:60])
+    for token in IDS[60:140]:
+        talk.tell([token])
+    talk.request.save_state(tmp_path / "talk")
+    other.request.load_state(tmp_path / "talk")
+    other.said = talk.said
+    for token in IDS[:20]:
+        found, expected = other.tell([token]), talk.tell([token])
+        assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_another_models_conversation_is_refused(talks, saved) -> None:
+    with pytest.raises(StateError, match="with another model, or with other options"):
+        talks(INFERENCE_PRECISION_HINT="f16").request.load_state(saved)
+
+
+def test_a_conversation_that_does_not_fit_is_refused(talks, tmp_path) -> None:
+    long = talks(NPUW_LLM_MAX_PROMPT_LEN=192)
+    long.tell(IDS[:150])
+    long.request.save_state(tmp_path / "talk")
+    small = talks(NPUW_LLM_MAX_PROMPT_LEN=64)
+    small.tell([1, 2])
+    with pytest.raises(StateError, match="150 tokens, there is room for 128"):
+        small.request.load_state(tmp_path / "talk")
+    fresh = talks(NPUW_LLM_MAX_PROMPT_LEN=64)
+    fresh.tell([1, 2])
+    assert np.array_equal(small.tell([3]), fresh.tell([3])), "what there was is still there"
+
+
+def test_files_that_are_not_there_or_cannot_be_written_are_named(talks, tmp_path) -> None:
+    request = talks().request
+    with pytest.raises(NpuwFault, match="none: No such file"):
+        request.load_state(tmp_path / "none")
+    with pytest.raises(NpuwFault, match="nowhere/talk: No such file"):
+        request.save_state(tmp_path / "nowhere" / "talk")
+
+
+def test_damaged_files_give_typed_errors_and_change_nothing(talks, saved) -> None:
+    """The header is damaged, as bytes and as JSON; rows are numbers, any will do."""
+    talk = talks()
+    talk.tell([1, 2])
+    state = [each.state.data.copy() for each in talk.request.query_state()]
+    content, draw = saved.read_bytes(), random.Random(3)
+    length = int.from_bytes(content[:8], "little")
+    refused = 0
+    for _ in range(400):
+        damaged = bytearray(content)
+        damaged[draw.randrange(8 + length)] = draw.randrange(256)
+        if draw.random() < 0.3:
+            del damaged[draw.randrange(len(damaged)) :]
+        saved.write_bytes(damaged)
+        try:
+            talk.request.load_state(saved)
+        except StateError:
+            refused += 1
+            found = [each.state.data for each in talk.request.query_state()]
+            assert all(map(np.array_equal, found, state))
+        else:
+            talk.reset()
+            talk.tell([1, 2])
+    assert refused > 300
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"numbers": [3, 2, 1]}, "do not fit"),
+        ({"numbers": [-1]}, "greater than or equal to 0|validation error"),
+        ({"ids": [1 << 40]}, "validation error"),
+        ({"sinks": 100}, "do not fit"),
+        ({"more": 1}, "validation error"),
+    ],
+)
+def test_forged_metadata_is_refused(talks, saved, change, message) -> None:
+    content = saved.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    said = json.loads(header["__metadata__"]["conversation"]) | change
+    header["__metadata__"]["conversation"] = json.dumps(said)
+    text = json.dumps(header).encode()
+    saved.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    with pytest.raises(StateError, match=message):
+        talks().request.load_state(saved)
+
+
+def test_states_can_be_set_one_by_one(talks) -> None:
+    source, target = talks(), talks()
+    source.tell(IDS[:30])
+    states = {each.name: each.state for each in source.request.query_state()}
+    for each in target.request.query_state():
+        each.state = states[each.name]
+    target.said = 30
+    assert np.array_equal(target.tell([4]), source.tell([4]))
+    for each in target.request.query_state():
+        each.state = np.zeros_like(each.state.data)
+    assert not any(each.state.data.any() for each in target.request.query_state())
+
+
+def test_states_that_do_not_fit_are_refused(talks) -> None:
+    talk = talks()
+    talk.tell([1, 2, 3])
+    state = talk.request.query_state()[0]
+    for wrong in (np.zeros((1, 2, 3, 9), np.float32), np.zeros((1, 2, 3, 8), np.float64)):
+        with pytest.raises(StateError, match=r"is float32 \[1, 2, tokens, 8\]"):
+            state.state = wrong
+    with pytest.raises(StateError, match="4 tokens, but 3 are stored"):
+        state.state = np.zeros((1, 2, 4, 8), np.float32)
+
+
+def test_tokens_that_are_not_known_cannot_be_read_anew(talks) -> None:
+    options = {
+        "NPUW_LLM_MAX_PROMPT_LEN": 64,
+        "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+        "NPUW_LLM_ON_FULL": "TRUNCATE",
+    }
+    talk = talks(**options)
+    for each in talk.request.query_state():
+        each.state = np.zeros((1, 2, 127, 8), np.float32)
+    talk.said = 127
+    with pytest.raises(StateError, match="set by set_state cannot be read anew"):
+        talk.tell([1])
+
+
+def test_a_running_request_is_left_alone(talks, tmp_path, monkeypatch) -> None:
+    talk, go_on = talks(), threading.Event()
+    run = talk.request._conversation.run
+    monkeypatch.setattr(
+        talk.request._conversation, "run", lambda tokens: (go_on.wait(60), run(tokens))[1]
+    )
+    inputs = {
+        "input_ids": np.array([IDS[:10]]),
+        "attention_mask": np.ones((1, 10), np.int64),
+        "position_ids": np.arange(10)[None],
+    }
+    done: list[str] = []
+    talk.request.set_callback(done.append, "called")
+    talk.request.start_async(inputs)
+    for call in (
+        lambda: talk.request.save_state(tmp_path / "talk"),
+        lambda: talk.request.reset_state(),
+        lambda: talk.request.query_state(),
+        lambda: talk.request.infer(inputs),
+    ):
+        with pytest.raises(RequestBusy):
+            call()
+    assert not talk.request.wait_for(1)
+    go_on.set()
+    talk.request.wait()
+    assert done == ["called"]
+    assert talk.request.wait_for(1)
+
+
+def test_a_cancelled_prompt_keeps_what_was_read(talks, monkeypatch) -> None:
+    """Cancelled before its second chunk; positions say how to go on."""
+    talk = talks(NPUW_LLM_PREFILL_CHUNK_SIZE=16)
+    request, conversation = talk.request, talk.request._conversation
+    store = conversation.cache.rows.append
+
+    def append(count: int, written: int) -> None:
+        store(count, written)
+        request.cancel()
+
+    monkeypatch.setattr(conversation.cache.rows, "append", append)
+    with pytest.raises(InferenceCancelled):
+        talk.tell(IDS[:40])
+    monkeypatch.undo()
+    assert conversation.cache.rows.tokens == 16
+    talk.said = 16
+    fresh = talks(NPUW_LLM_PREFILL_CHUNK_SIZE=16)
+    assert np.array_equal(talk.tell(IDS[16:40]), fresh.tell(IDS[:40]))
