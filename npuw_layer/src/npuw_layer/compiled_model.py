@@ -7,6 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
+from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.devices.make import device_names
 from npuw_layer.devices.several import SeveralDevices
 from npuw_layer.errors import OptionError
@@ -42,6 +43,14 @@ class CompiledModel:
     def create_infer_request(self) -> InferRequest:
         """Begin a conversation, independent of all others."""
         return InferRequest(self._compiled)
+
+    def create_batching(self, places: int = 0) -> ContinuousBatching:
+        """Let several conversations share the device; NPUW_LLM_BATCH_SLOTS says how many at once.
+
+        Args:
+            places: how many conversations hold caches at the same time; 0 is as many as slots.
+        """
+        return ContinuousBatching(self._compiled, places)
 
     def sharing(self) -> SharingReport | None:
         """Tell what sharing weights with other processes saves; None if none are shared."""

@@ -6,7 +6,8 @@ NpuwError (RuntimeError)
 │   ├── TensorError         an input is missing, or has a wrong type or shape
 │   │   └── TooManyTokens   more than a generate step takes
 │   ├── RemoteError         memory cannot be, or no longer is, a remote tensor
-│   └── RequestBusy         the request is running
+│   ├── RequestBusy         the request is running
+│   └── RequestError        a conversation that cannot go on: it is over, or not done yet
 ├── InferenceCancelled      someone called cancel()
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
@@ -46,6 +47,10 @@ class OptionError(NpuwUsageError):
 
 class TensorError(NpuwUsageError):
     """A tensor is missing, or of another type or shape."""
+
+
+class RequestError(NpuwUsageError):
+    """A conversation cannot go on: it is over, or what it said last is not read yet."""
 
 
 class TooManyTokens(TensorError):

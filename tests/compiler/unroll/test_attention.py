@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler_layer.dialects import npu
 from compiler_layer.elements import NUMPY
+from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.schedule.build import schedule
@@ -31,16 +32,22 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def attention_inputs(
-    draw: np.random.Generator, heads: tuple[int, int], m: int, lengths: Sequence[int], element: str
+    draw: np.random.Generator,
+    heads: tuple[int, int],
+    m: int,
+    lengths: Sequence[int],
+    element: str,
+    sequences: int = 1,
 ) -> dict[str, np.ndarray]:
-    """Queries, and keys and values in parts; about as wide as those of models."""
+    """Queries, and keys and values in parts for each sequence; about as wide as those of models."""
 
-    def tensor(count: int, rows: int) -> np.ndarray:
-        return draw.standard_normal((1, count, rows, 16)).astype(NUMPY[element])
+    def tensor(count: int, rows: int, batch: int = 1) -> np.ndarray:
+        return draw.standard_normal((batch, count, rows, 16)).astype(NUMPY[element])
 
-    inputs = {"q": 3 * tensor(heads[0], m)}
-    inputs |= {f"k{i}": tensor(heads[1], rows) for i, rows in enumerate(lengths)}
-    return inputs | {f"v{i}": tensor(heads[1], rows) for i, rows in enumerate(lengths)}
+    inputs = {"q": 3 * tensor(heads[0], m, sequences)}
+    parts = [*lengths] * sequences
+    inputs |= {f"k{i}": tensor(heads[1], rows) for i, rows in enumerate(parts)}
+    return inputs | {f"v{i}": tensor(heads[1], rows) for i, rows in enumerate(parts)}
 
 
 def in_8_bits(inputs: dict[str, np.ndarray], parts: int) -> dict[str, np.ndarray]:
@@ -62,16 +69,18 @@ def test_attention_in_any_blocks_computes_attention(unroll: Any, data: st.DataOb
     heads = (key_heads * data.draw(st.integers(1, 3)), key_heads)
     m = data.draw(st.integers(1, 9))
     lengths = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=2))
+    sequences = data.draw(st.integers(1, 3))
     draw = np.random.default_rng(data.draw(st.integers(0, 99)))
-    inputs = attention_inputs(draw, heads, m, lengths, element)
-    length = sum(lengths)
+    inputs = attention_inputs(draw, heads, m, lengths, element, sequences)
+    length, parts = sum(lengths), len(lengths) * sequences
     if data.draw(st.booleans()):
-        shape = (1, data.draw(st.sampled_from([1, heads[0]])), data.draw(st.sampled_from([1, m])))
+        most = (sequences, heads[0], m)
+        shape = tuple(data.draw(st.sampled_from([1, size])) for size in most)
         allowed = draw.random((*shape, length)) < 0.5
         inputs["mask"] = np.where(allowed, np.float32(0), LOWEST)
     if data.draw(st.booleans()):
-        inputs = in_8_bits(inputs, len(lengths))
-    model = unroll.attention(inputs, len(lengths), element)
+        inputs = in_8_bits(inputs, parts)
+    model = unroll.attention(inputs, parts, element)
     check_in_any_blocks(unroll, data, model, inputs, Interpreter(model).run(inputs)["y"])
 
 
@@ -79,8 +88,9 @@ def check_in_any_blocks(
     unroll: Any, data: st.DataObject, model: Model, inputs: Arrays, expected: np.ndarray
 ) -> None:
     """Cut an attention as is drawn, in one pass and online, run it and compare."""
-    m, element = inputs["q"].shape[2], str(expected.dtype)
-    length = sum(array.shape[2] for name, array in inputs.items() if re.fullmatch(r"k\d", name))
+    (sequences, _, m, _), element = inputs["q"].shape, str(expected.dtype)
+    keys_of_all = [array for name, array in inputs.items() if re.fullmatch(r"k\d+", name)]
+    length = sum(array.shape[2] for array in keys_of_all) // sequences
     keys = data.draw(st.integers(1, length))
     rows, tiles = data.draw(st.integers(1, m)), data.draw(st.integers(1, 4))
     for positions in (length, keys):
@@ -128,6 +138,29 @@ def beyond(inputs: dict[str, np.ndarray], parts: int, reach: int) -> dict[str, n
     found["mask"] = inputs["mask"].copy()
     found["mask"][..., reach:] = np.nan
     return found
+
+
+def test_a_batch_is_so_many_sequences_by_themselves(unroll: Any) -> None:
+    """Bit for bit: what others say, and where tiles are, changes nothing."""
+    inputs = attention_inputs(np.random.default_rng(6), (6, 2), 1, [40, 1], "f16", sequences=3)
+    allowed = np.random.default_rng(7).random((3, 1, 1, 41)) < 0.6
+    inputs["mask"] = np.where(allowed, np.float32(0), LOWEST)
+    model = unroll.tiled(unroll.attention(inputs, 6, "f16"), (1, 41, 41), 4)
+    together = unroll.run(model, inputs, 4).copy()
+    for number in range(3):
+        own = {name: inputs[name][number : number + 1] for name in ("q", "mask")}
+        for letter in "kv":
+            own |= {f"{letter}{i}": inputs[f"{letter}{2 * number + i}"] for i in range(2)}
+        model = unroll.tiled(unroll.attention(own, 2, "f16"), (1, 41, 41), 1)
+        assert np.array_equal(unroll.run(model, own, 1)[0], together[number])
+
+
+@pytest.mark.parametrize("rows", [[8, 8, 8], [8, 2, 8, 3]])
+def test_a_batch_of_unequal_sequences_is_refused(unroll: Any, rows: list[int]) -> None:
+    inputs = attention_inputs(np.random.default_rng(4), (2, 1), 1, rows, "f16")
+    inputs["q"] = np.repeat(inputs["q"], 2, 0)
+    with pytest.raises(CompilerUsageError, match="equally long keys for 2 sequences"):
+        unroll.attention(inputs, len(rows), "f16").verify()
 
 
 @pytest.mark.parametrize("reach", [[1, 2], [1, 2, 0], [1, 65, 2], [-1, 1, 1]])

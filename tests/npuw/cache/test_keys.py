@@ -39,6 +39,9 @@ MATTERING: dict[str, object] = {
     "NPUW_LLM_GENERATE_CONFIG": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 1},
     "++NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1},
     "NPUW_LLM_SHARED_HEAD_CONFIG": {"ENABLE_WEIGHTLESS": "NO"},
+    "NPUW_LLM_BATCH_SLOTS": 4,
+    "NPUW_LLM_CACHE_ROPE": "NO",
+    "NPUW_LLM_ON_FULL": "SLIDE",
     "++NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1},
     "NPUW_DEVICES": "CPU",
     "NPUW_ACC_CHECK": "YES",
@@ -76,8 +79,7 @@ SAME: dict[str, object] = {
     "NPUW_LLM_PREFILL_MOE_HINT": "DENSE",
     "NPUW_LLM_GENERATE_MOE_HINT": "DENSE",
     "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
-    "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
-    "NPUW_LLM_CACHE_ROPE": "NO",
+    "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES",
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 
@@ -88,7 +90,6 @@ OF_A_RUN: dict[str, object] = {
     "WEIGHTS_PATH": "x.bin",
     "MODEL_PTR": "x.xml",
     "NPUW_LLM_KV_SWITCHOVER": "COPY",
-    "NPUW_LLM_ON_FULL": "SLIDE",
     "NPUW_LLM_SINK_TOKENS": 9,
     "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 64,
     "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 9,
@@ -201,7 +202,7 @@ def test_a_longer_answer_shares_the_prefill_and_the_small_variants() -> None:
 
 def test_each_field_of_a_stage_matters() -> None:
     options, stage = parse_options({}), Stage(Kind.GENERATE, 1, 2)
-    others = {"kind": Kind.PREFILL, "tokens": 3, "past": 3}
+    others = {"kind": Kind.PREFILL, "tokens": 3, "past": 3, "slots": 3}
     assert others.keys() == {field.name for field in dataclasses.fields(Stage)}
     for name, value in others.items():
         other = dataclasses.replace(stage, **{name: value})

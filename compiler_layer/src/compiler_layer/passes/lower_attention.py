@@ -26,6 +26,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
 from compiler_layer.passes.mask_reach import reach_of
 from compiler_layer.passes.match import producer, scalar_of
+from compiler_layer.passes.of_sequence import SequenceOf
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
 
@@ -120,8 +121,8 @@ def _additive_mask(op: ScaledDotProductAttention) -> SSAValue | None:
 def attention_refusal(op: ScaledDotProductAttention) -> str | None:
     """Tell what of an attention the device cannot do, or None."""
     shape = shape_of(op.q)
-    if len(shape) != 4 or shape[0] != 1:
-        return f"over {list(shape)}, not [1, H, M, D]"
+    if len(shape) != 4:
+        return f"over {list(shape)}, not [B, H, M, D]"
     elements = [element_of(x) for x in (op.q, op.k, op.v)]
     if not set(elements) <= set(DPU_FLOATS):
         return f"of {', '.join(elements)}"
@@ -144,7 +145,7 @@ def _lower(op: ScaledDotProductAttention) -> None:
     refusal, scale = attention_refusal(op), _scale(op)
     if refusal is not None or scale is None:
         raise UnsupportedModel(f"attention {op.friendly_name!r} {refusal}")
-    keys, values = _aligned(op.k, op.v)
+    keys, values = _of_all_sequences(op)
     mask = _additive_mask(op)
     stored = _all_quantised(op, [*keys, *values])
     scales: list[SSAValue] = []
@@ -160,6 +161,14 @@ def _lower(op: ScaledDotProductAttention) -> None:
     replace(op, lowered)
 
 
+def _of_all_sequences(op: ScaledDotProductAttention) -> tuple[list[SSAValue], list[SSAValue]]:
+    """The parts of keys and values of the first sequence, then those of the next ones."""
+    keys, values = _aligned(op.k, op.v)
+    each = [SequenceOf(op, number) for number in range(shape_of(op.q)[0])]
+    found = [[of(part) for of in each for part in parts] for parts in (keys, values)]
+    return found[0], found[1]
+
+
 @dataclass(frozen=True)
 class LowerAttention(ModulePass):
     """Gives attention to DPU and SHAVE.
@@ -169,13 +178,13 @@ class LowerAttention(ModulePass):
     After:   %y = npu.attention %q keys %past, %new values … mask %mask {scale = 0.18}
 
     A cache and its new rows stay apart: they are joined on their way into CMX, so that the cache is
-    never copied in DDR. A cache in 8 bits stays so, with its scales beside it: where all parts of
-    keys and values are integers with a scale for each row, the DPU takes them as they are. Where
-    the mask forbids rows their last positions whatever the inputs, as causal masks do, ``reach``
-    says so.
+    never copied in DDR. So do the caches of the sequences of a batch, if the graph joins them. A
+    cache in 8 bits stays so, with its scales beside it: where all parts of keys and values are
+    integers with a scale for each row, the DPU takes them as they are. Where the mask forbids rows
+    their last positions whatever the inputs, as causal masks do, ``reach`` says so.
 
     Raises:
-        UnsupportedModel: a batch other than 1, or a scale that is no constant.
+        UnsupportedModel: a rank other than 4, or a scale that is no constant.
     """
 
     name = "lower-attention"

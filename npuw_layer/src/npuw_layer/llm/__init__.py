@@ -2,11 +2,18 @@
 
 lengths        how long prompts, chunks and caches are
 variants       capacities of the generate models, and which one to use
+stages         which static models there are
 names          what inputs and outputs are called
 split          the stateful graph as a prefill and as generate graphs
-kv_plan        which rows of the cache go where: integers only
+split_slots    the stateful graph as generate graphs for several conversations at once
+head           the LM head, cut off or left to compute what is asked for
+stage_graph    the graph of a stage, by these
+programs       its program, compiled or from the cache
+compiled       all static models of one LLM, ready to run
+kv_rows        which token each row of the cache holds: integers only
 kv_cache       the caches in device memory, and the copies
 submodel       one static model on a device, with its own tensors
-compiled       all static models of one LLM, compiled or from the cache
-infer_request  a conversation: prefill, then generate
+history        what was said
+conversation   prefill, then generate, on all of these
+infer_request  a conversation as OpenVINO offers it
 """

@@ -10,47 +10,98 @@ Source: the same defect is mended in NPUW by patterns for single models (Phi-3's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic, shape
 from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import element_of, tensor
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
+from npuw_layer.errors import ModelError
 from npuw_layer.llm.names import CACHE_POSITION
+
+_SCORES_RANK = 4
+"""Scores are [batch, heads, tokens, rows]."""
 
 _OFFSETS = (elementwise.Add, elementwise.Subtract)
 _SHAPES = (shape.Unsqueeze, shape.Squeeze, shape.Reshape, shape.Transpose, elementwise.Convert)
 
 
-def compare_tokens(model: Model, tokens: int, past: int) -> None:
+def compare_tokens(model: Model, tokens: int, past: int, slots: int = 1) -> None:
     """Let comparisons with an offset compare token indices; add the input if there are any.
 
     Args:
         model: changed in place.
         tokens: new tokens that it takes.
         past: rows of its caches.
+        slots: conversations that it takes tokens of.
+
+    Raises:
+        ModelError: it is not known how a comparison's result belongs to several conversations.
     """
     windows = [op for op in model.body.ops if isinstance(op, logic.Comparison) and _is_window(op)]
     if not windows:
         return
-    argument = cache_position(model, tokens)
+    argument = cache_position(model, tokens, slots)
     for op in windows:
-        for index, operand in enumerate(op.operands):
-            op.operands[index] = _rebuilt(model, op, operand, argument, past)
+        compared = [
+            _compared(model, op, positions, past)
+            for positions in positions_by_slot(model, op, argument)
+        ]
+        Rewriter.replace_op(op, [], [join_slots(model, op, compared)])
 
 
-def cache_position(model: Model, tokens: int) -> SSAValue:
+def cache_position(model: Model, tokens: int, slots: int = 1) -> SSAValue:
     """Give the input of token indices; it is added if the model has none."""
     for port in model.inputs:
         if port.name == CACHE_POSITION:
             return port.value
     names = [port.name for port in model.inputs]
-    argument = model.body.insert_arg(tensor("i64", (1, tokens)), len(model.body.args))
+    argument = model.body.insert_arg(tensor("i64", (slots, tokens)), len(model.body.args))
     model.set_inputs([*names, CACHE_POSITION])
     return argument
+
+
+def positions_by_slot(model: Model, before: OvOp, positions: SSAValue) -> list[SSAValue]:
+    """Cut the token indices [slots, tokens] into those of each conversation."""
+    slots, _ = shape_of(positions)
+    g = GraphBuilder(model, before)
+    return [g.slice(positions, 0, slot, slot + 1) for slot in range(slots)]
+
+
+def join_slots(model: Model, before: OvOp, values: Sequence[SSAValue]) -> SSAValue:
+    """Make a batch of what was computed for each conversation: [slots, heads, tokens, rows].
+
+    Args:
+        model: gets the op.
+        before: what the values take the place of.
+        values: of equal shapes.
+
+    Raises:
+        ModelError: it has no dimension for a batch.
+    """
+    if len(values) == 1:
+        return values[0]
+    dims = shape_of(values[0])
+    if len(dims) != _SCORES_RANK or dims[0] != 1:
+        raise ModelError(
+            f"{before.described} gives {list(dims)} from the distance of tokens, with no dimension "
+            "for several conversations"
+        )
+    return GraphBuilder(model, before).concat(values, 0)
+
+
+def _compared(model: Model, op: logic.Comparison, positions: SSAValue, past: int) -> SSAValue:
+    """Compare token indices of one conversation."""
+    operands = [_rebuilt(model, op, operand, positions, past) for operand in op.operands]
+    copy = GraphBuilder(model, op).add(op.clone(dict(zip(op.operands, operands, strict=True))))
+    copy.refresh_types()
+    return copy.results[0]
 
 
 def _is_window(op: logic.Comparison) -> bool:

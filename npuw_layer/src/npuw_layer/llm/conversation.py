@@ -9,7 +9,7 @@ each time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +70,7 @@ class Conversation:
             Submodel(device, stage, models[stage], self.cache, bank)
             for stage in self._plan.generate
         ]
-        heads = {stage: models[stage] for stage in self._plan.heads}
+        heads = {stage: models[stage] for stage in self._plan.own_heads}
         self._head = LMHead(device, heads, bank) if heads else None
         self._variant = 0
         self.history = History()
@@ -104,6 +104,21 @@ class Conversation:
             InferenceCancelled: it is no longer wanted; what was read so far stays.
             DeviceError: the device failed.
         """
+        return _finished(self.reading(tokens))
+
+    def reading(self, tokens: NewTokens) -> Reading:
+        """Run on new tokens, with a break after each piece of a prompt: others may run then.
+
+        Args:
+            tokens: as for ``run``.
+
+        Yields:
+            How many tokens were read since the last break. Nothing else is asked of this
+            conversation until it returns or is given up; then what was read so far stays.
+
+        Returns:
+            The logits, as ``run`` gives them. It raises what ``run`` does.
+        """
         begin, history = int(tokens.positions[0]), self.history
         if not history.said:
             history.begin(begin)
@@ -112,19 +127,38 @@ class Conversation:
         self._check_positions(tokens, keep)
         count = len(tokens.ids)
         if count > 1 and keep == 0:
-            return self._read_prompt(self._begin(tokens))
+            return (yield from self._read_prompt(self._begin(tokens)))
         few = count <= self._plan.generate[0].tokens
         if not few and not self._options.enable_continuous_prefill:
             raise TooManyTokens(count, self._plan.generate[0].tokens)
-        history.rewind(keep)
-        self.cache.truncate(len(history.ids))
+        self.rewind(keep)
+        tokens = history.kept(tokens)
+        if few:
+            return self._generate(tokens)
+        return (yield from self._continue_prompt(tokens))
+
+    def rewind(self, said: int) -> None:
+        """Forget what follows the first tokens, as the caller counts them.
+
+        Raises:
+            TensorError: the token before was dropped, or replaced.
+        """
+        self.history.rewind(said)
+        self.cache.truncate(len(self.history.ids))
         if not self.cache.rows.holds_last:
             raise TensorError(
-                f"position_ids go back to token {keep}, but the token before it was replaced by "
+                f"position_ids go back to token {said}, but the token before it was replaced by "
                 "a newer one when the KV cache was full"
             )
-        tokens = history.kept(tokens)
-        return self._generate(tokens) if few else self._continue_prompt(tokens)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no variant has room for one more token, so that it fails or the older half goes.
+
+        A cache that slides is never full.
+        """
+        slides = self._options.on_full == "SLIDE"
+        return not slides and self.cache.rows.tokens >= self._plan.generate[-1].past
 
     def _check_positions(self, tokens: NewTokens, keep: int) -> None:
         """Refuse positions that no table of rotary angles has."""
@@ -189,7 +223,7 @@ class Conversation:
         _log.warning("a prompt of %d tokens: %d of them were dropped", count, count - limit)
         return kept
 
-    def _continue_prompt(self, tokens: NewTokens) -> Array:
+    def _continue_prompt(self, tokens: NewTokens) -> Reading:
         """Read tokens behind those that are stored."""
         limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
         stored = self.cache.rows.tokens
@@ -197,13 +231,14 @@ class Conversation:
             if self._options.on_full != "TRUNCATE" or self._sinks + count >= limit:
                 raise PromptTooLong(stored + count, limit)
             tokens = self._make_room(tokens)
-        return self._read_prompt(tokens)
+        return (yield from self._read_prompt(tokens))
 
-    def _read_prompt(self, tokens: NewTokens) -> Array:
+    def _read_prompt(self, tokens: NewTokens) -> Reading:
         """Run prefill, chunk by chunk if need be, and choose the variant to go on with."""
         done = self._restore(tokens)
         count, begin = len(tokens.ids), self.cache.rows.tokens - done
         last: Submodel | None = None
+        told = 0
         while done < count:
             self._check_wanted()
             stage = choose_prefill(self._plan.prefill, count - done, self.cache.rows.tokens)
@@ -214,6 +249,9 @@ class Conversation:
             last.run(tokens.part(done, end), self._direct(stage))
             self.history.ids += tokens.ids[done:end].tolist()
             self.counts.prefills.append(stage.name)
+            if end < count:
+                yield end - told
+                told = end
             done = end
         assert last is not None  # at least one token is computed
         self._keep(tokens, begin)
@@ -300,13 +338,26 @@ class Conversation:
         _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)
         self.cache.reset()
         self.history.ids = []
-        self._read_prompt(kept)
+        _finished(self._read_prompt(kept))
         mask = tokens.mask[stored:]
         return NewTokens(tokens.ids, np.concatenate([kept.mask, mask]), tokens.positions - gone)
 
     def _logits(self, submodel: Submodel, count: int) -> Array:
         found = submodel.output(count)
         return found if submodel.has_head or self._head is None else self._head.logits(found)
+
+
+Reading = Generator[int, None, Array]
+"""Tokens that are read piece by piece; logits at the end."""
+
+
+def _finished(reading: Reading) -> Array:
+    """Read on to the end."""
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            return end.value
 
 
 def _check(tokens: NewTokens, keep: int, said: int) -> None:

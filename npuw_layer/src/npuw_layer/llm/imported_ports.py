@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK
+from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, slot_variable
 from npuw_layer.llm.stages import Kind, Stage
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 
@@ -35,14 +35,23 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
         past = _caches(program.inputs, READ_PREFIX)
         present = _caches(program.outputs, ASSIGN_PREFIX)
         counts = [(rows, stage.past) for _, rows, _ in past.values()]
-        counts += [(rows, stage.tokens) for _, rows, _ in present.values()]
+        counts += [(rows, stage.tokens * stage.slots) for _, rows, _ in present.values()]
         if any(found != expected for found, expected in counts):
             raise BlobError(f"{stage.name} has caches of another length")
         rows = {name: (element, row) for name, (element, _, row) in present.items()}
         read = {name: (element, row) for name, (element, _, row) in past.items()}
         rows_of_all = rows_of_all or rows
-        if not rows or rows != rows_of_all or (read and read != rows):
+        if not rows or rows != rows_of_all or (read and read != _read_by(stage, rows)):
             raise BlobError(f"{stage.name} has other caches than the rest")
+
+
+def _read_by(stage: Stage, rows: Mapping[str, _Row]) -> dict[str, _Row]:
+    """The caches that a stage reads: those that it adds to, or each slot its own of them."""
+    if stage.slots == 1:
+        return dict(rows)
+    return {
+        slot_variable(name, slot): row for name, row in rows.items() for slot in range(stage.slots)
+    }
 
 
 def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
@@ -60,17 +69,17 @@ def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> No
         # With a head of its own, prefill computes the logits of one token.
         count = 1 if stage.kind is Kind.PREFILL and not heads else stage.tokens
         for tensors, name in found:
-            row = _row(tensors, name, count)
+            row = _row(tensors, name, (stage.slots, count))
             if row is None or row[0] != "f32":
-                raise BlobError(f"{stage.name} has no {name} f32 [1, {count}, …]")
+                raise BlobError(f"{stage.name} has no {name} f32 [{stage.slots}, {count}, …]")
             if rows_of_all.setdefault(name, row) != row:
                 raise BlobError(f"{stage.name} has {name} of another width than the rest")
 
 
-def _row(tensors: Sequence[TensorInfo], name: str, count: int) -> _Row | None:
-    """What one of a number of tokens has in a tensor [1, tokens, …], if there is such a one."""
+def _row(tensors: Sequence[TensorInfo], name: str, rows: tuple[int, int]) -> _Row | None:
+    """What one of a number of tokens has in a tensor [*rows, …], if there is such a one."""
     for info in tensors:
-        if info.name == name and info.shape[:2] == (1, count) and len(info.shape) == 3:
+        if info.name == name and info.shape[:2] == rows and len(info.shape) == 3:
             return info.element, info.shape[2:]
     return None
 
@@ -78,8 +87,8 @@ def _row(tensors: Sequence[TensorInfo], name: str, count: int) -> _Row | None:
 def _check_tokens(stage: Stage, program: LoadedModel) -> None:
     inputs = {info.name: info for info in program.inputs}
     for name, count in ((IDS, stage.tokens), (MASK, stage.past + stage.tokens)):
-        if name not in inputs or inputs[name].shape != (1, count):
-            raise BlobError(f"{stage.name} has no {name} [1, {count}]")
+        if name not in inputs or inputs[name].shape != (stage.slots, count):
+            raise BlobError(f"{stage.name} has no {name} [{stage.slots}, {count}]")
         if inputs[name].element != "i64":
             raise BlobError(f"{stage.name} has {name} of {inputs[name].element}")
 

@@ -21,7 +21,11 @@ from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
 from compiler_layer.elements import INTEGERS
 from compiler_layer.model import Model
-from npuw_layer.llm.cache_positions import cache_position
+from npuw_layer.llm.cache_positions import (
+    cache_position,
+    join_slots,
+    positions_by_slot,
+)
 from npuw_layer.llm.names import IDS, MASK
 
 _Length = tuple[int, int, int]
@@ -31,20 +35,28 @@ _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert
 """Ops that keep a single integer as it is."""
 
 
-def look_up_biases(model: Model, tokens: int, past: int) -> None:
+def look_up_biases(model: Model, tokens: int, past: int, slots: int = 1) -> None:
     """Read tables of biases by token index; add the input ``cache_position`` if there are any.
 
     Args:
         model: the stateful graph, changed in place.
         tokens: new tokens that it takes.
         past: rows of its caches.
+        slots: conversations that it takes tokens of.
+
+    Raises:
+        ModelError: it is not known how biases belong to several conversations.
     """
     lengths = _Lengths(model)
     for op in list(model.body.ops):
         axis = _bias_axis(op, lengths) if isinstance(op, Slice) else None
         if isinstance(op, Slice) and axis is not None:
-            positions = cache_position(model, tokens)
-            Rewriter.replace_op(op, [], [_looked_up(model, op, axis, positions, past)])
+            positions = cache_position(model, tokens, slots)
+            found = [
+                _looked_up(model, op, axis, own, past)
+                for own in positions_by_slot(model, op, positions)
+            ]
+            Rewriter.replace_op(op, [], [join_slots(model, op, found)])
 
 
 class _Lengths:

@@ -58,6 +58,11 @@ class KVRows:
         self._plain = self.tokens == count
 
     @property
+    def reach(self) -> int:
+        """The first rows, among which all tokens in the cache are."""
+        return self.tokens if self._plain else self._window
+
+    @property
     def holds_last(self) -> bool:
         """Whether the newest token is still there; if there is none, it is."""
         return self._plain or bool((self._held == self.tokens - 1).any())

@@ -1,4 +1,4 @@
-"""The LM head as a conversation uses it: hidden states in, logits out."""
+"""The LM head as conversations use it: hidden states in, logits out."""
 
 from __future__ import annotations
 
@@ -48,3 +48,8 @@ class LMHead:
         arena[EMBED][:, :count] = states
         program.run()
         return arena[LOGITS][:, :count]
+
+    def free(self) -> None:
+        """Give the memory back."""
+        for arena, _ in self._models.values():
+            arena.free()

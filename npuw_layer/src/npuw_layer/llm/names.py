@@ -13,3 +13,16 @@ LAST_TOKEN = "npuw_last_token"
 
 EMBED = "npuw_output_embed"
 """What goes from a model without head to the head: hidden states f32 [1, tokens, channels]."""
+
+_SLOT = "@slot"
+
+
+def slot_variable(name: str, slot: int) -> str:
+    """What a variable is called in a model of several conversations, e.g. ``0.key@slot3``."""
+    return f"{name}{_SLOT}{slot}"
+
+
+def slot_of(name: str) -> tuple[str, int | None]:
+    """The variable that a slot's is one of, and the slot; None if it belongs to no slot."""
+    variable, mark, slot = name.rpartition(_SLOT)
+    return (variable, int(slot)) if mark and slot.isdecimal() else (name, None)

@@ -14,7 +14,7 @@ from npuw_layer.blob.container import Span
 from npuw_layer.cache.blob_cache import BlobCache, Obtained
 from npuw_layer.cache.key import CacheKey, current_versions, stage_key
 from npuw_layer.cache.model_digest import digest_model
-from npuw_layer.errors import NotFolded
+from npuw_layer.errors import ModelError, NotFolded
 from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options
 from npuw_layer.ports import SUBMODEL, Device, FindsConstants
@@ -106,13 +106,20 @@ class ProgramMaker:
         options = self._options.of_stage(stage.kind.value)
         while True:
             model = (self._smallest or self._next()) if options.fold else self._whole
-            graph = stage_graph(model, stage, self._options)
             try:
+                graph = stage_graph(model, stage, self._options)
                 config = {**options.compiler_config(), SUBMODEL: stage.name}
                 return self._device.compile(graph, config)
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
                 self._smallest = None
+            except ModelError as error:
+                if stage.slots == 1:
+                    raise
+                raise ModelError(
+                    f"for {stage.slots} conversations at once: {error}; "
+                    "with NPUW_LLM_BATCH_SLOTS = 1 they take turns"
+                ) from error
 
     def _next(self) -> Model:
         """The next larger graph; the last is that of all layers, which is not folded."""

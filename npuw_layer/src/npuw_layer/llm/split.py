@@ -60,7 +60,7 @@ def split(
 
 
 def _split(clone: Model, tokens: int, past: int, kv_precision: str, head: Head) -> Model:
-    _check_ports(clone)
+    check_ports(clone)
     compare_tokens(clone, tokens, past)
     look_up_biases(clone, tokens, past)
     for variable in clone.variables():
@@ -69,7 +69,7 @@ def _split(clone: Model, tokens: int, past: int, kv_precision: str, head: Head) 
         # A folded model knows how the variables of layers that it leaves out are called.
         scales = [[name + SCALE_SUFFIX for name in group] for group in repeated_ids(clone)]
         add_repeated_ids(clone, scales)
-    _drop_beams(clone)
+    drop_beams(clone)
     treat_head(clone, head, tokens)
     shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}
     names = {port.name for port in clone.inputs}
@@ -77,7 +77,12 @@ def _split(clone: Model, tokens: int, past: int, kv_precision: str, head: Head) 
     return clone
 
 
-def _check_ports(model: Model) -> None:
+def check_ports(model: Model) -> None:
+    """Check that a graph is a stateful language model.
+
+    Raises:
+        ModelError: it is not; says what it has.
+    """
     names = {port.name for port in model.inputs}
     # A model that biases attention by distance (ALiBi) has no use for positions.
     missing = {IDS, MASK} - names
@@ -97,6 +102,16 @@ def _check_ports(model: Model) -> None:
 
 def _keep_new_rows(model: Model, variable: Variable, past: int, quantized: bool) -> None:
     """Give a cache its static shape and let it store only what is new."""
+    store = store_quantized if quantized else store_plain
+    store(model, cache_of(variable, past))
+
+
+def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:
+    """Find the cache that a variable is, to be read as ``past`` rows of each slot.
+
+    Raises:
+        ModelError: it is no K or V cache.
+    """
     name, read, assign = variable.name, variable.read, variable.assign
     if read is None or assign is None:
         raise ModelError(f"variable {name!r} is not both read and assigned")
@@ -104,9 +119,7 @@ def _keep_new_rows(model: Model, variable: Variable, past: int, quantized: bool)
     _, heads, _, width = shape_of(read.output)
     if heads <= 0 or width <= 0:
         raise ModelError(f"variable {name!r} has no static heads and width")
-    cache = Cache(read, assign, new, (1, past, heads, width))
-    store = store_quantized if quantized else store_plain
-    store(model, cache)
+    return Cache(read, assign, new, (1, past, heads, width), slots)
 
 
 def _new_rows(name: str, read: ReadValue, assign: Assign) -> SSAValue:
@@ -128,7 +141,7 @@ def _comes_from(value: SSAValue, read: ReadValue) -> bool:
     return owner is read
 
 
-def _drop_beams(model: Model) -> None:
+def drop_beams(model: Model) -> None:
     """Remove the reordering of caches by beam: there is one sequence, at index 0."""
     for port in model.inputs:
         if port.name != BEAMS:

@@ -6,6 +6,7 @@ from compiler_layer.model import Model
 from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
+from npuw_layer.llm.split_slots import split_slots
 from npuw_layer.llm.stages import ROPE_LEAD, Kind, Stage
 from npuw_layer.options import Options
 
@@ -19,7 +20,8 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         options: whether the head is cut off, and how caches are stored.
 
     Raises:
-        ModelError: the graph is no language model with K and V caches.
+        ModelError: the graph is no language model with K and V caches, or cannot be one of several
+            conversations.
     """
     if stage.kind is Kind.HEAD:
         return cut_head(model, stage.tokens)
@@ -28,4 +30,6 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     if options.caches_rope:
         model = model.clone()
         cache_rope(model, stage.capacity + ROPE_LEAD)
+    if stage.slots > 1:
+        return split_slots(model, stage.slots, stage.past, options.kv_cache_precision, head)
     return split(model, stage.tokens, stage.past, options.kv_cache_precision, head)

@@ -41,6 +41,8 @@ class Stage:
     kind: Kind
     tokens: int
     past: int
+    slots: int = 1
+    """Conversations that it takes tokens of, each with caches of its own."""
 
     @property
     def capacity(self) -> int:
@@ -53,7 +55,8 @@ class Stage:
         if self.kind is Kind.HEAD:
             return "lm_head" if self.tokens == 1 else f"lm_head_{self.tokens}"
         if self.kind is Kind.GENERATE:
-            return f"generate_{self.capacity}"
+            together = f"_slots_{self.slots}" if self.slots > 1 else ""
+            return f"generate_{self.capacity}{together}"
         return f"prefill_{self.tokens}" + (f"_after_{self.past}" if self.past else "")
 
 
@@ -67,12 +70,24 @@ class Plan:
     generate: tuple[Stage, ...]
     """Ascending in capacity."""
     heads: tuple[Stage, ...]
-    """None if each model has its own."""
+    """None if each model has its own; ascending in the hidden states that they take."""
+    batched: tuple[Stage, ...] = ()
+    """The generate models for several conversations at once (NPUW_LLM_BATCH_SLOTS)."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """All models, in the order in which they are compiled."""
-        return (*self.prefill, *self.generate, *self.heads)
+        return (*self.prefill, *self.generate, *self.heads, *self.batched)
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """For how many conversations at once there are models, ascending."""
+        return tuple(sorted({stage.slots for stage in (*self.generate, *self.batched)}))
+
+    @property
+    def own_heads(self) -> tuple[Stage, ...]:
+        """The heads that a single conversation needs; larger ones are for several at once."""
+        return tuple(stage for stage in self.heads if stage.tokens <= self.generate[0].tokens)
 
     @property
     def capacities(self) -> tuple[int, ...]:
@@ -93,13 +108,17 @@ def plan(options: Options) -> Plan:
         options.prefill_hint == "DYNAMIC",
     )
     tokens = round_generation_len(options.max_generation_token_len)
-    generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in _sizes(options, lengths)]
-    heads = [Stage(Kind.HEAD, rows, 0) for rows in sorted({1, tokens}) if options.cuts_head]
-    return Plan(lengths, tuple(_prefills(options, lengths)), tuple(generate), tuple(heads))
+    sizes, slots = _sizes(options, lengths), sorted({*options.batch_slots} - {1})
+    generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in sizes]
+    rows = sorted({1, tokens, *slots}) if options.cuts_head else []
+    heads = [Stage(Kind.HEAD, count, 0) for count in rows]
+    batched = [Stage(Kind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
+    prefills = tuple(_prefills(options, lengths))
+    return Plan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
 
 
 def _sizes(options: Options, lengths: Lengths) -> Sequence[int]:
-    if not options.generate_pyramid:
+    if not options.generate_pyramid and options.generate_attention_hint != "PYRAMID":
         return [lengths.total]
     if options.pyramid_steps:
         return given_ladder(options.pyramid_steps, lengths.total)

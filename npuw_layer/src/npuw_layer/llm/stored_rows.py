@@ -16,6 +16,7 @@ from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
+from npuw_layer.llm.names import slot_variable
 
 SCALE_ELEMENT = "f16"
 """The element type of scales, whatever activations are: bf16 has too few bits for them."""
@@ -35,6 +36,8 @@ class Cache:
     new: SSAValue
     """The rows that it grows by, [1, heads, tokens, width]."""
     shape: Shape
+    slots: int = 1
+    """Conversations, each with a cache of its own; their rows are joined to a batch."""
 
     @property
     def name(self) -> str:
@@ -80,18 +83,28 @@ def store_quantized(model: Model, cache: Cache) -> None:
 
 
 def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> SSAValue:
-    """Read a variable; the host supplies its initial value."""
-    stored = ReadValue(
+    """Read a variable, of all slots; the host supplies its initial value."""
+    g = GraphBuilder(model, cache.read)
+    if cache.slots == 1:
+        return g.add(_read_value(name, element, shape)).output
+    names = [slot_variable(name, slot) for slot in range(cache.slots)]
+    return g.concat([g.add(_read_value(each, element, shape)).output for each in names], 0)
+
+
+def _read_value(name: str, element: str, shape: Shape) -> ReadValue:
+    return ReadValue(
         operands=[[]],
         properties={"variable_id": StringAttr(name)},
         result_types=[tensor(element, shape)],
     )
-    return GraphBuilder(model, cache.read).add(stored).output
 
 
 def _assign(model: Model, cache: Cache, name: str, rows: SSAValue) -> SSAValue:
-    stored = Assign.make([rows], variable_id=StringAttr(name))
-    return GraphBuilder(model, cache.assign).add(stored).output
+    """Assign new rows; a row of each slot as if they were one conversation's."""
+    g = GraphBuilder(model, cache.assign)
+    if cache.slots > 1:
+        rows = g.transpose(rows, 1, 0, 2, 3)
+    return g.add(Assign.make([rows], variable_id=StringAttr(name))).output
 
 
 def _turned(model: Model, value: SSAValue, before: Operation) -> SSAValue:

@@ -66,7 +66,7 @@ class OptionGroup(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _read_as_openvino_writes(cls, value: object, info: ValidationInfo) -> object:
-        """Take YES and NO for flags, "1,2" for lists, JSON for maps, paths and numbers for text."""
+        """Take YES for flags, "1,2" or 1 for lists, JSON for maps, paths and numbers for text."""
         kind = kind_of(cls.model_fields[info.field_name or ""].annotation)
         if kind is bool and isinstance(value, str):
             return _FLAGS.get(value.upper(), value)
@@ -74,6 +74,8 @@ class OptionGroup(BaseModel):
             raise ValueError("must be an integer")  # Python would take True for 1
         if kind is str and (type(value) is int or isinstance(value, Path)):
             return str(value)
+        if kind is tuple and type(value) is int:
+            return (value,)
         if kind is tuple and isinstance(value, str):
             return tuple(filter(None, (part.strip() for part in value.split(","))))
         return _map_of(value) if kind is dict and isinstance(value, str) else value

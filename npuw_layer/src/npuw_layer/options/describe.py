@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
@@ -66,10 +66,19 @@ def _typed(field: FieldInfo) -> str:
         what = "a number" if kind is float else "an integer"
         bounded = most is not None and most <= _COUNTABLE
         return f"{what} from {least:,} to {most:,}" if bounded else f"{what}, {least} or more"
-    words = _KINDS.get(kind, ("", "text"))[1]
-    if kind is tuple and get_args(field.annotation)[:1] == (int,):
-        words = "integers separated by commas"
-    return words
+    if kind is tuple:
+        return _list_of(get_args(field.annotation)[0])
+    return _KINDS.get(kind, ("", "text"))[1]
+
+
+def _list_of(element: object) -> str:
+    if element is int:
+        return "integers separated by commas"
+    if get_origin(element) is Annotated:
+        bounds: FieldInfo = get_args(element)[1]
+        least, most = _bound(bounds, Ge, "ge"), _bound(bounds, Le, "le")
+        return f"integers from {least:,} to {most:,}, separated by commas"
+    return _KINDS[tuple][1]
 
 
 def _described(group: str, field: FieldInfo) -> Described:

@@ -21,6 +21,11 @@ class GenerateOptions(OptionGroup):
         (), alias="NPUW_LLM_GENERATE_PYRAMID_STEPS", json_schema_extra=OURS
     )
     """Their capacities, ascending, e.g. "256,1152"; empty doubles from 256."""
+    batch_slots: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
+        (1,), alias="NPUW_LLM_BATCH_SLOTS", json_schema_extra=OURS
+    )
+    """How many conversations generate in one inference, e.g. "1,4,8": for each number above 1 the
+    generate models are compiled once more; a step takes the smallest that holds all who speak."""
     generate_hint: Literal["FAST_COMPILE", "BEST_PERF"] = Field(
         "FAST_COMPILE", alias="NPUW_LLM_GENERATE_HINT"
     )
@@ -29,7 +34,8 @@ class GenerateOptions(OptionGroup):
     generate_attention_hint: AttentionHint = Field(
         "STATIC", alias="NPUW_LLM_GENERATE_ATTENTION_HINT"
     )
-    """STATIC attends over all positions of a variant."""
+    """STATIC attends over all positions of a variant; PYRAMID has variants, whatever
+    NPUW_LLM_GENERATE_PYRAMID says."""
     generate_moe_hint: MoeHint = Field("DENSE", alias="NPUW_LLM_GENERATE_MOE_HINT")
     """Which experts of a mixture a token goes through."""
     shared_head: bool = Field(True, alias="NPUW_LLM_SHARED_HEAD")

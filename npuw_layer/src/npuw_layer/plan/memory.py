@@ -1,4 +1,4 @@
-"""What lies in the device's memory while a conversation runs."""
+"""What lies in the device's memory while a conversation runs, or as many as there are slots."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def new_row_bytes(decoder: Decoder, stage: Stage, lengths: Lengths, options: Opt
     in_place = stage.past == 0 or stage.tokens == lengths.prefill_input
     if stage.kind is Kind.PREFILL and in_place and options.kv_switchover == "ZERO_COPY":
         return 0
-    return _rows_bytes(decoder, stage.tokens, options)
+    return _rows_bytes(decoder, stage.slots * stage.tokens, options)
 
 
 def _rows_bytes(decoder: Decoder, rows: int, options: Options) -> int:

@@ -55,17 +55,20 @@ class Plan:
 
     @property
     def generate(self) -> list[StagePlan]:
-        """The variants that generate, ascending."""
-        return self._of(Kind.GENERATE)
+        """The variants that generate for one conversation, ascending."""
+        return [one for one in self._of(Kind.GENERATE) if one.stage.slots == 1]
 
-    def head_seconds(self, rows: int) -> float:
-        """Logits of so many tokens, where the head is a model of its own."""
-        fitting = (one.seconds for one in self._of(Kind.HEAD) if one.stage.tokens >= rows)
-        return next(fitting, 0.0)
+    def head_seconds(self, tokens: int = 1) -> float:
+        """Logits of some tokens, where the head is a model of its own."""
+        heads = (one for one in self._of(Kind.HEAD) if one.stage.tokens >= tokens)
+        return next((one.seconds for one in heads), 0.0)
 
     def tokens_per_s(self, one: StagePlan) -> float:
-        """How fast tokens go through a static model; a generated one goes through the head, too."""
-        tokens = one.stage.tokens
+        """How fast tokens go through a static model; a generated one goes through the head, too.
+
+        Those of all conversations count, if it takes several.
+        """
+        tokens = one.stage.slots * one.stage.tokens
         head = self.head_seconds(tokens) if one.stage.kind is Kind.GENERATE else 0.0
         return tokens / (one.seconds + head)
 
@@ -123,7 +126,7 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
             raise ModelError(str(error)) from error
     found = weigh(sample)
     found = [Item(item.name, item.nbytes * _copies(item, planned, options)) for item in found]
-    memory = _memory(sample.decoder, lengths, stages, options)
+    memory = _memory(sample.decoder, planned, stages, options)
     return Plan(
         family=_family(config),
         decoder=sample.decoder,
@@ -198,16 +201,23 @@ def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[Sta
 
 
 def _memory(
-    decoder: Decoder, lengths: Lengths, stages: tuple[StagePlan, ...], options: Options
+    decoder: Decoder, planned: Stages, stages: tuple[StagePlan, ...], options: Options
 ) -> tuple[Item, ...]:
-    rows = sum(new_row_bytes(decoder, one.stage, lengths, options) for one in stages)
+    talks = planned.slots[-1]
+    shared = {*planned.batched, *planned.heads} - {*planned.own_heads}
+    tensors = sum(
+        (one.tensor_bytes + new_row_bytes(decoder, one.stage, planned.lengths, options))
+        * (1 if one.stage in shared else talks)
+        for one in stages
+    )
+    caches = talks * cache_bytes(decoder, planned.lengths, options)
     constants = sum(one.whole.constant_bytes for one in stages)
     return (
-        Item("K and V cache", cache_bytes(decoder, lengths, options)),
+        Item("K and V cache" if talks == 1 else f"K and V caches of {talks}", caches),
         Item("scratch", sum(one.scratch_bytes for one in stages)),
         Item("programs", sum(one.blob_bytes for one in stages) - constants),
         Item("constants in programs", constants),
-        Item("inputs, outputs", rows + sum(one.tensor_bytes for one in stages)),
+        Item("inputs, outputs", tensors),
     )
 
 

@@ -96,8 +96,10 @@ class MatMul(IRDLOperation):
 class Attention(IRDLOperation):
     """softmax(q kᵀ · scale + mask) v, with keys and values in parts along the sequence.
 
-    q [1, H, M, D]; each part of k and v [1, Hkv, S_i, D], in order; mask broadcasts to
-    [1, H, M, S]. A position whose mask is very low contributes exactly nothing.
+    q [B, H, M, D]; each part of k and v [1, Hkv, S_i, D], those of the first of B sequences in
+    order, then those of the second, which are as long; mask broadcasts to [B, H, M, S]. A position
+    whose mask is very low contributes exactly nothing. The sequences' keys and values may lie
+    anywhere: they are never joined.
 
     Keys and values may be stored in 8 bits: then each row of a head is worth a number, and each
     part of k and v has a tensor of them, [1, Hkv, S_i, 1].
@@ -136,6 +138,16 @@ class Attention(IRDLOperation):
         return self.scale.value.data
 
     @property
+    def sequences(self) -> int:
+        """B."""
+        return shape_of(self.q)[0]
+
+    def sequence(self, number: int) -> Sequence[SSAValue]:
+        """The parts of the keys of one sequence."""
+        count = len(self.k) // self.sequences
+        return self.k[number * count : (number + 1) * count]
+
+    @property
     def reach_of_rows(self) -> tuple[int, ...]:
         """For each query row, how many positions it may attend to; empty if that is all."""
         return () if self.reach is None else tuple(int(one) for one in self.reach.get_values())
@@ -143,17 +155,19 @@ class Attention(IRDLOperation):
     def verify_(self) -> None:
         """Check ranks, heads, part counts, and that rows reach what there is."""
         q = shape_of(self.q)
-        if len(q) != 4 or q[0] != 1 or len(self.k) != len(self.v) or not self.k:
-            raise VerifyException("npu.attention takes q [1, H, M, D] and as many k as v")
+        if len(q) != 4 or len(self.k) != len(self.v) or not self.k:
+            raise VerifyException("npu.attention takes q [B, H, M, D] and as many k as v")
         for part in (*self.k, *self.v):
             shape = shape_of(part)
-            if len(shape) != 4 or q[1] % shape[1]:
+            if len(shape) != 4 or shape[0] != 1 or q[1] % shape[1]:
                 raise VerifyException(f"a key or value part of {list(shape)} for q of {list(q)}")
+        if len(self.k) % q[0] or part_rows(self.k) != part_rows(self.sequence(0)) * q[0]:
+            raise VerifyException(f"npu.attention takes equally long keys for {q[0]} sequences")
         for parts, scales in ((self.k, self.k_scales), (self.v, self.v_scales)):
             wanted = [(*shape_of(part)[:3], 1) for part in parts] if self.k_scales else []
             if [shape_of(scale) for scale in scales] != wanted:
                 raise VerifyException("npu.attention takes a scale for each row of a head, or none")
-        reach, positions = self.reach_of_rows, sum(part_rows(self.k))
+        reach, positions = self.reach_of_rows, sum(part_rows(self.sequence(0)))
         if reach and (len(reach) != q[2] or not 1 <= min(reach) <= max(reach) <= positions):
             raise VerifyException(
                 f"npu.attention reaches 1 to {positions} positions, for each of {q[2]} rows"

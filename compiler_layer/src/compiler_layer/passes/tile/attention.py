@@ -1,7 +1,8 @@
 """Blocks of attention: of query rows, of keys, and whether all scores are kept at once.
 
 A unit is what a tile does at a time: rows of the query heads that share a key head. With one block
-of rows for each key head, tiles split over heads; with more, they share a head's rows.
+of rows for each key head, tiles split over heads, of all sequences; with more, they share a head's
+rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ _GRAIN = 16
 
 @dataclass(frozen=True, slots=True)
 class AttentionProblem:
-    """q [heads, m, depth] over ``length`` positions of keys and values in ``parts`` tensors."""
+    """q [heads, m, depth] over ``length`` positions of keys and values in ``parts`` tensors.
+
+    All of it for each of ``sequences``.
+    """
 
     heads: int
     key_heads: int
@@ -42,11 +46,18 @@ class AttentionProblem:
     """The type of what rows of keys and values in 8 bits are worth."""
     reach: tuple[int, ...] = ()
     """For each query row, how many positions it may attend to; empty if that is all."""
+    sequences: int = 1
+    mask_per_sequence: bool = False
 
     @property
     def group(self) -> int:
         """Query heads that share a key head."""
         return self.heads // self.key_heads
+
+    @property
+    def all_heads(self) -> int:
+        """Key heads of all sequences."""
+        return self.sequences * self.key_heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,7 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
     scores = stacked * choice.positions * (4 + (width(x.q) if narrow else 0))
     queries = stacked * x.depth * width(x.q)
     blocks = -(-x.m // choice.rows)
-    used = min(choice.tiles, x.key_heads * blocks)
+    used = min(choice.tiles, x.all_heads * blocks)
     tables = _tables(x, choice.keys, -(-used // blocks)).nbytes
     keys = choice.keys * x.depth * width(x.kv) + tables
     values = choice.keys * x.value_depth * width(x.kv) + tables
@@ -147,7 +158,7 @@ def _mask_bytes(x: AttentionProblem, choice: AttentionChoice) -> int:
 def price_attention(x: AttentionProblem, choice: AttentionChoice, machine: Machine) -> Price:
     """Price a choice."""
     blocks = -(-x.m // choice.rows)
-    units = x.key_heads * blocks
+    units = x.all_heads * blocks
     groups, used = -(-units // choice.tiles), min(choice.tiles, units)
     heads = -(-used // blocks)  # key heads that a group of units needs
     price = _online if _is_online(x, choice) else _single_pass
@@ -172,7 +183,7 @@ def _attended(x: AttentionProblem, rows: int, tiles: int) -> float:
     """The share of positions that groups of units attend to, each as far as its farthest."""
     if not x.reach:
         return 1.0
-    units = _limits(x.reach, rows) * x.key_heads
+    units = _limits(x.reach, rows) * x.all_heads
     farthest = [max(units[i : i + tiles]) for i in range(0, len(units), tiles)]
     return sum(farthest) / (x.length * len(farthest))
 
@@ -295,6 +306,8 @@ def _mask_moved(
 ) -> tuple[Moved, ...]:
     if x.mask is None:
         return ()
-    shared = used if x.mask_per_head else max(1, used // heads)
+    # One for all heads is loaded once for tiles with the same rows, of a sequence or of all.
+    alike = heads if not x.mask_per_sequence else min(heads, x.key_heads)
+    shared = used if x.mask_per_head else max(1, used // alike)
     run = int(choice.positions * width(x.mask))
     return (Moved(shared, _mask_bytes(x, choice), run),)

@@ -142,21 +142,24 @@ def _tile_attention(op: npu.Attention, machine: Machine) -> None:
 
 
 def _attention(op: npu.Attention) -> AttentionProblem:
-    _, heads, m, depth = shape_of(op.q)
+    sequences, heads, m, depth = shape_of(op.q)
     _, key_heads, _, value_depth = shape_of(op.v[0])
+    first = op.sequence(0)
     return AttentionProblem(
+        sequences=sequences,
         heads=heads,
         key_heads=key_heads,
         m=m,
-        length=sum(part_rows(op.k)),
+        length=sum(part_rows(first)),
         depth=depth,
         value_depth=value_depth,
-        parts=len(op.k),
+        parts=len(first),
         q=element_of(op.q),
         kv=element_of(op.k[0]),
         out=element_of(op.output),
         mask=None if op.mask is None else element_of(op.mask),
         mask_per_head=op.mask is not None and shape_of(op.mask)[1] > 1,
+        mask_per_sequence=op.mask is not None and shape_of(op.mask)[0] > 1,
         scales=element_of(op.k_scales[0]) if op.k_scales else None,
         reach=op.reach_of_rows,
     )

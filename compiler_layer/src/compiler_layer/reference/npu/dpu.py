@@ -50,18 +50,28 @@ def matmul(op: npu.MatMul, a: Array, b: Array, *tables: Array) -> Array:
 
 
 def _rows(
-    found: Mapping[SSAValue, Array], parts: Sequence[SSAValue], scales: Sequence[SSAValue]
+    found: Mapping[SSAValue, Array],
+    parts: Sequence[SSAValue],
+    scales: Sequence[SSAValue],
+    sequences: int,
 ) -> Array:
     """Keys or values, joined from their parts."""
-    rows = np.concatenate([found[part] for part in parts], 2)
-    return rows * np.concatenate([found[each] for each in scales], 2) if scales else rows
+
+    def joined(values: Sequence[SSAValue]) -> Array:
+        count = len(values) // sequences
+        begins = range(0, len(values), count)
+        every = [np.concatenate([found[x] for x in values[i : i + count]], 2) for i in begins]
+        return np.concatenate(every, 0)
+
+    return joined(parts) * joined(scales) if scales else joined(parts)
 
 
 @means(npu.Attention)
 def attention(op: npu.Attention, *operands: Array) -> Array:
     """softmax(q kᵀ · scale + mask) v; weights are rounded to the type of q."""
     found = {value: _f32(value, array) for value, array in zip(op.operands, operands, strict=True)}
-    q, k, v = found[op.q], _rows(found, op.k, op.k_scales), _rows(found, op.v, op.v_scales)
+    q, count = found[op.q], op.sequences
+    k, v = _rows(found, op.k, op.k_scales, count), _rows(found, op.v, op.v_scales, count)
     group = q.shape[1] // k.shape[1]
     k, v = (np.repeat(x, group, 1) for x in (k, v))
     scores = np.matmul(q, k.swapaxes(-1, -2)) * np.float32(op.scale_value)

@@ -71,6 +71,7 @@ def _stage_json(plan: Plan, one: StagePlan) -> dict[str, Any]:
         "name": one.stage.name,
         "kind": one.stage.kind.value,
         "tokens": one.stage.tokens,
+        "slots": one.stage.slots,
         "capacity": one.capacity,
         "ms": 1e3 * one.seconds,
         "tokens_per_s": plan.tokens_per_s(one),
@@ -127,6 +128,8 @@ def _table(plan: Plan) -> Iterator[str]:
 def _row(plan: Plan, one: StagePlan) -> tuple[str, ...]:
     tokens, past = one.stage.tokens, one.stage.past
     taken = f"{tokens:,}" if not past else f"{tokens:,} after {past:,}"
+    if one.stage.slots > 1:
+        taken = f"{one.stage.slots} × {taken}"
     shares = "  ".join(f"{share:3.0%}" for share in one.busy.values())
     return (
         one.stage.name,

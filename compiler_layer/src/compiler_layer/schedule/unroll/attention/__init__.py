@@ -12,6 +12,7 @@ rows of a unit whatever the inputs is neither loaded nor computed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from compiler_layer.dialects import npu
@@ -29,13 +30,18 @@ def unroll_attention(index: int, op: HardwareOp, attention: npu.Attention) -> It
     assert attention.tile is not None and attention.tiles is not None  # noqa: PT018  # tiled
     rows, keys, positions = (int(d) for d in attention.tile.get_values())
     x = read_operands(op, attention)
-    units = [(head, block) for head in range(x.key_heads) for block in ranges(x.q.shape[2], rows)]
+    sequences, heads = range(x.q.shape[0]), range(x.key_heads)
+    units = list(itertools.product(sequences, heads, ranges(x.q.shape[2], rows)))
     tiles = int_value(attention.tiles)
     blocks = ranges(x.length, keys)
     for first in range(0, len(units), tiles):
         taken = enumerate(units[first : first + tiles])
         group = Group(
-            x, [Unit(head, block, tile, x.reach_of(block)) for tile, (head, block) in taken]
+            x,
+            [
+                Unit(sequence, head, block, tile, x.reach_of(block))
+                for tile, (sequence, head, block) in taken
+            ],
         )
         reached = [block for block in blocks if block[0] < group.positions]
         if positions < x.length:

@@ -14,6 +14,8 @@ from compiler_layer.schedule.unroll.matmul import Weight
 from compiler_layer.schedule.views import View
 
 Range = tuple[int, int]
+Parts = tuple[View, ...]
+"""Keys, values or scales of one sequence, in the tensors that they lie in."""
 
 SHARED_BYTES = 64
 """Scales of a position, of all heads, that are fewer bytes are loaded together: DMA moves words of
@@ -22,16 +24,17 @@ SHARED_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The tensors of one attention; q and out [1, H, M, D], parts of k and v [1, Hkv, S_i, D].
+    """The tensors of one attention; q and out [B, H, M, D].
 
-    Parts in 8 bits have scales [1, Hkv, S_i, 1].
+    For each of B sequences parts of k and v [1, Hkv, S_i, D]; those in 8 bits have scales
+    [1, Hkv, S_i, 1].
     """
 
     q: View
-    k: tuple[View, ...]
-    v: tuple[View, ...]
-    k_scales: tuple[View, ...]
-    v_scales: tuple[View, ...]
+    k: tuple[Parts, ...]
+    v: tuple[Parts, ...]
+    k_scales: tuple[Parts, ...]
+    v_scales: tuple[Parts, ...]
     mask: View | None
     out: View
     scale: float
@@ -41,12 +44,12 @@ class Operands:
     @property
     def length(self) -> int:
         """Key positions."""
-        return sum(part.shape[2] for part in self.k)
+        return sum(part.shape[2] for part in self.k[0])
 
     @property
     def key_heads(self) -> int:
         """Heads of keys and values."""
-        return self.k[0].shape[1]
+        return self.k[0][0].shape[1]
 
     @property
     def group(self) -> int:
@@ -58,23 +61,26 @@ class Operands:
         return max(self.reach[slice(*rows)]) if self.reach else self.length
 
     def heads(self, view: View, unit: Unit) -> View:
-        """The query heads and rows of a unit, of a tensor [1, H, M, D]."""
+        """The query heads and rows of a unit, of a tensor [B, H, M, D]."""
+        sequence = slice(unit.sequence, unit.sequence + 1)
         heads = slice(unit.head * self.group, (unit.head + 1) * self.group)
-        return view.sliced([slice(None), heads, slice(*unit.rows), slice(None)])
+        return view.sliced([sequence, heads, slice(*unit.rows), slice(None)])
 
 
 def read_operands(op: HardwareOp, attention: npu.Attention) -> Operands:
     """Name an op's operands."""
     views = iter(op.operands)
 
-    def views_of(values: Sequence[SSAValue]) -> tuple[View, ...]:
-        return tuple(next(views) for _ in values)
+    def views_of(values: Sequence[SSAValue]) -> tuple[Parts, ...]:
+        taken = [next(views) for _ in values]
+        count = len(taken) // attention.sequences
+        return tuple(tuple(taken[i : i + count]) for i in range(0, len(taken), count or 1))
 
     q, k, v = next(views), views_of(attention.k), views_of(attention.v)
     mask = next(views) if attention.mask is not None else None
     if mask is not None:
-        length = sum(part.shape[2] for part in k)
-        mask = mask.broadcast((1, mask.shape[1], q.shape[2], length))
+        length = sum(part.shape[2] for part in k[0])
+        mask = mask.broadcast((*mask.shape[:2], q.shape[2], length))
     return Operands(
         q=q,
         k=k,
@@ -95,11 +101,17 @@ class Unit:
     Query rows of all those heads are stacked, so that one product serves them all.
     """
 
+    sequence: int
     head: int
     rows: Range
     tile: int
     positions: int
     """How many of them it attends to, from the first on."""
+
+    @property
+    def keys(self) -> tuple[int, int]:
+        """The sequence and the head of its keys and values."""
+        return self.sequence, self.head
 
     @property
     def count(self) -> int:
@@ -173,13 +185,14 @@ class Group:
         return [unit for unit in self.units if unit.positions > block[0]]
 
     def _join(
-        self, step: Step, parts: Sequence[View], block: Range, name: str
+        self, step: Step, every: Sequence[Parts], block: Range, name: str
     ) -> list[Region | None]:
-        """Load rows from however many parts they lie in, once for each head."""
-        regions: dict[int, Region] = {}
+        """Load rows from however many parts they lie in, once for each head of a sequence."""
+        regions: dict[tuple[int, int], Region] = {}
         attending = self._attending(block)
-        for head in dict.fromkeys(unit.head for unit in attending):
-            units = [unit for unit in attending if unit.head == head]
+        for sequence, head in dict.fromkeys(unit.keys for unit in attending):
+            units = [unit for unit in attending if unit.keys == (sequence, head)]
+            parts = every[sequence]
             tiles = tuple(unit.tile for unit in units)
             taken = max(unit.part_of(block) for unit in units)
             shape = (1, 1, taken[1] - taken[0], parts[0].shape[3])
@@ -188,48 +201,55 @@ class Group:
                 heads = slice(head, head + 1)
                 source = part.sliced([slice(None), heads, own, slice(None)])
                 step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
-            regions[head] = whole.reshaped(shape[2:])
+            regions[sequence, head] = whole.reshaped(shape[2:])
         found: list[Region | None] = []
         for unit in self.units:
             begin, end = unit.part_of(block)
-            found.append(regions[unit.head].rows(0, 0, end - begin) if end > begin else None)
+            found.append(regions[unit.keys].rows(0, 0, end - begin) if end > begin else None)
         return found
 
     def _with_scales(
         self,
         step: Step,
         regions: Sequence[Region | None],
-        parts: Sequence[View],
+        every: Sequence[Parts],
         block: Range,
         name: str,
     ) -> list[Rows | None]:
         """Load what rows of 8 bits are worth: in memory, the scales of all heads lie together."""
-        if not parts:
+        if not every:
             return [None if region is None else Rows(region, None) for region in regions]
         attending = self._attending(block)
-        tiles = tuple(dict.fromkeys(unit.tile for unit in attending))
-        first, last = self._heads_of_scales(parts[0])
-        taken = max(unit.part_of(block) for unit in attending)
-        shape = (1, 1, taken[1] - taken[0], last - first)
-        whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
-        for part, own, rows in _in_parts(parts, taken):
-            by_row = part.transposed((0, 3, 2, 1))
-            source = by_row.sliced([slice(None), slice(None), own, slice(first, last)])
-            step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
-        table = whole.reshaped(shape[2:])
+        tables: dict[int, tuple[int, Region]] = {}
+        for sequence in dict.fromkeys(unit.sequence for unit in attending):
+            units = [unit for unit in attending if unit.sequence == sequence]
+            parts = every[sequence]
+            tiles = tuple(dict.fromkeys(unit.tile for unit in units))
+            first, last = self._heads_of_scales(parts[0], units)
+            taken = max(unit.part_of(block) for unit in units)
+            shape = (1, 1, taken[1] - taken[0], last - first)
+            whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
+            for part, own, rows in _in_parts(parts, taken):
+                by_row = part.transposed((0, 3, 2, 1))
+                source = by_row.sliced([slice(None), slice(None), own, slice(first, last)])
+                step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
+            tables[sequence] = first, whole.reshaped(shape[2:])
         found: list[Rows | None] = []
         for unit, region in zip(self.units, regions, strict=True):
+            if region is None:
+                found.append(None)
+                continue
+            first, table = tables[unit.sequence]
             column = table.rows(1, unit.head - first, unit.head - first + 1)
-            scaled = region and Rows(region, column.rows(0, 0, region.shape[0]))
-            found.append(scaled)
+            found.append(Rows(region, column.rows(0, 0, region.shape[0])))
         return found
 
-    def _heads_of_scales(self, scales: View) -> Range:
+    def _heads_of_scales(self, scales: View, units: Sequence[Unit]) -> Range:
         """The heads whose scales are loaded: all, or those that the units need."""
         heads = self.operands.key_heads
         if heads * scales.itemsize < SHARED_BYTES:
             return 0, heads
-        needed = [unit.head for unit in self.units]
+        needed = [unit.head for unit in units]
         return min(needed), max(needed) + 1
 
     def load_masks(self, step: Step, block: Range) -> list[Region | None]:
@@ -238,24 +258,33 @@ class Group:
         if mask is None:
             return [None] * len(self.units)
         attending = self._attending(block)
-        regions: dict[tuple[int, Range], Region] = {}
+        regions: dict[tuple[int, int, Range], Region] = {}
+
+        def which(unit: Unit) -> tuple[int, int, Range]:
+            """Whose part a unit reads: what is for all heads, say, is the first one's."""
+            sequences, heads, *_ = mask.shape
+            sequence, head = unit.keys
+            return sequence * (sequences > 1), head * (heads > 1), unit.rows
+
         for unit in attending:
-            # A mask for all heads is loaded once for the tiles that have the same rows.
-            head = unit.head if mask.shape[1] > 1 else 0
-            if (head, unit.rows) in regions:
+            # What several tiles read is loaded to all of them at once.
+            sequence, head, rows = which(unit)
+            if which(unit) in regions:
                 continue
-            positions = slice(*unit.part_of(block))
-            part = mask.sliced([slice(None), slice(None), slice(None), positions])
-            if mask.shape[1] > 1:
-                regions[head, unit.rows] = self._load(step, "mask", part, unit)
-                continue
-            tiles = tuple(other.tile for other in attending if other.rows == unit.rows)
-            part = part.sliced([slice(None), slice(None), slice(*unit.rows), slice(None)])
+            heads = slice(head * self.operands.group, (head + 1) * self.operands.group)
+            part = mask.sliced(
+                [
+                    slice(sequence, sequence + 1),
+                    heads if mask.shape[1] > 1 else slice(None),
+                    slice(*rows),
+                    slice(*unit.part_of(block)),
+                ]
+            )
+            tiles = tuple(other.tile for other in attending if which(other) == which(unit))
             region = Region.dense("attention.mask", mask.element, part.shape, tiles)
             step.loads.append(Transfer(part, region, tiles))
-            regions[head, unit.rows] = region.reshaped(part.shape[1:])
-        shared = mask.shape[1] == 1
-        return [regions.get((0 if shared else unit.head, unit.rows)) for unit in self.units]
+            regions[which(unit)] = region.reshaped(part.shape[1:])
+        return [regions.get(which(unit)) for unit in self.units]
 
 
 def _in_parts(parts: Sequence[View], block: Range) -> Iterator[tuple[View, slice, Range]]:

@@ -1,0 +1,144 @@
+"""Runs what a step has chosen: a piece of a prompt, and a token of each of some conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from npuw_layer.batching.participant import Submission
+from npuw_layer.batching.schedule import fitting
+from npuw_layer.batching.slots import SlotModel, SlotToken
+from npuw_layer.errors import NpuwError
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.lm_head import LMHead
+from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.ports import Array
+
+Speaker = tuple[Conversation, Submission]
+"""Where a conversation's caches are, and what it has to say."""
+
+Outcome = Array | NpuwError
+"""Logits f32 [V], which the next run may overwrite, or why there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What became of each one's token, and the slots and positions of the model that ran.
+
+    Both are 0 if none did; positions are also 0 if conversations ran one by one.
+    """
+
+    outcomes: Sequence[Outcome] = ()
+    slots: int = 0
+    capacity: int = 0
+
+
+class Runner:
+    """The models for several conversations, each made when it is first needed.
+
+    Args:
+        compiled: the static models.
+    """
+
+    def __init__(self, compiled: CompiledLLM) -> None:
+        self._compiled = compiled
+        self._plan = compiled.plan
+        self._models: dict[Stage, SlotModel] = {}
+        self._head: LMHead | None = None
+        self.sizes = compiled.plan.slots
+        """For how many conversations at once there are models, ascending."""
+
+    def read(self, speaker: Speaker) -> tuple[int, Outcome | None]:
+        """Read the next piece of a prompt.
+
+        Returns:
+            Its tokens; and the last one's logits, or None if there are more to come.
+        """
+        place, submission = speaker
+        if submission.reading is None:
+            submission.reading = place.reading(submission.tokens(submission.left))
+        try:
+            return next(submission.reading), None
+        except StopIteration as end:
+            return submission.left, end.value[0, -1]
+        except NpuwError as error:
+            return submission.left, error
+
+    def generate(self, everyone: Sequence[Speaker]) -> Generated:
+        """Run a token of each, at most as many as the largest model takes.
+
+        Who is full runs alone, and is told so there, or whatever is done about it happens.
+        """
+        outcomes = [self._before(*each) for each in everyone]
+        others = [each for each, made in zip(everyone, outcomes, strict=True) if made is None]
+        together = self._together(others)
+        found = iter(together.outcomes)
+        all_made = [next(found) if made is None else made for made in outcomes]
+        return replace(together, outcomes=all_made)
+
+    def free(self) -> None:
+        """Give the memory back."""
+        for model in self._models.values():
+            model.free()
+        self._models.clear()
+        if self._head is not None:
+            self._head.free()
+            self._head = None
+
+    def _before(self, place: Conversation, submission: Submission) -> Outcome | None:
+        """Go back to where a token belongs; tell what became of it if it cannot join others."""
+        try:
+            place.rewind(submission.position)
+        except NpuwError as error:
+            return error
+        return _alone(place, submission) if place.is_full else None
+
+    def _together(self, speakers: Sequence[Speaker]) -> Generated:
+        """Run a token of each on the smallest model that takes them."""
+        if not speakers:
+            return Generated()
+        slots = fitting(self.sizes, len(speakers)) or self.sizes[-1]
+        if slots == 1:
+            return Generated([_alone(*each) for each in speakers], 1)
+        capacities = self._plan.capacities
+        reach = max(place.cache.rows.reach for place, _ in speakers)
+        capacity = fitting(capacities, reach + 1) or capacities[-1]
+        return Generated(self._run(speakers, slots, capacity), slots, capacity)
+
+    def _run(self, speakers: Sequence[Speaker], slots: int, capacity: int) -> list[Outcome]:
+        tokens = [SlotToken(place.cache, int(said.ids[said.read])) for place, said in speakers]
+        model = self._model(Stage(Kind.GENERATE, 1, capacity - 1, slots), tokens[0])
+        try:
+            found = model.run(tokens)
+        except NpuwError as error:
+            return [error] * len(speakers)
+        for (place, _), each in zip(speakers, tokens, strict=True):
+            place.history.ids.append(each.token)
+        return [*found]
+
+    def _model(self, stage: Stage, like: SlotToken) -> SlotModel:
+        if stage not in self._models:
+            compiled = self._compiled
+            loaded = compiled.models[stage]
+            head = self._lm_head()
+            model = SlotModel(compiled.device, loaded, compiled.bank, like.cache, head)
+            self._models[stage] = model
+        return self._models[stage]
+
+    def _lm_head(self) -> LMHead | None:
+        """What makes logits of all slots' hidden states; None if each model has its own."""
+        compiled = self._compiled
+        if self._head is None and self._plan.heads:
+            stages = [stage for stage in self._plan.heads if stage.tokens in self.sizes[1:]]
+            heads = {stage: compiled.models[stage] for stage in stages}
+            self._head = LMHead(compiled.device, heads, compiled.bank)
+        return self._head
+
+
+def _alone(place: Conversation, submission: Submission) -> Outcome:
+    """Run a token of one conversation."""
+    try:
+        return place.run(submission.tokens(1))[0, -1]
+    except NpuwError as error:
+        return error

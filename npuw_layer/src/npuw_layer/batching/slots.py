@@ -1,0 +1,196 @@
+"""A static model that generates for several conversations, and who sits in which of its slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from compiler_layer.weights import WEIGHT_PREFIX
+from npuw_layer.llm.arena import Arena
+from npuw_layer.llm.copies import RowCopy
+from npuw_layer.llm.kv_cache import KVCache
+from npuw_layer.llm.lm_head import LMHead
+from npuw_layer.llm.names import (
+    CACHE_POSITION,
+    EMBED,
+    IDS,
+    LOGITS,
+    MASK,
+    POSITIONS,
+    slot_of,
+    slot_variable,
+)
+from npuw_layer.ports import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    Array,
+    Device,
+    LoadedModel,
+    Memory,
+    Program,
+    TensorInfo,
+)
+from npuw_layer.weights_bank import WeightsBank
+
+
+@dataclass(frozen=True, slots=True)
+class SlotToken:
+    """The next token of a conversation, and what came before."""
+
+    cache: KVCache
+    token: int
+
+
+class SlotModel:
+    """A program that takes a token of each of up to B conversations.
+
+    A slot reads whatever cache it is bound to. Conversations keep their slots from step to step;
+    one that comes in takes the slot of one that is not there any more, which costs a relocation of
+    the program's arguments and no copy. A slot that nobody uses goes on reading a cache that it
+    read before, or a neighbour's: what it computes is dropped, and it writes to no cache.
+
+    Args:
+        device: where it runs.
+        loaded: the program, made by ``split_slots``.
+        bank: the model's weights.
+        like: a cache of the model: says which variables are alike.
+        head: makes logits of hidden states; None if the program does.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        loaded: LoadedModel,
+        bank: WeightsBank,
+        like: KVCache,
+        head: LMHead | None,
+    ) -> None:
+        self._head = head
+        self._program = loaded.create_program()
+        elsewhere = (READ_PREFIX, WEIGHT_PREFIX)
+        own = [info for info in loaded.inputs if not info.name.startswith(elsewhere)]
+        bank.bind(self._program, loaded.inputs)
+        presents = [[ASSIGN_PREFIX + name for name in names] for names in like.stacks]
+        outputs = {info.name: info for info in loaded.outputs}
+        new_rows = [outputs.pop(name) for names in presents for name in names]
+        self._arena = Arena(device, [*own, *outputs.values(), *new_rows])
+        self._arena.bind(self._program)
+        self._present = [self._arena.stack(names) for names in presents]
+        """A new row of each slot, for caches that are alike [variables, slots, heads, channels]."""
+        self.slots, columns = self._arena[MASK].shape
+        """Conversations that it takes."""
+        self.past = columns - 1
+        """Rows of each cache that it reads."""
+        self._views = [_SlotView(self._program, slot) for slot in range(self.slots)]
+        self._states = [_states_of(loaded, slot) for slot in range(self.slots)]
+        self._sitting: list[KVCache | None] = [None] * self.slots
+
+    def run(self, tokens: Sequence[SlotToken]) -> list[Array]:
+        """Run on a token of each of some conversations, and store their rows.
+
+        Args:
+            tokens: of different conversations, at most ``slots``, whose caches have all that is
+                stored in the first ``past`` rows.
+
+        Returns:
+            For each the logits, f32 [V]; the next run overwrites them.
+
+        Raises:
+            DeviceError: the device failed; the caches are as they were.
+        """
+        places = self._seat([each.cache for each in tokens])
+        arena = self._arena
+        for array in (arena[name] for name in arena.tensors if name in _PER_TOKEN):
+            array[...] = 0
+        for slot, each in zip(places, tokens, strict=True):
+            self._fill(slot, each)
+            each.cache.prepare_past(self.past)
+        self._program.run()
+        logits = self._logits()
+        for slot, each in zip(places, tokens, strict=True):
+            new = [rows[:, slot : slot + 1] for rows in self._present]
+            each.cache.update_kvcache_for(new, RowCopy(1, each.cache.rows.place(1)))
+            each.cache.settle()  # the next run overwrites these rows
+        return [logits[slot] for slot in places]
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._arena.free()
+
+    def _logits(self) -> Array:
+        """Of each slot, f32 [slots, V]."""
+        if self._head is None:
+            return self._arena[LOGITS][:, 0]
+        states = self._arena[EMBED]  # a token of each slot: to the head they are one prompt's
+        return self._head.logits(states.reshape(1, self.slots, -1))[0]
+
+    def _fill(self, slot: int, each: SlotToken) -> None:
+        arena, rows = self._arena, each.cache.rows
+        inputs = ((IDS, each.token), (POSITIONS, rows.tokens), (CACHE_POSITION, rows.tokens))
+        for name, value in inputs:
+            if name in arena.tensors:
+                arena[name][slot] = value
+        arena[MASK][slot, : self.past] = rows.columns(np.ones(rows.tokens, np.int64), self.past)
+        arena[MASK][slot, self.past] = 1
+
+    def _seat(self, caches: Sequence[KVCache]) -> list[int]:
+        """Give each cache its slot, where it sat before if it did."""
+        sitting = seats([id(cache) for cache in self._sitting], [id(cache) for cache in caches])
+        by_slot = dict(zip(sitting, caches, strict=True))
+        for slot, before in enumerate(self._sitting):
+            now = by_slot.get(slot, before or caches[0])
+            if now is not before:
+                now.bind(self._views[slot], self._states[slot])
+                self._sitting[slot] = now
+        return sitting
+
+
+_PER_TOKEN = (IDS, MASK, POSITIONS, CACHE_POSITION)
+
+
+def seats(sitting: Sequence[int], coming: Sequence[int]) -> list[int]:
+    """Choose a place for each that comes, so that as few as possible change theirs.
+
+    Args:
+        sitting: who sat in each place.
+        coming: different ones, not more than places.
+
+    Returns:
+        For each that comes its place.
+    """
+    before = {who: place for place, who in enumerate(sitting)}
+    kept = {before[who] for who in coming if who in before}
+    free = iter([place for place in range(len(sitting)) if place not in kept])
+    return [before[who] if who in before else next(free) for who in coming]
+
+
+def _states_of(loaded: LoadedModel, slot: int) -> list[TensorInfo]:
+    """The variables of a slot, by the names that a conversation has for them."""
+    found: list[TensorInfo] = []
+    for info in loaded.inputs:
+        variable, its_slot = slot_of(info.name)
+        if its_slot == slot:
+            found.append(replace(info, name=variable))
+    return found
+
+
+class _SlotView:
+    """A program as a cache sees it that sits in one of its slots; satisfies ``ports.Program``."""
+
+    def __init__(self, program: Program, slot: int) -> None:
+        self._program = program
+        self._slot = slot
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Bind a variable of the slot."""
+        self._program.bind(slot_variable(name, self._slot), memory, offset)
+
+    def prepare(self) -> None:
+        """Prepare the whole program."""
+        self._program.prepare()
+
+    def run(self) -> None:
+        """Run the whole program."""
+        self._program.run()

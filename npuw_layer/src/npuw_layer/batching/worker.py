@@ -1,0 +1,47 @@
+"""A thread that makes the steps while there is something to do."""
+
+from __future__ import annotations
+
+import threading
+from typing import Self
+
+from npuw_layer.batching.engine import ContinuousBatching
+
+PATIENCE = 0.002
+"""Seconds that a step waits for conversations that have just been given their logits (A)."""
+
+
+class Worker:
+    """Drives an engine, so that callers need only submit and wait for their futures.
+
+    Args:
+        engine: nobody else makes its steps.
+        patience: seconds that a step waits for those who are about to say something.
+    """
+
+    def __init__(self, engine: ContinuousBatching, patience: float = PATIENCE) -> None:
+        self._engine = engine
+        self._patience = patience
+        self._ends = False
+        self._thread = threading.Thread(target=self._work, name="npuw-batching", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the engine and the thread."""
+        self._ends = True
+        self._engine.close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _work(self) -> None:
+        try:
+            while not self._ends:
+                if self._engine.wait(patience=self._patience):
+                    self._engine.step()
+        finally:
+            self._engine.close()  # whatever happened: nobody waits for ever

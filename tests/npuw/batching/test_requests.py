@@ -1,0 +1,225 @@
+"""Whose turn it is, what fails whom, and what is refused."""
+
+from __future__ import annotations
+
+from concurrent.futures import CancelledError
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuw_layer import Core
+from npuw_layer.batching import Worker
+from npuw_layer.batching.schedule import Work, plan_step
+from npuw_layer.batching.slots import SlotModel, seats
+from npuw_layer.errors import (
+    CapacityError,
+    DeviceError,
+    OptionError,
+    PromptTooLong,
+    RequestError,
+    TensorError,
+)
+
+
+@given(st.lists(st.booleans(), max_size=9), st.integers(1, 8), st.randoms())
+def test_a_step_takes_the_oldest_prompt_and_the_oldest_tokens(prompts, slots, random) -> None:
+    orders = random.sample(range(100), len(prompts))
+    work = [Work(order, prompt) for order, prompt in zip(orders, prompts, strict=True)]
+    plan = plan_step(work, slots)
+    waiting = [one.order for one in work if one.reads_prompt]
+    assert (plan.prompt is None) == (not waiting)
+    assert plan.prompt is None or orders[plan.prompt] == min(waiting)
+    tokens = sorted(one.order for one in work if not one.reads_prompt)
+    assert [orders[number] for number in plan.generate] == tokens[:slots]
+
+
+@given(st.data())
+def test_who_sat_in_a_slot_keeps_it(data: st.DataObject) -> None:
+    who = st.integers(0, 12)
+    sitting = data.draw(st.lists(who, min_size=1, max_size=8))
+    coming = data.draw(st.lists(who, max_size=len(sitting), unique=True))
+    places = seats(sitting, coming)
+    assert len(set(places)) == len(coming) == len(places)
+    for one, place in zip(coming, places, strict=True):
+        assert sitting[place] == one or one not in sitting
+
+
+def test_a_long_prompt_is_read_between_the_steps_of_others(batching, crowd) -> None:
+    engine = batching(**crowd.CHUNKED)
+    crowd.begin(engine.open(), [crowd.Turn([1, 2], answer=30)])
+    engine.step()
+    crowd.begin(engine.open(), [crowd.Turn([3] * 100, answer=1)])
+    reports = [engine.step() for _ in range(7)]
+    assert [report.read for report in reports] == [16] * 6 + [4]
+    assert all(report.generated == 1 for report in reports)
+
+
+def test_who_came_first_is_served_first(batching, crowd) -> None:
+    """One place: the second conversation begins when the first is closed, then the third."""
+    engine, done = batching(places=1), list[int]()
+    requests = [engine.open() for _ in range(3)]
+    for number in (2, 0, 1):
+        requests[number].submit([number + 1]).add_done_callback(lambda _, n=number: done.append(n))
+    for expected in ([2], [2, 0], [2, 0, 1]):
+        crowd.run(engine)
+        assert done == expected
+        requests[done[-1]].close()
+
+
+def test_with_more_conversations_than_slots_all_get_as_many_tokens(batching, crowd) -> None:
+    engine = batching(places=6)
+    requests = [engine.open() for _ in range(6)]
+    for request in requests:
+        request.submit([1, 2, 3])
+    crowd.run(engine)
+    tokens = dict.fromkeys(requests, 0)
+
+    def speak(request: Any) -> None:
+        def heard(_: Any) -> None:
+            tokens[request] += 1
+            speak(request)
+
+        request.submit([4]).add_done_callback(heard)
+
+    for request in requests:
+        speak(request)
+    assert [engine.step().generated for _ in range(9)] == [4] * 9
+    assert set(tokens.values()) == {6}
+
+
+def test_the_end_of_ones_capacity_hurts_no_other(talks, batching, crowd) -> None:
+    engine = batching()
+    long, short = engine.open(), engine.open()
+    long.submit([1] * 128)
+    crowd.run(engine)
+    turns = [crowd.Turn([5, 6], answer=90)]
+    found = crowd.begin(short, turns)
+    failures: list[BaseException] = []
+
+    def speak() -> None:
+        long.submit([2]).add_done_callback(heard)
+
+    def heard(logits: Any) -> None:
+        if logits.exception() is None:
+            speak()
+        else:
+            failures.append(logits.exception())
+
+    speak()
+    crowd.run(engine)
+    (failure,) = failures
+    assert isinstance(failure, CapacityError)
+    assert failure.stored == long.stored == 191
+    assert crowd.same(found, crowd.alone(talks(**crowd.SLOTS), turns))
+    again = long.submit([3, 4], keep=4)
+    crowd.run(engine)
+    expected = crowd.alone(talks(**crowd.SLOTS), [crowd.Turn([1, 1, 1, 1, 3, 4])])
+    assert crowd.same([again.result(0)], expected)
+
+
+@pytest.mark.parametrize("options", ["SLOTS", "CHUNKED"])
+def test_a_prompt_that_is_too_long_fails_before_any_of_it_is_read(batching, crowd, options) -> None:
+    engine = batching(**getattr(crowd, options))
+    request = engine.open()
+    future = request.submit([1] * 129)
+    assert [report.read for report in crowd.run(engine)] == [0]
+    with pytest.raises(PromptTooLong, match="has 129 tokens"):
+        future.result(0)
+    assert request.stored == 0
+
+
+def test_a_device_that_fails_fails_those_that_ran_and_they_can_go_on(
+    batching, crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise DeviceError("lost")
+
+    engine = batching()
+    requests = [engine.open() for _ in range(2)]
+    for request in requests:
+        request.submit([1, 2])
+    crowd.run(engine)
+    futures = [request.submit([3]) for request in requests]
+    with monkeypatch.context() as patched:
+        patched.setattr(SlotModel, "run", fail)
+        crowd.run(engine)
+    for future in futures:
+        with pytest.raises(DeviceError, match="lost"):
+            future.result(0)
+    again = [request.submit([3]) for request in requests]
+    crowd.run(engine)
+    assert np.array_equal(again[0].result(0), again[1].result(0))
+
+
+def test_nobody_waits_for_ever_when_the_worker_breaks(
+    batching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    engine = batching()
+    monkeypatch.setattr("npuw_layer.batching.runner.Runner.read", broken)
+    monkeypatch.setattr("threading.excepthook", lambda _: None)
+    with Worker(engine):
+        future = engine.open().submit([1, 2])
+        with pytest.raises(RequestError, match="closed"):
+            future.result(60)
+
+
+def test_what_is_closed_or_cancelled_is_over(batching, crowd) -> None:
+    engine = batching(places=1)
+    first, second = engine.open(), engine.open()
+    assert first.submit([1]).cancel()
+    kept = first.submit([1, 2])
+    waiting = second.submit([3])
+    crowd.run(engine)
+    assert first.stored == 2
+    assert kept.done()
+    assert not waiting.done()
+    second.close()
+    with pytest.raises(CancelledError):
+        waiting.result(0)
+    with pytest.raises(RequestError, match="over"):
+        second.submit([1])
+    engine.close()
+    with pytest.raises(RequestError, match="over"):
+        first.submit([1])
+    with pytest.raises(RequestError, match="the engine was closed"):
+        engine.open()
+    assert not engine.wait(0)
+
+
+def test_wrong_uses_are_refused(batching, crowd) -> None:
+    engine = batching()
+    request = engine.open()
+    for ids in ([], [[1]], [0.5]):
+        with pytest.raises(TensorError, match="not integers"):
+            request.submit(ids)
+    with pytest.raises(TensorError, match="keep is 1, but 0 tokens are stored"):
+        request.submit([1], keep=1)
+    future = request.submit([1])
+    with pytest.raises(RequestError, match="not read yet"):
+        request.submit([2])
+    refused: list[str] = []
+
+    def within(_: Any) -> None:
+        for call in (engine.step, engine.close):
+            with pytest.raises(RequestError) as error:
+                call()
+            refused.append(str(error.value))
+
+    future.add_done_callback(within)
+    crowd.run(engine)
+    assert [text.split(";")[0] for text in refused] == [
+        "a future's callback cannot make a step",
+        "a future's callback cannot close the engine",
+    ]
+
+
+@pytest.mark.parametrize("slots", ["0", "4,65", "many", True])
+def test_slots_that_are_none_are_refused(tiny, slots) -> None:
+    with pytest.raises(OptionError, match="NPUW_LLM_BATCH_SLOTS"):
+        Core().compile_model(tiny, "NPU", {"NPUW_LLM_BATCH_SLOTS": slots})
