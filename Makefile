@@ -14,7 +14,7 @@ BENCH ?=
 PROFILE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test check format test-oracle bench profile profile-kernels bench-compile fuzz clean
+.PHONY: help setup demo chat test check format test-oracle bench profile profile-kernels bench-npuw bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -52,6 +52,11 @@ profile: $(VENV)/dev.stamp  ## where the time of a token goes, by layer: MODEL=f
 
 profile-kernels: $(VENV)/dev.stamp  ## where the device's time goes, by kernel: MODEL=folder PROFILE=options
 	$(RUN)/python benchmarks/kernel_profile.py $(MODEL) $(PROFILE)
+
+bench-npuw: $(VENV)/dev.stamp  ## switchover, starts, variants, concurrent requests, offload: MODEL=folder
+	$(RUN)/python benchmarks/bench_npuw.py $(MODEL)
+	$(RUN)/python benchmarks/bench_batching.py $(MODEL)
+	$(RUN)/python benchmarks/bench_offload.py $(MODEL) --budgets 0 64MiB
 
 bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py

@@ -22,7 +22,13 @@ from compiler_layer.passes.tile.attention import (
     price_attention,
 )
 from compiler_layer.passes.tile.machine import TASK_NS, Machine, cuts
-from compiler_layer.passes.tile.matmul import MatMulProblem, Strategy, choose_matmul, price_matmul
+from compiler_layer.passes.tile.matmul import (
+    MatMulProblem,
+    Strategy,
+    candidates,
+    choose_matmul,
+    price_matmul,
+)
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_schedule
@@ -153,6 +159,23 @@ def test_many_rows_are_split_over_height_and_one_row_over_the_kernel() -> None:
 
 def test_a_small_product_stays_on_one_tile() -> None:
     assert choose_matmul(MatMulProblem(1, 1, 64, 256, "f16", "f16", "f16"), LUNAR).tiles == 1
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    "x",
+    [
+        MatMulProblem(1, 256, 2816, 1024, "f16", "f16", "f16"),
+        MatMulProblem(1, 300, 5000, 2048, "f16", "u4", "f16", 128, ((16, 2), (16, 1))),
+        MatMulProblem(8, 64, 128, 500, "f16", "f16", "f32", b_by_columns=True),
+        MatMulProblem(1, 1, 32000, 4096, "i8", "i8", "f16", 4096, ((1, 2),), row_scales=True),
+    ],
+    ids=["f16", "u4", "batch", "i8"],
+)
+def test_the_cheapest_is_chosen_though_not_all_are_priced(x: MatMulProblem, platform: str) -> None:
+    machine = Machine(PLATFORMS[platform], PLATFORMS[platform].tiles)
+    cheapest = min(price_matmul(x, choice, machine).ns for choice in candidates(x, machine))
+    assert price_matmul(x, choose_matmul(x, machine), machine).ns == cheapest
 
 
 def test_equal_layers_are_chosen_once() -> None:

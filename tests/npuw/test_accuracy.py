@@ -20,6 +20,7 @@ from npuw_layer.adapters.openvino import OpenVINODevice
 from npuw_layer.devices.accuracy import nrmse
 from npuw_layer.devices.several import Policy, SeveralDevices
 from npuw_layer.errors import DeviceError
+from npuw_layer.llm.names import EMBED, LOGITS
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
@@ -28,6 +29,12 @@ SMALL = {
     "NPUW_LLM_MIN_RESPONSE_LEN": 64,
     "INFERENCE_PRECISION_HINT": "f32",
 }
+
+STATEFUL = {"prefill_64", "generate_128"}
+"""The submodels beside the head."""
+
+RESULTS = (EMBED, LOGITS)
+"""What submodels give out besides states."""
 
 
 def npu() -> Device:
@@ -67,34 +74,43 @@ def placements(compiled: Any) -> dict[str, Any]:
     return {each.submodel: each for each in compiled._compiled.device.placements}
 
 
-def in_logits(name: str, values: Array) -> None:
-    if name == "logits":
-        values.reshape(-1)[:50] += 4
+def in_results(name: str, values: Array) -> None:
+    """Hidden states, or logits; here and below those of the first token, which is no padding."""
+    if name in RESULTS:
+        values.reshape(-1)[:30] += 4
 
 
 def in_a_state(name: str, values: Array) -> None:
-    """The last new row: that of a real token."""
     if name.startswith(ASSIGN_PREFIX) and "value" in name:
-        values[0, -1] += 2
+        values[0, 0] += 2
 
 
 def not_a_number(name: str, values: Array) -> None:
-    if name == "logits":
+    if name in RESULTS:
         values.reshape(-1)[7] = np.nan
 
 
 def one_huge_number(name: str, values: Array) -> None:
-    if name == "logits":
+    if name in RESULTS:
         values.reshape(-1)[7] = 1e30
 
 
-@pytest.mark.parametrize("spoil", [in_logits, in_a_state, not_a_number, one_huge_number])
+@pytest.mark.parametrize(
+    ("spoil", "wrong_submodels"),
+    [
+        (in_results, {*STATEFUL, "lm_head"}),
+        (in_a_state, STATEFUL),
+        (not_a_number, {*STATEFUL, "lm_head"}),
+        (one_huge_number, {*STATEFUL, "lm_head"}),
+    ],
+)
 @pytest.mark.parametrize("reference", ["CPU", "OPENVINO_CPU"])
 def test_what_is_wrong_goes_to_the_reference_device_for_good(
     tiny: Path,
     expected: list[int],
     faulty: Any,
     spoil: Callable[[str, Array], None],
+    wrong_submodels: set[str],
     reference: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -102,12 +118,15 @@ def test_what_is_wrong_goes_to_the_reference_device_for_good(
     made = {"CPU": InterpreterDevice, "OPENVINO_CPU": OpenVINODevice}[reference]
     device = SeveralDevices({"NPU": lambda: wrong}, Policy(reference=reference), made)
     compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
-    assert answer(compiled) == expected
-    runs = wrong.runs
-    assert runs == 2, "each submodel ran once on the device that is wrong"
-    assert answer(compiled) == expected
-    assert wrong.runs == runs
-    assert {each.device for each in placements(compiled).values()} == {reference}
+    right_submodels = {*STATEFUL, "lm_head"} - wrong_submodels
+    for turn in (1, 2):
+        assert answer(compiled) == expected
+        runs = len(wrong_submodels) + turn * len(expected) * len(right_submodels)
+        assert wrong.runs == runs, "what is wrong ran once on the device that is wrong"
+    devices = {name: each.device for name, each in placements(compiled).items()}
+    assert devices == dict.fromkeys(wrong_submodels, reference) | dict.fromkeys(
+        right_submodels, "NPU"
+    )
     (line,) = [line for line in caplog.messages if "prefill" in line and "NRMSE" in line]
     assert "NPU is not accurate: NRMSE of" in line
     assert "above 0.01" in line
@@ -119,8 +138,8 @@ def test_what_becomes_wrong_late_is_found_then(
     wrong = faulty(npu())
 
     def spoil(name: str, values: Array) -> None:
-        if wrong.runs > 5:
-            in_logits(name, values)
+        if wrong.runs > 10:
+            in_results(name, values)
 
     wrong.spoil = spoil
     device = SeveralDevices({"NPU": lambda: wrong}, Policy(reference="CPU"), InterpreterDevice)
@@ -129,7 +148,10 @@ def test_what_becomes_wrong_late_is_found_then(
     found = placements(compiled)
     assert found["prefill_64"].device == "NPU"
     assert found["generate_128"].device == "CPU"
+    # Prefill and the head, then generate and the head by turns: the eleventh run is the fifth of
+    # generate, and the next one the sixth of the head.
     assert found["generate_128"].accuracy.startswith("5 runs checked")
+    assert found["lm_head"].accuracy.startswith("6 runs checked")
 
 
 @pytest.mark.parametrize("precision", ["f32", "f16", "bf16"])
@@ -148,12 +170,47 @@ def test_what_is_right_stays(tiny: Path, precision: str, reference: str) -> None
     assert {each.device for each in found.values()} == {"NPU"}
     assert "1 runs checked, largest NRMSE" in found["prefill_64"].accuracy
     assert "11 runs checked, largest NRMSE" in found["generate_128"].accuracy
+    assert "12 runs checked, largest NRMSE" in found["lm_head"].accuracy
+
+
+@pytest.mark.parametrize(("shared_head", "result"), [("YES", EMBED), ("NO", LOGITS)])
+def test_what_is_made_of_padding_is_not_judged(
+    tiny: Path, faulty: Any, shared_head: str, result: str
+) -> None:
+    """Prefill is given 40 tokens of 64, generate 3 of 8; what follows them may be anything."""
+    options = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8, "NPUW_LLM_SHARED_HEAD": shared_head}
+    spoiled: set[tuple[str, int]] = set()
+
+    def spoil(name: str, values: Array) -> None:
+        used = {64: 40, 8: 3}.get(values.shape[1])
+        if used is not None and (name == result or name.startswith(ASSIGN_PREFIX)):
+            values[0, used:] = np.nan
+            spoiled.add((name, used))
+
+    found: list[Array] = []
+    for spoils in (None, spoil):
+        wrong = faulty(npu(), spoils)
+        device = SeveralDevices(
+            {"NPU": lambda wrong=wrong: wrong}, Policy(reference="CPU"), InterpreterDevice
+        )
+        compiled = Core(device=device).compile_model(tiny, "NPU", SMALL | options)
+        request = compiled.create_infer_request()
+        for past, count in ((0, 40), (40, 3), (43, 3)):
+            inputs = {
+                "input_ids": np.arange(1, count + 1)[None],
+                "attention_mask": np.ones((1, past + count), np.int64),
+                "position_ids": np.arange(past, past + count)[None],
+            }
+            found.append(request.infer(inputs)["logits"][0, -1].copy())
+        assert {each.device for each in placements(compiled).values()} == {"NPU"}
+    assert (result, 3) in spoiled
+    assert np.array_equal(found[:3], found[3:])
 
 
 def test_quantised_caches_are_compared(tiny: Path, faulty: Any) -> None:
     def spoil(name: str, values: Array) -> None:
         if name.startswith(ASSIGN_PREFIX) and values.dtype == np.int8:
-            values[0, -1] = 0
+            values[0, 0] = 0
 
     options = {"KV_CACHE_PRECISION": "i8"}
     for spoiled, device_name in ((None, "NPU"), (spoil, "CPU")):
@@ -163,7 +220,8 @@ def test_quantised_caches_are_compared(tiny: Path, faulty: Any) -> None:
         )
         compiled = Core(device=device).compile_model(tiny, "NPU", SMALL | options)
         answer(compiled)
-        assert {each.device for each in placements(compiled).values()} == {device_name}
+        devices = {name: each.device for name, each in placements(compiled).items()}
+        assert devices == dict.fromkeys(STATEFUL, device_name) | {"lm_head": "NPU"}
 
 
 def test_a_state_may_be_written_over_itself() -> None:
@@ -184,7 +242,7 @@ def test_a_state_may_be_written_over_itself() -> None:
 
 def test_the_threshold_decides(tiny: Path, faulty: Any) -> None:
     def spoil(name: str, values: Array) -> None:
-        if name == "logits":
+        if name in RESULTS:
             values *= 1.02
 
     for threshold, device_name in ((0.05, "NPU"), (0.001, "CPU")):

@@ -25,7 +25,11 @@ from npuw_layer.llm.split import split
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
-LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+LENGTHS = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 64,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES",
+}
 
 KINDS = [
     *("llama_fp16", "llama_int8", "llama_int4_asym", "qwen2_bf16", "gemma2_fp16"),
@@ -109,7 +113,8 @@ def test_a_weightless_program_has_no_weights_and_reads_them_in_place(exported) -
 
 def test_programs_of_one_model_compile_it_once(exported, monkeypatch: pytest.MonkeyPatch) -> None:
     device = OpenVINODevice()
-    compiled = Core(device=device).compile_model(exported("llama_fp16"), "NPU", LENGTHS)
+    options = LENGTHS | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "NO"}
+    compiled = Core(device=device).compile_model(exported("llama_fp16"), "NPU", options)
     calls: list[object] = []
     real = device._core.compile_model
 
@@ -118,12 +123,12 @@ def test_programs_of_one_model_compile_it_once(exported, monkeypatch: pytest.Mon
             calls.append(arguments)
             return real(*arguments)
 
-    models = (compiled._compiled.prefill, *compiled._compiled.generate)
+    models = list(compiled._compiled.models.values())
     for loaded in models:
         monkeypatch.setattr(loaded, "_core", Counting())
     for _ in range(3):
         compiled.create_infer_request()
-    assert len(calls) == len(models)
+    assert len(calls) == len(models) == 3
 
 
 def test_an_output_may_lie_over_an_input() -> None:

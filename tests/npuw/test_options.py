@@ -75,6 +75,14 @@ def test_a_description_says_what_is_allowed_and_whose_it_is() -> None:
     assert by_name["NPUW_LLM_OPTIMIZE_FP8"].allowed.startswith("NO, because")
 
 
+def test_a_description_tells_what_is_unset_from_what_is_empty() -> None:
+    by_name = {one.name: one for one in describe()}
+    unset = {name for name, one in by_name.items() if one.default is None}
+    assert unset == {"NPU_USE_NPUW", "NPUW_LLM", "ENABLE_WEIGHTLESS"}
+    assert all("if unset, " in by_name[name].effect for name in unset)
+    assert by_name["CACHE_DIR"].default == ""
+
+
 def test_defaults_are_what_each_option_allows() -> None:
     options = parse_options({})
     again = parse_options({name: getattr(options, field) for name, field in _settable().items()})
@@ -121,7 +129,6 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
         ("NPUW_LLM_PREFILL_MOE_HINT", "HOST_ROUTED"),
         ("NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE", "YES"),
         ("NPUW_LLM_VOCAB_AS_INPUT", "YES"),
-        ("NPUW_LLM", "NO"),
     ],
 )
 def test_what_this_stack_does_not_do_is_refused_and_not_ignored(name: str, value: object) -> None:
@@ -192,7 +199,8 @@ def test_every_option_can_be_read_back_as_it_was_set(tiny: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", GIVEN)
     supported = compiled.get_property("SUPPORTED_PROPERTIES")
     assert set(NAMES) | {"LOADED_FROM_CACHE"} <= set(supported)
-    expected = parse_options(GIVEN)
+    # Which way it goes was left to the model.
+    expected = parse_options(GIVEN | {"NPU_USE_NPUW": "YES", "NPUW_LLM": "YES"})
     for name in supported:
         found = compiled.get_property(name)
         if name in NAMES:

@@ -27,6 +27,8 @@ from driver_layer.npu.timeline import predict
 from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.blob.container import STAGE, read_container
+from npuw_layer.blob.manifest import EntryManifest
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.stage_graph import stage_graph
 from npuw_layer.llm.stages import Stage
@@ -196,7 +198,7 @@ def test_times_and_sizes_are_those_of_compiled_programs(case: Case, tmp_path: Pa
     options = parse_options(case.options)
     plan = plan_model(folder, options, case.format)
     whole = shapes_of(folder / "config.json", case.format)
-    for one in (plan.stages[0], plan.stages[-1]):
+    for one in (plan.prefill[-1], plan.generate[-1], plan.stages[-1]):
         blob = compiled(whole, one.stage, options)
         seconds = max(task.end_ns for task in predict(blob)) / 1e9
         assert error(one.seconds, seconds) <= EXPECTED_ERROR, (one.stage, one.seconds, seconds)
@@ -223,7 +225,9 @@ def test_the_memory_map_is_that_of_a_running_conversation(
     device = CountingDevice(StaticCompiler(), "4000")
     compiled = Core(device=device).compile_model(tmp_path / "ir", "NPU", config)
     request = compiled.create_infer_request()
-    blobs = [path.read_bytes() for path in (tmp_path / "cache").glob("*.blob")]
+    entries = sorted((tmp_path / "cache").glob("*.blob"))
+    read = (read_container(memoryview(path.read_bytes()), STAGE, EntryManifest) for path in entries)
+    blobs = [bytes(entry.programs[0]) for entry in read]
     scratch = [
         section.size
         for blob in blobs
@@ -264,11 +268,13 @@ def test_a_model_of_70_b_is_planned_without_its_weights(large: Plan) -> None:
 
 def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_products(large: Plan) -> None:
     assert {one.bound for one in large.generate} == {"DDR"}
-    assert [one.bound for one in large.prefill] == ["DPU"]
+    assert {one.bound for one in large.prefill} == {"DPU"}
     # All weights of the layers and of the head go by once per token, at 136 GB/s.
     sizes = {item.name: item.nbytes for item in large.weights}
     least = (sum(sizes.values()) - sizes["embedding"]) / 136e9
-    assert least <= large.generate[0].seconds <= 1.5 * least
+    token = large.generate[0].seconds + large.head_seconds(1)
+    assert least <= token <= 1.5 * least
+    assert large.tokens_per_s(large.generate[0]) == 1 / token
 
 
 def test_what_does_not_fit_the_device_is_said(tmp_path: Path) -> None:
@@ -278,9 +284,41 @@ def test_what_does_not_fit_the_device_is_said(tmp_path: Path) -> None:
 
 
 def test_a_longer_prompt_takes_more_chunks(large: Plan) -> None:
-    (prefill,) = large.prefill
-    assert large.ttft(256) == prefill.seconds
-    assert large.ttft(257) == large.ttft(512) == 2 * prefill.seconds
+    seconds = {one.stage.name: one.seconds for one in large.stages}
+    assert large.ttft(256) == seconds["lm_head"] + seconds["prefill_256"]
+    assert large.ttft(512) == large.ttft(256) + seconds["prefill_256_after_256"]
+    with pytest.raises(OptionError, match="a prompt of 1025 tokens is too long"):
+        large.ttft(1025)
+
+
+def test_a_few_tokens_more_take_a_small_chunk(large: Plan) -> None:
+    seconds = {one.stage.name: one.seconds for one in large.stages}
+    assert large.ttft(64) == seconds["lm_head"] + seconds["prefill_64"]
+    assert large.ttft(257) == large.ttft(256) + seconds["prefill_64_after_768"]
+    assert seconds["prefill_64_after_768"] < seconds["prefill_256_after_256"] / 2
+
+
+def test_weights_are_there_once_or_in_each_program_that_uses_them(tmp_path: Path) -> None:
+    folder = write_config(tmp_path, LLAMA_1B)
+    prompt = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_GENERATE_PYRAMID": "NO"}
+
+    def weights(**options: Any) -> dict[str, int]:
+        plan = plan_model(folder, parse_options(prompt | options), None)
+        return {item.name: item.nbytes for item in plan.weights}
+
+    once, each = weights(), weights(ENABLE_WEIGHTLESS="NO")
+    assert each["attention"] == 2 * once["attention"], "prefill and generate"
+    assert each["head"] == once["head"], "the shared head alone"
+    assert weights(ENABLE_WEIGHTLESS="NO", NPUW_LLM_SHARED_HEAD="NO")["head"] == 2 * once["head"]
+
+
+def test_several_tokens_at_a_time_go_through_the_head_together(tmp_path: Path) -> None:
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
+    plan = plan_model(write_config(tmp_path, LLAMA_1B), parse_options(options), None)
+    seconds = {one.stage.name: one.seconds for one in plan.stages}
+    step = seconds["generate_192"] + seconds["lm_head_8"]
+    assert plan.tokens_per_s(plan.generate[0]) == 8 / step
+    assert plan.ttft(64) == seconds["prefill_64"] + seconds["lm_head"]
 
 
 def test_planning_takes_no_longer_for_more_layers(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.errors import DeviceError, ModelError, OptionError
+from npuw_layer.ports import TensorInfo
 from npuw_layer.sharing.weights import share_weights
 from npuw_layer.testing.check_sharing import SHARING_CHECKS
 from npuw_layer.weights_bank import WeightsBank
@@ -86,19 +87,23 @@ def test_weights_that_must_be_converted_are_not_in_two_models_twice(tiny) -> Non
     assert report.unshared_bytes > report.resident_bytes
 
 
+def inputs_of(tiny: Path) -> list[TensorInfo]:
+    """The inputs of all static models, the head's among them."""
+    models = Core().compile_model(tiny, "NPU", SMALL)._compiled.models
+    return [info for model in models.values() for info in model.inputs]
+
+
 def weights_of(tiny: Path) -> tuple[LevelZeroDevice, WeightsBank, dict[str, Any]]:
     """A bank, and what it would copy."""
-    compiled = Core().compile_model(tiny, "NPU", SMALL)._compiled
     device = new_device()
     bank = WeightsBank(device, tiny)
-    return device, bank, bank.to_allocate(compiled.prefill.inputs, in_place=False)
+    return device, bank, bank.to_allocate(inputs_of(tiny), in_place=False)
 
 
 def test_weights_have_one_order_whatever_the_order_of_inputs(tiny) -> None:
-    compiled = Core().compile_model(tiny, "NPU", SMALL)._compiled
-    bank = WeightsBank(new_device(), tiny)
-    one = bank.to_allocate(compiled.prefill.inputs, in_place=False)
-    other = bank.to_allocate(list(compiled.prefill.inputs)[::-1] * 2, in_place=False)
+    inputs, bank = inputs_of(tiny), WeightsBank(new_device(), tiny)
+    one = bank.to_allocate(inputs, in_place=False)
+    other = bank.to_allocate(inputs[::-1] * 2, in_place=False)
     assert len(one) > 10
     assert list(one) == list(other)
 

@@ -25,7 +25,11 @@ EXACT = {
 }
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
 EXPORTED_NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xml.xz"))
-LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+LENGTHS = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 128,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES",
+}
 
 
 def ask(request: Any, ids: np.ndarray, past: int) -> np.ndarray:

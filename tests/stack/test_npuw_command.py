@@ -54,6 +54,14 @@ def test_one_option_is_told_in_full(command) -> None:
         assert words in done.stdout
 
 
+def test_what_is_unset_is_no_empty_value(command) -> None:
+    text = command("npuw", "options", "NPUW_LLM", "CACHE_DIR").stdout
+    assert "NPUW_LLM = (unset)" in text
+    assert "CACHE_DIR = (empty)" in text
+    unset, empty = json.loads(command("npuw", "options", "NPUW_LLM", "CACHE_DIR", "--json").stdout)
+    assert (unset["default"], empty["default"]) == (None, "")
+
+
 def test_options_are_there_for_programs(command) -> None:
     found = json.loads(command("npuw", "options", "--json").stdout)
     assert [one["name"] for one in found] == list(NAMES)
@@ -71,16 +79,18 @@ def test_a_plan_is_a_picture_and_a_table(command, model: Path) -> None:
     assert lines[0].startswith("llama, 1.1 G parameters: 22 layers of 2,048 channels")
     bars = {line[:30].strip(): line.count("█") for line in lines if "█" in line}
     assert max(bars.values()) == 32
-    for words in ("K and V cache", "prefill_512", "generate_256", "generate_576", "tokens/s"):
+    stages = ("prefill_128", "prefill_512", "generate_256", "generate_576", "lm_head")
+    for words in ("K and V cache", "tokens/s", *stages):
         assert words in done.stdout
     assert "TTFT after 512 tokens: " in done.stdout
     assert "off by less than 20%" in done.stdout
 
 
-def test_bars_are_plain_where_the_terminal_is(command, model: Path) -> None:
-    done = command("npuw", "plan", model, "--prompt", 64, env={"PYTHONIOENCODING": "latin-1"})
+def test_a_plan_is_plain_where_the_terminal_is(command, model: Path) -> None:
+    done = command("npuw", "plan", model, "--prompt", 64, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
     assert "####" in done.stdout
+    assert " us  " in done.stdout, "the head takes microseconds"
 
 
 def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) -> None:
@@ -92,7 +102,8 @@ def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) 
     first = plan()
     small = plan("-c", "KV_CACHE_PRECISION=i8", "--sym")
     large = plan("--weights", "fp16", "--platform", "3720")
-    assert [one["name"] for one in first["stages"]] == ["prefill_128", "generate_256"]
+    names = [one["name"] for one in first["stages"]]
+    assert names == ["prefill_128", "generate_256", "lm_head"]
     assert 0.5 < small["memory"]["K and V cache"] / first["memory"]["K and V cache"] < 0.56
     assert small["total_bytes"] < first["total_bytes"] < large["total_bytes"] / 2
     assert first["stages"][1]["ms"] < large["stages"][1]["ms"] / 4
@@ -110,6 +121,8 @@ def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) 
         (["model", "-c", "NPUW_FOLD"], ["NAME=VALUE"]),
         (["model", "-c", "NPUW_FOLDS=NO"], ["did you mean NPUW_FOLD?"]),
         (["model", "-c", "NPUW_LLM_OPTIMIZE_FP8=YES"], ["not supported here: YES, because"]),
+        (["model", "-c", "NPUW_WEIGHTS_OFFLOAD=ASYNC"], ["weights are all in device memory"]),
+        (["model", "-c", "NPUW_LLM=NO"], ["a language model as NPUW splits it"]),
         (["model", "--group-size", "0"], ["a group size of 0"]),
         (["mamba.json"], ["'mamba' is not supported", "llama", "qwen3"]),
         (["broken.json"], ["broken.json", "no JSON"]),

@@ -217,8 +217,8 @@ class FindsConstants(Protocol):
     """An optional ability of a device: to tell what of a program it uses in place.
 
     Such bytes are not read by ``Device.load`` but when the program runs, so whoever keeps programs
-    does not read them either. Of a device without this ability all is read; its programs may name
-    the model's files by their path, so they are not exported.
+    does not read them either. Programs of a device with this ability name no file by its path. Of
+    one without it all is read, for the model at that path alone, and nothing is exported.
     """
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:

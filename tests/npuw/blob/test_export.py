@@ -6,6 +6,7 @@ import io
 import os
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +19,9 @@ from npuw_layer.errors import (
     NpuwError,
     OptionError,
 )
+from npuw_layer.options import RUN_TIME
+
+SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
 
 MODES = ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"]
 
@@ -113,9 +117,75 @@ def test_options_of_the_blob_can_be_read_and_not_contradicted(blobs) -> None:
         Core().import_model(blob, "NPU", {"NPUW_LLM_MAX_PROMT_LEN": 64})
 
 
-def test_options_of_a_run_apply(blobs, tmp_path) -> None:
-    imported = Core().import_model(blobs["OPTIMIZE_SPEED"], "NPU", {"CACHE_DIR": str(tmp_path)})
-    assert imported.get_property("CACHE_DIR") == str(tmp_path)
+OF_A_RUN = {
+    "NPUW_LLM_KV_SWITCHOVER": "COPY",
+    "NPUW_LLM_ON_FULL": "SLIDE",
+    "NPUW_LLM_SINK_TOKENS": 2,
+    "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16,
+    "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 9,
+    "NPUW_LLM_PREFIX_CACHING_MAX_BYTES": 1 << 20,
+    "NPUW_WEIGHTS_BANK": "b",
+    "NPUW_WEIGHTS_BANK_ALLOC": "SHARED",
+    "NPUW_WEIGHTS_BUDGET": 1 << 20,
+    "NPUW_WEIGHTS_RESERVED": 2,
+    "NPUW_FALLBACK_EXEC": False,
+    "NPUW_ACC_THRESH": 0.5,
+    "NPUW_ACC_DEVICE": "CPU",
+}
+
+
+def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    config = OF_A_RUN | {"CACHE_DIR": str(tmp_path), "WEIGHTS_PATH": str(tiny)}
+    assert config.keys() | {"BLOB_PATH", "EXPORT_BLOB", "MODEL_PTR"} == RUN_TIME
+    imported = Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
+    for name, value in config.items():
+        assert imported.get_property(name) == value, name
+    assert np.array_equal(speak(imported), speak(exporters["OPTIMIZE_SIZE"]))
+    assert imported.sharing() is not None or sys.platform != "linux"
+    assert imported.export_model() == blobs["OPTIMIZE_SIZE"].read_bytes(), "they are not the blob's"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"NPUW_LLM_SHARED_HEAD": "NO"},
+        {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 4},
+        {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"},
+        {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16},
+        {"NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1}, "++NPUW_LLM_PREFILL_CONFIG": {}},
+        {"NPUW_LLM_GENERATE_HINT": "BEST_PERF", "KV_CACHE_PRECISION": "i8"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_whatever_the_stages_are_they_are_exported_and_imported(tiny, speak, options) -> None:
+    exported = Core().compile_model(tiny, "NPU", SMALL | options)
+    imported = Core().import_model(exported.export_model(), "NPU", {"WEIGHTS_PATH": str(tiny)})
+    for name in options:
+        fixed = name not in RUN_TIME
+        assert not fixed or imported.get_property(name) == exported.get_property(name)
+    assert np.array_equal(speak(imported), speak(exported))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"NPUW_WEIGHTS_OFFLOAD": "ASYNC"}, "models in pieces are neither exported nor imported"),
+        ({"NPUW_ACC_CHECK": "YES"}, "exported blobs are without"),
+        ({"NPUW_DEVICES": "NPU,CPU"}, "NPUW_DEVICES = 'NPU,CPU'"),
+    ],
+)
+def test_what_takes_more_than_programs_is_neither_exported_nor_imported(
+    blobs, tall, tmp_path, monkeypatch, options, why
+) -> None:
+    compiled = Core().compile_model(tall, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64} | options)
+    with pytest.raises(OptionError, match=why):
+        compiled.export_model()
+    with pytest.raises(OptionError, match=why):
+        Core().import_model(blobs["OPTIMIZE_SPEED"], "NPU", options)
+    monkeypatch.setattr("npuw_layer.core.compile_llm", None)
+    with pytest.raises(OptionError, match=why):
+        Core().compile_model(tall, "NPU", options | {"BLOB_PATH": "x.blob", "EXPORT_BLOB": "YES"})
 
 
 def test_other_versions_are_refused_with_both(blobs, monkeypatch) -> None:

@@ -23,7 +23,7 @@ from npuw_layer.blob.container import (
     write_container,
 )
 from npuw_layer.blob.manifest import EntryManifest, ModelManifest, Part
-from npuw_layer.errors import BlobError, NpuwError, OptionError
+from npuw_layer.errors import BlobError, BlobVersionError, NpuwError, OptionError
 
 Json = dict[str, Any]
 Forge = Callable[..., bytes]
@@ -118,12 +118,13 @@ def forge(blobs) -> Forge:
     return change
 
 
-def swap(manifest: Json, programs: list[bytes]) -> None:
-    programs[0], programs[1] = programs[1], programs[0]
+def swap(one: int, other: int) -> Callable[[Json, list[bytes]], None]:
+    """Of prefill_32, prefill_32_after_32, generate_128, generate_192 and lm_head."""
 
+    def edit(manifest: Json, programs: list[bytes]) -> None:
+        programs[one], programs[other] = programs[other], programs[one]
 
-def swap_variants(manifest: Json, programs: list[bytes]) -> None:
-    programs[1], programs[2] = programs[2], programs[1]
+    return edit
 
 
 def drop(manifest: Json, programs: list[bytes]) -> None:
@@ -148,20 +149,27 @@ def option(name: str, value: object) -> Callable[[Json, list[bytes]], None]:
 @pytest.mark.parametrize(
     ("edit", "problem"),
     [
-        (swap, "prefill_64 has no input_ids"),
-        (swap_variants, "generate_128 has no attention_mask"),
-        (drop, "its programs are prefill_64, generate_128, not prefill_64, gen"),
+        (swap(0, 1), r"prefill_32 has no attention_mask \[1, 32\]"),
+        (swap(1, 2), r"prefill_32_after_32 has no npuw_output_embed f32 \[1, 32, "),
+        (swap(2, 3), r"generate_128 has no attention_mask \[1, 128\]"),
+        (swap(3, 4), r"generate_192 has no npuw_output_embed f32 \[1, 1, "),
+        (drop, "its programs are .*, generate_192, not prefill_32, .*, generate_192, lm_head"),
         (rename, "its programs are generate_1, "),
         (empty, "loading a blob"),
         (option("NPUW_LLM_MAX_PROMPT_LEN", "128"), "its programs are"),
         (option("NPUW_LLM_MAX_PROMPT_LEN", "-1"), "its options are wrong"),
         (option("NPUW_LLM_MAX_PROMPT_LEN", "9" * 5000), "its options are wrong"),
         (option("NPUW_LLM_PREFILL_CHUNK_SIZE", "33"), "its options are wrong"),
+        (option("NPUW_LLM_GENERATE_CONFIG", "{'NPU_TILES': 2}"), "its options are wrong"),
+        (option("NPUW_LLM_SHARED_HEAD", "NO"), "its programs are .*, lm_head, not "),
+        (option("NPUW_LLM_ON_FULL", "SLIDE"), "it decides on NPUW_LLM_ON_FULL, which it must not"),
+        (option("NPUW_WEIGHTS_OFFLOAD", "ASYNC"), "NPUW_WEIGHTS_OFFLOAD = ASYNC: models in pieces"),
+        (option("NPUW_ACC_CHECK", "YES"), "NPUW_ACC_CHECK = YES: to compare devices"),
         (option("NO_SUCH", "1"), "its options are wrong: unknown option"),
         (option("CACHE_DIR", "elsewhere"), "it decides on CACHE_DIR, which it must not"),
         (option("NPU_PLATFORM", "../secret.toml"), "it decides on NPU_PLATFORM"),
         (option("NPUW_DEVICES", "CPU"), "NPUW_DEVICES = 'CPU'"),
-        (option("NPUW_DEVICES", "GPU"), "NPUW_DEVICES = 'GPU'; installed are"),
+        (option("NPUW_DEVICES", "GPU"), "NPUW_DEVICES = 'GPU': installed are"),
     ],
 )
 def test_a_forged_blob_is_refused(forge: Forge, edit, problem: str) -> None:
@@ -241,6 +249,15 @@ def test_random_damage_under_mended_digests_gives_typed_errors(forge: Forge) -> 
         else:
             outcomes.add("model")
     assert {"DeviceError", "model"} <= outcomes
+
+
+def test_options_of_another_version_are_not_looked_at(forge: Forge) -> None:
+    def edit(manifest: Json, programs: list[bytes]) -> None:
+        manifest["versions"]["npuw"] = "9.9"
+        manifest["options"]["A_NEW_OPTION"] = "1"
+
+    with pytest.raises(BlobVersionError):
+        Core().import_model(forge(edit))
 
 
 def test_options_given_are_checked_before_the_blobs(blobs) -> None:

@@ -28,6 +28,7 @@ from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.cache.blob_cache import BlobCache
 from npuw_layer.cache.key import CacheKey
+from npuw_layer.ports import SUBMODEL
 
 KEY = CacheKey({"model": "ab" * 32, "stage.tokens": "1"})
 PROGRAM = random.Random(3).randbytes(50_000)
@@ -98,22 +99,22 @@ def kill_at_every_line(folder: Path) -> dict[str, int]:
 class Replaying(StaticCompiler):
     """Gives programs that were compiled before, so that a start is mostly writing them."""
 
-    def __init__(self, programs: list[bytes]) -> None:
-        self.programs = list(programs)
+    def __init__(self, programs: dict[str, bytes]) -> None:
+        self.programs = programs
 
     def compile(self, model: Any, config: Any) -> bytes:
-        return self.programs[model.inputs[0].value.type.get_shape()[1] == 1]
+        return self.programs[config[SUBMODEL]]
 
 
 class Recording(StaticCompiler):
-    """Keeps what it compiles: prefill, then generate."""
+    """Keeps what it compiles, by the stages' names."""
 
     def __init__(self) -> None:
-        self.programs: list[bytes] = []
+        self.programs: dict[str, bytes] = {}
 
     def compile(self, model: Any, config: Any) -> bytes:
-        self.programs.append(super().compile(model, config))
-        return self.programs[-1]
+        program = self.programs[config[SUBMODEL]] = super().compile(model, config)
+        return program
 
 
 def answer(model: str, config: dict[str, Any], compiler: StaticCompiler) -> list[int]:
@@ -176,7 +177,7 @@ def kill_starts(folder: Path, model: str, rounds: int, seed: int) -> dict[str, i
         seen["written"] += bool({path.name for path in folder.iterdir()} - before)
         assert survive() == expected
         assert {path.suffix for path in folder.iterdir()} <= KEPT, "cleaned up"
-        assert len(list(folder.glob("*.blob"))) == 2
+        assert len(list(folder.glob("*.blob"))) == len(programs)
     return dict(seen)
 
 

@@ -115,7 +115,7 @@ def test_who_comes_later_waits_for_who_compiles(begin: Begin, tmp_path) -> None:
         other.until(f"waiting for process {first.process.pid}, which compiles it")
     gate.touch()
     results = [one.result() for one in (first, *others)]
-    assert sum(result["compiled"] for result in results) == 2, "prefill and generate, once each"
+    assert sum(result["compiled"] for result in results) == 3, "prefill, generate and the head"
     assert len({result["said"] for result in results}) == 1
     assert any("from cache, waited" in line for line in others[0].lines)
 
@@ -130,7 +130,7 @@ def test_one_that_is_killed_hands_over(begin: Begin, tmp_path) -> None:
         other.until(f"waiting for process {first.process.pid}")
     first.process.kill()
     results = [other.result() for other in others]
-    assert sum(result["compiled"] for result in results) == 2
+    assert sum(result["compiled"] for result in results) == 3
     assert len({result["said"] for result in results}) == 1
 
 
@@ -141,7 +141,7 @@ def test_all_at_once_compile_each_program_once(begin: Begin) -> None:
     for one in starts:
         one.go()
     results = [one.result() for one in starts]
-    assert sum(result["compiled"] for result in results) == 2
+    assert sum(result["compiled"] for result in results) == 3
     assert len({result["said"] for result in results}) == 1
 
 
@@ -161,12 +161,13 @@ def test_a_compilation_that_fails_lets_the_next_try(halves, key, tmp_path, caplo
 def test_the_log_says_how_each_program_was_come_by(start, tiny, tmp_path, caplog) -> None:
     caplog.set_level(logging.INFO)
     start(tiny, tmp_path)
-    assert "prefill_64 (1 of 2): compiling: there is no entry" in caplog.text
-    assert "generate_128 (2 of 2): compiled in " in caplog.text
+    assert "prefill_64 (1 of 3): compiling: there is no entry" in caplog.text
+    assert "generate_128 (2 of 3): compiled in " in caplog.text
+    assert "lm_head (3 of 3): compiled in " in caplog.text
     caplog.clear()
     start(tiny, tmp_path)
-    assert "prefill_64 (1 of 2): from cache in " in caplog.text
-    assert "2 loaded from cache in " in caplog.text
+    assert "prefill_64 (1 of 3): from cache in " in caplog.text
+    assert "3 loaded from cache in " in caplog.text
     (entry, *_) = tmp_path.glob("*.blob")
     entry.write_bytes(entry.read_bytes()[:-1])
     caplog.clear()

@@ -168,15 +168,24 @@ def test_a_model_with_a_damaged_entry_says_the_same(start, tiny, tmp_path, damag
     assert start(tiny, tmp_path, CACHE_MODE=mode)[0] == 0, "and is whole again"
 
 
-@pytest.mark.parametrize(("device", "found"), [("NPU", True), ("CPU", False)])
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"NPUW_DEVICES": "NPU"}, True),
+        ({"NPUW_WEIGHTS_OFFLOAD": "ASYNC"}, True),
+        ({"NPUW_DEVICES": "CPU"}, False),
+        ({"NPUW_DEVICES": "NPU,CPU"}, False),
+        ({"NPUW_ACC_CHECK": "YES"}, False),
+    ],
+)
 def test_programs_that_name_files_are_not_used_for_a_copy_of_the_model(
-    tiny, tmp_path, device: str, found: bool
+    tall, tmp_path, options: dict[str, str], found: bool
 ) -> None:
-    """Those of the graph interpreter do; the NPU's find weights wherever the model is."""
-    copy = shutil.copytree(tiny, tmp_path / "copy")
-    config = SMALL | {"CACHE_DIR": str(tmp_path / "cache"), "NPUW_DEVICES": device}
-    Core().compile_model(tiny, "NPU", config)
-    for folder, from_cache in ((tiny, True), (copy, found)):
+    """Graphs do, which others may have to run; the NPU's find weights wherever the model is."""
+    copy = shutil.copytree(tall, tmp_path / "copy")
+    config = SMALL | {"CACHE_DIR": str(tmp_path / "cache")} | options
+    Core().compile_model(tall, "NPU", config)
+    for folder, from_cache in ((tall, True), (copy, found)):
         compiled = Core().compile_model(folder, "NPU", config)
         assert compiled.get_property("LOADED_FROM_CACHE") == from_cache
 

@@ -4,46 +4,49 @@ from __future__ import annotations
 
 import dataclasses
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 from driver_layer.abi import platforms
 from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.cache.key import current_versions, stage_key
+from npuw_layer.devices.make import make_device
 from npuw_layer.llm.stages import Kind, Stage, plan
-from npuw_layer.options import NAMES, parse_options
+from npuw_layer.offload.device import offloading
+from npuw_layer.options import NAMES, RUN_TIME, parse_options
 from npuw_layer.versions import package_version
 
-MATTERING = {
+SEVERAL = {"NPUW_DEVICES": "NPU,CPU"}
+
+MATTERING: dict[str, object] = {
     "NPUW_LLM_MAX_PROMPT_LEN": 256,
     "NPUW_LLM_MIN_RESPONSE_LEN": 256,
+    "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8,
     "NPUW_LLM_PREFILL_CHUNK_SIZE": 128,
     "NPUW_LLM_PREFILL_HINT": "STATIC",
-    "NPUW_LLM_GENERATE_PYRAMID": "NO",
-    "NPUW_LLM_GENERATE_PYRAMID_STEPS": "512,1152",
-    "NPUW_LLM_BATCH_SLOTS": 4,
-    "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8,
-    "NPUW_LLM_ON_FULL": "SLIDE",
     "NPUW_LLM_PREFILL_PYRAMID": "NO",
     "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC",
     "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
     "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES",
+    "NPUW_LLM_GENERATE_PYRAMID": "NO",
+    "NPUW_LLM_GENERATE_PYRAMID_STEPS": "512,1152",
+    "NPUW_LLM_BATCH_SLOTS": 4,
     "NPUW_LLM_GENERATE_HINT": "BEST_PERF",
     "NPUW_LLM_SHARED_HEAD": "NO",
-    "NPUW_LLM_CACHE_ROPE": "NO",
-    "NPUW_WEIGHTS_OFFLOAD": "SYNC",
     "NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 1},
-    "++NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 1},
-    "NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1},
+    "++NPUW_LLM_PREFILL_CONFIG": {"NPUW_FOLD": "NO"},
+    "NPUW_LLM_GENERATE_CONFIG": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 1},
     "++NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1},
-    "NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1},
+    "NPUW_LLM_SHARED_HEAD_CONFIG": {"ENABLE_WEIGHTLESS": "NO"},
     "++NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1},
     "NPUW_DEVICES": "CPU",
+    "NPUW_ACC_CHECK": "YES",
     "INFERENCE_PRECISION_HINT": "f32",
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": 1,
     "KV_CACHE_PRECISION": "i8",
+    "NPUW_WEIGHTS_OFFLOAD": "SYNC",
     "NPU_PLATFORM": "3720",
     "NPU_TILES": 1,
     "CACHE_MODE": "OPTIMIZE_SPEED",
@@ -52,60 +55,71 @@ MATTERING = {
 }
 """Options with values that change what is compiled."""
 
-WITHOUT_EFFECT = {
+SAME: dict[str, object] = {
     "NPU_USE_NPUW": "YES",
     "NPUW_LLM": "YES",
     "NPUW_COMPILER": "npuc",
+    "NPU_PLATFORM": 4000,
+    "ENABLE_WEIGHTLESS": "YES",
+    "NPU_TILES": 0,
+    "NPUW_SUBMODEL_DEVICE": "last:NPU",
+    "NPUW_LLM_MAX_PROMPT_LEN": 1000,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 100,
+    "NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 0},
+    "++NPUW_LLM_GENERATE_CONFIG": '{"NPUW_FOLD": "YES"}',
+    "CACHE_MODE": "OPTIMIZE_SIZE",
+    "NPUW_LLM_BATCH_DIM": 0,
+    "NPUW_LLM_SEQ_LEN_DIM": 2,
+    "NPUW_LLM_MAX_LORA_RANK": 32,
+    "NPUW_LLM_OPTIMIZE_FP8": "NO",
+    "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "NO",
+    "NPUW_LLM_VOCAB_AS_INPUT": "NO",
+    "NPUW_LLM_PREFILL_MOE_HINT": "DENSE",
+    "NPUW_LLM_GENERATE_MOE_HINT": "DENSE",
+    "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
+    "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
+    "NPUW_LLM_CACHE_ROPE": "NO",
+}
+"""Values that change no program: they say the same otherwise, or nothing depends on them."""
+
+OF_A_RUN: dict[str, object] = {
     "CACHE_DIR": "elsewhere",
     "BLOB_PATH": "x.blob",
     "EXPORT_BLOB": "YES",
     "WEIGHTS_PATH": "x.bin",
     "MODEL_PTR": "x.xml",
-    "NPUW_LLM_BATCH_DIM": 0,
-    "NPUW_LLM_SEQ_LEN_DIM": 2,
-    "NPUW_LLM_MAX_LORA_RANK": 32,
-    "NPUW_LLM_SINK_TOKENS": 8,
-    "NPUW_LLM_PREFILL_MOE_HINT": "DENSE",
-    "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 64,
-    "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 4,
-    "NPUW_LLM_PREFIX_CACHING_MAX_BYTES": 1 << 20,
-    "NPUW_LLM_GENERATE_ATTENTION_HINT": "STATIC",
-    "NPUW_LLM_GENERATE_MOE_HINT": "DENSE",
-    "NPUW_LLM_VOCAB_AS_INPUT": "NO",
-    "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
-    "NPUW_LLM_OPTIMIZE_FP8": "NO",
     "NPUW_LLM_KV_SWITCHOVER": "COPY",
-    "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "NO",
-    "NPUW_WEIGHTS_BANK": "mine",
+    "NPUW_LLM_ON_FULL": "SLIDE",
+    "NPUW_LLM_SINK_TOKENS": 9,
+    "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 64,
+    "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 9,
+    "NPUW_LLM_PREFIX_CACHING_MAX_BYTES": 9,
+    "NPUW_WEIGHTS_BANK": "b",
     "NPUW_WEIGHTS_BANK_ALLOC": "SHARED",
-    "NPUW_WEIGHTS_BUDGET": 1 << 20,
-    "NPUW_WEIGHTS_RESERVED": 2,
-    "NPUW_SUBMODEL_DEVICE": "lm_head:CPU",
+    "NPUW_WEIGHTS_BUDGET": 9,
+    "NPUW_WEIGHTS_RESERVED": 9,
     "NPUW_FALLBACK_EXEC": "NO",
-    "NPUW_ACC_CHECK": "YES",
     "NPUW_ACC_THRESH": 0.5,
-    "NPUW_ACC_DEVICE": "CPU",
-    "NPU_PLATFORM": 4000,
-    "ENABLE_WEIGHTLESS": "YES",
-    "NPU_TILES": 0,
-    "NPUW_LLM_MAX_PROMPT_LEN": 1000,
-    "NPUW_LLM_MIN_RESPONSE_LEN": 100,
-    "CACHE_MODE": "OPTIMIZE_SIZE",
+    "NPUW_ACC_DEVICE": "NPU",
 }
-"""Options with values that change no program: they are of a run, or say the same otherwise."""
+"""Options that matter when programs run, and never before."""
 
 
 def names(**given: object) -> set[str]:
     """The entries that a start looks for."""
     options = parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 512} | given)
-    kind = {"NPU": LevelZeroDevice, "CPU": InterpreterDevice}[options.devices]
-    versions = current_versions(kind(StaticCompiler(), options.platform), options)
     stages = plan(options).stages
+    device = make_device(options, [stage.name for stage in stages], StaticCompiler())
+    if options.weights_offload != "NO":
+        device = offloading(device, Path(), options)
+    versions = current_versions(device, options)
     return {stage_key("ab" * 32, stage, versions, options).name for stage in stages}
 
 
 def test_every_option_is_known_to_matter_or_not() -> None:
-    assert MATTERING.keys() | WITHOUT_EFFECT.keys() == NAMES.keys()
+    assert MATTERING.keys() | SAME.keys() | OF_A_RUN.keys() == NAMES.keys()
+    assert OF_A_RUN.keys() == RUN_TIME
+    assert not RUN_TIME & (MATTERING.keys() | SAME.keys())
 
 
 @pytest.mark.parametrize("option", MATTERING)
@@ -113,9 +127,57 @@ def test_an_option_that_matters_makes_other_entries(option: str) -> None:
     assert names(**{option: MATTERING[option]}) != names()
 
 
-@pytest.mark.parametrize("option", WITHOUT_EFFECT)
-def test_an_option_that_does_not_matter_finds_the_same_entries(option: str) -> None:
-    assert names(**{option: WITHOUT_EFFECT[option]}) == names()
+EVERYWHERE = {
+    "NPUW_LLM_SHARED_HEAD",
+    "NPUW_DEVICES",
+    "NPUW_ACC_CHECK",
+    "INFERENCE_PRECISION_HINT",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE",
+    "KV_CACHE_PRECISION",
+    "NPUW_WEIGHTS_OFFLOAD",
+    "NPU_PLATFORM",
+    "NPU_TILES",
+    "CACHE_MODE",
+    "ENABLE_WEIGHTLESS",
+    "NPUW_FOLD",
+}
+"""Of those that matter the ones that change programs, not which stages there are."""
+
+
+@pytest.mark.parametrize("option", sorted(EVERYWHERE))
+def test_an_option_that_changes_programs_finds_none_of_the_entries(option: str) -> None:
+    assert not names(**{option: MATTERING[option]}) & names()
+
+
+@pytest.mark.parametrize("option", SAME)
+def test_what_says_the_same_finds_the_same_entries(option: str) -> None:
+    assert names(**{option: SAME[option]}) == names()
+
+
+@pytest.mark.parametrize("option", OF_A_RUN)
+@pytest.mark.parametrize(
+    "others",
+    [
+        {},
+        SEVERAL,
+        {"NPUW_ACC_CHECK": "YES"},
+        {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+        {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
+    ],
+    ids=lambda others: next(iter(others), "alone"),
+)
+def test_options_of_a_run_find_the_same_entries(option: str, others: dict[str, object]) -> None:
+    assert names(**others, **{option: OF_A_RUN[option]}) == names(**others)
+
+
+def test_who_compiles_what_matters_where_there_are_several() -> None:
+    assert names(**SEVERAL, NPUW_SUBMODEL_DEVICE="last:CPU") != names(**SEVERAL)
+
+
+def test_a_stages_own_option_changes_its_entries_alone() -> None:
+    """Of four prefill and four generate models and the head."""
+    one, other = names(), names(**{"++NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1}})
+    assert len(one) == len(other) == len(one & other) + 1
 
 
 def test_a_platform_of_ones_own_is_known_by_what_its_file_says(tmp_path) -> None:
@@ -140,14 +202,12 @@ def test_a_longer_answer_shares_the_prefill_and_the_small_variants() -> None:
 
 def test_each_field_of_a_stage_matters() -> None:
     options, stage = parse_options({}), Stage(Kind.GENERATE, 1, 2)
-
-    def name(stage: Stage) -> str:
-        return stage_key("ab" * 32, stage, {}, options).name
-
-    for field in dataclasses.fields(Stage):
-        value = Kind.PREFILL if field.name == "kind" else 3
-        other = dataclasses.replace(stage, **{field.name: value})
-        assert name(other) != name(stage), field.name
+    others = {"kind": Kind.PREFILL, "tokens": 3, "past": 3, "slots": 3}
+    assert others.keys() == {field.name for field in dataclasses.fields(Stage)}
+    for name, value in others.items():
+        other = dataclasses.replace(stage, **{name: value})
+        one, two = (stage_key("ab" * 32, which, {}, options).name for which in (stage, other))
+        assert one != two, name
 
 
 def test_versions_and_the_model_matter() -> None:

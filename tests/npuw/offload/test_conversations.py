@@ -122,7 +122,7 @@ def test_what_was_copied_is_told(tall):
     assert [stage.name for stage in report.stages][:1] == ["128 tokens after 0"]
     for stage in report.stages:
         assert stage.resident.ns < stage.synchronous.ns
-        assert stage.resident.ns <= stage.asynchronous.ns <= stage.synchronous.ns
+        assert stage.resident.ns - 1e-6 <= stage.asynchronous.ns <= stage.synchronous.ns
         assert stage.synchronous.stall_ns > 0
     assert Core().compile_model(tall, "NPU", SMALL).offload_report() is None
 

@@ -186,38 +186,6 @@ def test_a_broken_file_is_reported_by_its_reader(tmp_path: Path) -> None:
             Core().compile_model(path, "NPU")
 
 
-# The cache.
-
-
-@pytest.mark.parametrize("name", ["classifier", "recurrent"])
-def test_a_second_start_comes_from_the_cache_and_computes_the_same(
-    compile_static, graphs, check_alike, tmp_path: Path, name: str
-) -> None:
-    cold = compile_static(graphs[name](), CACHE_DIR=str(tmp_path))
-    warm = Core().compile_model(
-        cold.path, "NPU", {"INFERENCE_PRECISION_HINT": "f32", "CACHE_DIR": str(tmp_path)}
-    )
-    assert not cold.compiled.get_property("LOADED_FROM_CACHE")
-    assert warm.get_property("LOADED_FROM_CACHE")
-    inputs = cold.inputs(3)
-    expected = cold.compiled.create_infer_request().infer(inputs)
-    check_alike(warm.create_infer_request().infer(inputs), expected)
-
-
-def test_a_cache_that_lost_the_initial_values_is_not_believed(
-    compile_static, graphs, check_alike, tmp_path: Path
-) -> None:
-    cold = compile_static(graphs["recurrent"](), CACHE_DIR=str(tmp_path))
-    inputs = cold.inputs(3)
-    expected = cold.compiled.create_infer_request().infer(inputs)
-    small = min(tmp_path.glob("*.blob"), key=lambda file: file.stat().st_size)
-    small.unlink()
-    config = {"INFERENCE_PRECISION_HINT": "f32", "CACHE_DIR": str(tmp_path)}
-    again = Core().compile_model(cold.path, "NPU", config)
-    assert not again.get_property("LOADED_FROM_CACHE")
-    check_alike(again.create_infer_request().infer(inputs), expected)
-
-
 def test_weights_are_in_memory_once_whatever_the_number_of_requests(compile_static) -> None:
     draw = np.random.default_rng(4)
     model, (x,) = Model.build([("x", tensor("f32", (1, 512)))])

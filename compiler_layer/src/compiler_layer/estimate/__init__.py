@@ -17,7 +17,7 @@ How far to trust it: ``tests/npuw/test_plan.py`` compares it with compiled blobs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler_layer.dialects.ov.constant_value import FileAttr
@@ -27,6 +27,7 @@ from compiler_layer.estimate.owners import LayerOf, Owners
 from compiler_layer.estimate.part import Part
 from compiler_layer.estimate.scratch import spans_of
 from compiler_layer.model import Model
+from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.tile.machine import Machine, Price
 from compiler_layer.passes.tile.tiling import price_of
@@ -45,6 +46,8 @@ class Estimate:
     """Before the layers; each of them; behind them."""
     scratch_bytes: int
     """Intermediate tensors in DDR."""
+    port_bytes: Mapping[str, int]
+    """Inputs and outputs, states among them, by name."""
 
     def whole(self, counts: Sequence[int]) -> Part:
         """All of a model in which each layer here stands for so many."""
@@ -83,9 +86,12 @@ def estimate(model: Model, options: Options, layers: int, layer_of: LayerOf) -> 
     for buffer, owner in owners.constants.items():
         held = buffer.constant is not None and isinstance(buffer.constant.value, FileAttr)
         parts[owner] += Part(ports=1) if held else Part(constant_bytes=buffer.nbytes)
-    for owner in owners.ports.values():
-        parts[owner] += Part(ports=1)
-    return Estimate(tuple(parts), place_ddr(spans_of(laid_out, numbers)))
+    for buffer, owner in owners.ports.items():
+        own = not buffer.name.startswith((READ_PREFIX, ASSIGN_PREFIX))
+        parts[owner] += Part(ports=1, own_ports=int(own))
+    scratch_bytes = place_ddr(spans_of(laid_out, numbers, layers))
+    port_bytes = {buffer.name: buffer.nbytes for buffer in owners.ports}
+    return Estimate(tuple(parts), scratch_bytes, port_bytes)
 
 
 def _price(op: HardwareOp, machine: Machine) -> Price:

@@ -29,8 +29,8 @@ _OP_BYTES = 56
 _PORT_BYTES = 2 * metadata.TENSOR_REF.itemsize + SYM.itemsize + SHDR.itemsize + 48
 """Of each input and output: it is described twice, and is a section and a symbol with a name."""
 
-_FIXED_BYTES = 4 * metadata.OV_NODE.itemsize + 12_000
-"""What every blob has: the model's own ports once more, and sections with their headers."""
+_FIXED_BYTES = 12_000
+"""What every blob has: sections with their headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,19 @@ class Part:
     """Constants that a blob holds though it is without weights."""
     ports: int = 0
     """Inputs and outputs; weights and caches are some."""
+    own_ports: int = 0
+    """Those that are neither: a blob describes them once more, as OpenVINO does."""
 
     def times(self, count: int) -> Part:
         """So many of them."""
-        rest = (count * self.ops, count * self.constant_bytes, count * self.ports)
-        return Part(count * self.ns, self.price.times(count), *rest)
+        return Part(
+            count * self.ns,
+            self.price.times(count),
+            count * self.ops,
+            count * self.constant_bytes,
+            count * self.ports,
+            count * self.own_ports,
+        )
 
     def __add__(self, other: Part) -> Part:
         """Both, one after the other."""
@@ -61,6 +69,7 @@ class Part:
             self.ops + other.ops,
             self.constant_bytes + other.constant_bytes,
             self.ports + other.ports,
+            self.own_ports + other.own_ports,
         )
 
     @property
@@ -85,6 +94,7 @@ class Part:
             + relocations * RELA.itemsize
             + self.ops * _OP_BYTES
             + self.ports * _PORT_BYTES
+            + self.own_ports * metadata.OV_NODE.itemsize
             + self.constant_bytes
             + _FIXED_BYTES
         )

@@ -11,27 +11,31 @@ _FOLDED = 2
 """Layers of the stand-in for a model whose layers are all alike: these are compiled as one."""
 
 
-def spans_of(laid_out: Layout, owners: Sequence[int]) -> dict[Buffer, tuple[int, int]]:
+def spans_of(laid_out: Layout, owners: Sequence[int], layers: int) -> dict[Buffer, tuple[int, int]]:
     """For each scratch buffer the first and the last op that touches it.
 
     Layers that are compiled once and run many times hand on what they compute in two buffers that
     take turns; these, and what all layers read, stay alive through all of them.
+
+    Args:
+        laid_out: the ops in their order.
+        owners: of each op, as ``Owners`` numbers them.
+        layers: how many there are; a model may have ops of none of them, as that of an LM head.
     """
     spans: dict[Buffer, tuple[int, int]] = {}
     for at, op in enumerate(laid_out.ops):
         for buffer in _scratch(op):
             first, _ = spans.get(buffer, (at, at))
             spans[buffer] = (first, at)
-    last_layer = max(owners) - 1
-    layers = [at for at, owner in enumerate(owners) if 1 <= owner <= last_layer]
-    if last_layer != _FOLDED or not layers:
+    inside = [at for at, owner in enumerate(owners) if 1 <= owner <= layers]
+    if layers != _FOLDED or not inside:
         return spans
-    begin, end = layers[0], layers[-1]
+    begin, end = inside[0], inside[-1]
     for buffer, (first, last) in list(spans.items()):
         made, read = owners[first], owners[last]
         if made == 0 < read:
             spans[buffer] = (first, max(last, end))
-        elif 1 <= made < read <= last_layer:
+        elif 1 <= made < read <= layers:
             spans[buffer] = (begin, end)
             spans[Buffer(buffer.name, Space.SCRATCH, buffer.nbytes)] = (begin, end)
     return spans

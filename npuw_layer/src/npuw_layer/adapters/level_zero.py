@@ -73,6 +73,11 @@ class LevelZeroDevice:
         """Where its memory and its graphs are; what is not of this context is out of reach."""
         return self._context
 
+    @property
+    def allocated_bytes(self) -> int:
+        """Device memory in use, that of mapped files included."""
+        return self._table.pfnQueryContextMemory(self._context).allocated
+
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a static graph to a blob; see ``ports.Compiler.compile``."""
         return self._compiler.compile(model, config)

@@ -66,25 +66,32 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
     )
 
 
+def own_version() -> dict[str, str]:
+    """This package, which knows options and splits models."""
+    return {"npuw": package_version("npuw_layer")}
+
+
 def current_versions(device: Device, options: Options) -> dict[str, str]:
-    """What is installed: this package, which splits models, and the device with its compiler."""
-    return {
-        "npuw": package_version("npuw_layer"),
-        "device": f"{options.devices} {device.version}",
-    }
+    """What is installed: this package, and the device with its compiler."""
+    return {**own_version(), "device": f"{options.devices} {device.version}"}
 
 
-def _choices(options: Options) -> dict[str, str]:
-    """Options that matter, as the compiler takes them."""
+def compiler_choices(options: Options) -> dict[str, str]:
+    """What the compiler is told, where one meaning has one form."""
     config = options.compiler_config()
     # The device's version says which platform it is, whatever its file is called.
     del config["NPU_PLATFORM"]
     config["NPU_TILES"] = str(max(0, options.tiles))
     quantized = options.dynamic_quantization_group_size != 0
     config["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "ANY" if quantized else "0"
+    return config
+
+
+def _choices(options: Options) -> dict[str, str]:
+    """Options that matter to a stage of an LLM."""
     return {
         "KV_CACHE_PRECISION": options.kv_cache_precision,
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
-        **config,
+        **compiler_choices(options),
     }

@@ -10,7 +10,7 @@ import numpy as np
 
 from compiler_layer.elements import convert_values, from_bytes, stored_bytes
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.llm.names import EMBED, IDS, MASK
+from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK
 from npuw_layer.ports import ASSIGN_PREFIX, Array, Device, LoadedModel, Program, TensorInfo
 
 _LEAST_SPAN = 1e-3
@@ -96,14 +96,14 @@ class Reference:
     def compare(self, outputs: Mapping[str, Array]) -> Mapping[str, float]:
         """Give the NRMSE of each output, given as bytes by name; states among them.
 
-        Of new rows of states, and of hidden states, those of real tokens count: what is computed of
-        padding is undefined, and nobody reads it.
+        Of new rows of states, hidden states and logits, those of real tokens count: what is
+        computed of padding is undefined, and nobody reads it.
         """
         real = self._real_tokens()
         errors: dict[str, float] = {}
         for name, info in self._outputs.items():
             found, expected = _numbers(info, outputs[name]), _numbers(info, self._bytes[name])
-            by_token = name.startswith(ASSIGN_PREFIX) or name == EMBED
+            by_token = name.startswith(ASSIGN_PREFIX) or name in (EMBED, LOGITS)
             if by_token and real is not None and info.shape[:2] == real.shape:
                 found, expected = found[real], expected[real]
             errors[name] = nrmse(found, expected)

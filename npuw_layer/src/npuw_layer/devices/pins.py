@@ -1,8 +1,9 @@
 """NPUW_SUBMODEL_DEVICE: which submodel begins with which device.
 
 Submodels are counted in the order in which they are compiled: prefill first, then the generate
-variants by capacity. So ``0`` is prefill and ``last`` the largest variant. Ours: they may also be
-called by name (``generate_256``), or by kind (``generate``).
+variants by capacity, then the head. So ``0`` is prefill, and ``last`` the head, or, where each
+model has its own, the largest variant. Ours: they may also be called by name (``generate_256``), or
+by kind (``prefill``, ``generate``, ``head``).
 """
 
 from __future__ import annotations
@@ -46,8 +47,16 @@ def _named(which: str, submodels: Sequence[str]) -> Sequence[str]:
         return submodels[-1:]
     if which.isdecimal() and int(which) < len(submodels):
         return [submodels[int(which)]]
-    found = [name for name in submodels if which in (name, name.rpartition("_")[0])]
+    if which in submodels:
+        return [which]
+    found = [name for name in submodels if which == _kind(name)]
     if not found:
         known = ", ".join(f"{index} {name}" for index, name in enumerate(submodels))
-        raise OptionError(f"{OPTION}: no submodel {which!r}; there are {known}")
+        kinds = ", ".join(dict.fromkeys(map(_kind, submodels)))
+        raise OptionError(f"{OPTION}: no submodel {which!r}; there are {known}; or {kinds}")
     return found
+
+
+def _kind(submodel: str) -> str:
+    """What a submodel is for, by its name (``llm.stages.Stage.name``)."""
+    return "head" if submodel.startswith("lm_head") else submodel.partition("_")[0]

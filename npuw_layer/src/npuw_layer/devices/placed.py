@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from npuw_layer.devices.accuracy import Findings
 from npuw_layer.devices.elsewhere import Elsewhere, Place
@@ -36,6 +37,16 @@ class Placement:
     def __str__(self) -> str:
         parts = [self.device, *self.notes, *filter(None, [self.accuracy])]
         return "; ".join(parts)
+
+
+@runtime_checkable
+class ReportsPlacement(Protocol):
+    """A loaded model that can tell on which of several devices it runs."""
+
+    @property
+    def placement(self) -> Placement:
+        """Where it runs now, and why."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

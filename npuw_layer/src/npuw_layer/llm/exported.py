@@ -5,7 +5,6 @@ Source: fact sheet npuw §d (what the original's LLM blob holds), genai §c.2 (E
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.model_files import needed_files
 from npuw_layer.llm.programs import constants_of
 from npuw_layer.options import NAMES, RUN_TIME, Options
+from npuw_layer.options.base import written
 from npuw_layer.ports import Device, FindsConstants
 
 DEFAULT_PATH = "openvino_model.blob"
@@ -46,10 +46,29 @@ def check_device(device: Device, options: Options) -> None:
     Raises:
         OptionError: they do not.
     """
+    check_options(options)
     if not isinstance(device, FindsConstants):
         raise OptionError(
             f"NPUW_DEVICES = {options.devices!r}: its programs name files of this machine, so they "
             "are neither exported nor imported"
+        )
+
+
+def check_options(options: Options) -> None:
+    """See that nothing is asked for that takes more than programs.
+
+    Raises:
+        OptionError: something is.
+    """
+    if options.weights_offload != "NO":
+        raise OptionError(
+            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: models in pieces are neither "
+            "exported nor imported; leave it out, or use CACHE_DIR"
+        )
+    if options.acc_check:
+        raise OptionError(
+            "NPUW_ACC_CHECK = YES: to compare devices takes the model's graphs, which exported "
+            "blobs are without; leave it out, or use CACHE_DIR"
         )
 
 
@@ -94,25 +113,16 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
 def fixed_options(options: Options) -> dict[str, str]:
     """Give what a compiled model cannot be without, as texts that ``parse_options`` reads.
 
-    What is as it is by default is left out: some options must not be given together.
+    What was not set stays so: some options count only if they are, and the versions tell defaults.
     """
-    given = options.model_fields_set
-    values = {name: getattr(options, field) for name, field in NAMES.items() if field in given}
-    fixed = {name: value for name, value in values.items() if name not in RUN_TIME}
-    if is_own_platform(fixed):
+    names = [name for name, field in NAMES.items() if field in options.model_fields_set]
+    values = {name: getattr(options, NAMES[name]) for name in names if name not in RUN_TIME}
+    if is_own_platform(values):
         # A file of this machine; the device's version says what was in it.
-        del fixed["NPU_PLATFORM"]
-    return {name: _text(value) for name, value in fixed.items() if value is not None}
+        del values["NPU_PLATFORM"]
+    return {name: written(value) for name, value in values.items() if value is not None}
 
 
 def is_own_platform(fixed: Mapping[str, object]) -> bool:
     """Tell whether NPU_PLATFORM is a file, not a name."""
     return not str(fixed.get("NPU_PLATFORM", "0")).isalnum()
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "YES" if value else "NO"
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return json.dumps(value) if isinstance(value, dict) else str(value)

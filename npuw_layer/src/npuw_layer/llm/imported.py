@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from typing import Any
 from npuw_layer.blob.container import MODEL, Container, read_container
 from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.blob.source import Source, open_blob
-from npuw_layer.cache.key import current_versions
+from npuw_layer.cache.key import current_versions, own_version
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import digest_files
 from npuw_layer.errors import BlobError, BlobVersionError, ModelError, OptionError
 from npuw_layer.llm.compiled import CompiledLLM, assemble, load
-from npuw_layer.llm.exported import check_device, is_own_platform
+from npuw_layer.llm.exported import check_device, check_options, is_own_platform
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.model_files import ModelFiles, needed_files
 from npuw_layer.llm.programs import Origin, StageProgram
@@ -60,12 +60,14 @@ def import_llm(
     name = str(path or "the blob")
     with _named(name):
         blob = read_container(content, MODEL, ModelManifest)
+        _check_versions(blob.manifest.versions, own_version())
         options = _join_options(blob.manifest.options, config)
+        stages = _plan_stages(options)
         device = make_device(options)
         check_device(device, options)
         _check_versions(blob.manifest.versions, current_versions(device, options))
+        _check_names(blob, stages)
         _verify(blob, path, KnownFiles(_folder(options)))
-        stages = _check_stages(blob, options)
         files = _find_weights(blob.manifest.files, options, model)
         loaded = [load(device, program) for program in blob.programs]
         if not needed_files(loaded) <= files.statuses.keys():
@@ -96,6 +98,7 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
         OptionError: those given are, or contradict the blob's.
     """
     given = parse_options(config)
+    check_options(given)
     run_time = {name: value for name, value in config.items() if name in RUN_TIME}
     if "NPU_PLATFORM" not in fixed and "NPU_PLATFORM" in config:
         run_time["NPU_PLATFORM"] = config["NPU_PLATFORM"]
@@ -138,21 +141,28 @@ def _verify(blob: Container[ModelManifest], path: Path | None, known: KnownFiles
         known.learn(path, status, blob.digest)
 
 
-def _check_stages(blob: Container[ModelManifest], options: Options) -> list[Stage]:
-    """The stages follow from the options; the blob must have just these.
+def _plan_stages(options: Options) -> list[Stage]:
+    """The stages follow from the options.
+
+    Raises:
+        BlobError: none do.
+    """
+    try:
+        return list(plan(options).stages)
+    except OptionError as error:
+        raise BlobError(f"its options are wrong: {error}") from None
+
+
+def _check_names(blob: Container[ModelManifest], stages: Sequence[Stage]) -> None:
+    """A blob has just the programs that there should be.
 
     Raises:
         BlobError: it has others.
     """
-    try:
-        stages = list(plan(options).stages)
-    except OptionError as error:
-        raise BlobError(f"its options are wrong: {error}") from None
     expected = [stage.name for stage in stages]
     found = [part.name for part in blob.manifest.parts]
     if found != expected:
         raise BlobError(f"its programs are {', '.join(found)}, not {', '.join(expected)}")
-    return stages
 
 
 def _find_weights(digests: Mapping[str, str], options: Options, model: Path | None) -> ModelFiles:

@@ -10,7 +10,7 @@ from npuw_layer.llm.stages import Kind, Stage
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 
 _Row = tuple[str, tuple[int, ...]]
-"""Element type, and the shape of a row."""
+"""Element type, and the shape of what one token has."""
 
 _Cache = tuple[str, int, tuple[int, ...]]
 """Element type, rows, and the shape of a row."""
@@ -26,13 +26,12 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
     Raises:
         BlobError: one is another stage, or has other caches than the rest.
     """
+    _check_results(stages, loaded)
     rows_of_all: dict[str, _Row] = {}
-    heads = any(stage.kind is Kind.HEAD for stage in stages)
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is Kind.HEAD:
-            _check_head(stage, program)
             continue
-        _check_tokens(stage, program, EMBED if heads else LOGITS)
+        _check_tokens(stage, program)
         past = _caches(program.inputs, READ_PREFIX)
         present = _caches(program.outputs, ASSIGN_PREFIX)
         counts = [(rows, stage.past) for _, rows, _ in past.values()]
@@ -55,24 +54,43 @@ def _read_by(stage: Stage, rows: Mapping[str, _Row]) -> dict[str, _Row]:
     }
 
 
-def _check_head(stage: Stage, program: LoadedModel) -> None:
-    """The head takes hidden states and gives logits, a row of each."""
-    sides = ((program.inputs, EMBED), (program.outputs, LOGITS))
-    for tensors, name in sides:
-        rows = [info.shape[:2] for info in tensors if info.name == name and len(info.shape) == 3]
-        if rows != [(1, stage.tokens)]:
-            raise BlobError(f"{stage.name} has no {name} [1, {stage.tokens}, …]")
+def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
+    """Hidden states fit the head that takes them, and all logits are of one vocabulary.
+
+    Raises:
+        BlobError: they do not.
+    """
+    heads = any(stage.kind is Kind.HEAD for stage in stages)
+    rows_of_all: dict[str, _Row] = {}
+    for stage, program in zip(stages, loaded, strict=True):
+        found = [(program.outputs, EMBED if heads else LOGITS)]
+        if stage.kind is Kind.HEAD:
+            found = [(program.inputs, EMBED), (program.outputs, LOGITS)]
+        # With a head of its own, prefill computes the logits of one token.
+        count = 1 if stage.kind is Kind.PREFILL and not heads else stage.tokens
+        for tensors, name in found:
+            row = _row(tensors, name, (stage.slots, count))
+            if row is None or row[0] != "f32":
+                raise BlobError(f"{stage.name} has no {name} f32 [{stage.slots}, {count}, …]")
+            if rows_of_all.setdefault(name, row) != row:
+                raise BlobError(f"{stage.name} has {name} of another width than the rest")
 
 
-def _check_tokens(stage: Stage, program: LoadedModel, output: str) -> None:
+def _row(tensors: Sequence[TensorInfo], name: str, counts: tuple[int, int]) -> _Row | None:
+    """What a token has in a tensor of so many slots and tokens, if there is such a one."""
+    for info in tensors:
+        if info.name == name and info.shape[:2] == counts and len(info.shape) == 3:
+            return info.element, info.shape[2:]
+    return None
+
+
+def _check_tokens(stage: Stage, program: LoadedModel) -> None:
     inputs = {info.name: info for info in program.inputs}
     for name, count in ((IDS, stage.tokens), (MASK, stage.past + stage.tokens)):
         if name not in inputs or inputs[name].shape != (stage.slots, count):
             raise BlobError(f"{stage.name} has no {name} [{stage.slots}, {count}]")
         if inputs[name].element != "i64":
             raise BlobError(f"{stage.name} has {name} of {inputs[name].element}")
-    if output not in {info.name for info in program.outputs}:
-        raise BlobError(f"{stage.name} has no {output}")
 
 
 def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:

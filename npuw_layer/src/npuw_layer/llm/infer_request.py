@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from npuw_layer.async_run import AsyncRun, void
+from npuw_layer.devices.placed import ReportsPlacement
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
@@ -19,6 +21,14 @@ from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.ports import Array
 from npuw_layer.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMemory:
+    """Bytes of device memory."""
+
+    kv_cache: int
+    weights: int
 
 
 class InferRequest:
@@ -160,6 +170,10 @@ class InferRequest:
         self._run.check_idle()
         self._conversation.reset()
 
+    def memory(self) -> RequestMemory:
+        """Device memory of the conversation's caches, and of the weights that all share."""
+        return RequestMemory(self._conversation.cache.nbytes, self._compiled.bank.nbytes)
+
     def execution_report(self) -> Mapping[str, str]:
         """How the last inferences ran, for people."""
         talk, plan = self._conversation, self._compiled.plan
@@ -174,6 +188,9 @@ class InferRequest:
             report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
         if isinstance(self._compiled.device, ReportsOffload):
             report |= self._compiled.device.offload_report().described()
+        for stage, model in self._compiled.models.items():
+            if isinstance(model, ReportsPlacement):
+                report[f"device of {stage.name}"] = str(model.placement)
         return report
 
     def _infer(self, inputs: Mapping[str, Array] | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,6 +82,10 @@ class OffloadDevice:
             self._stages.append(stage)
             self._plan()
         return LoadedPieces(self._device, stage, self._resident, self._slots)
+
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Nothing of it is used in place: weights are in the model's files; see ``ports``."""
+        return ()
 
     def allocate(self, nbytes: int) -> Memory:
         """Take memory; see ``ports.Device``."""

@@ -25,7 +25,9 @@ from npuw_layer.offload.plan import OffloadPlan
 from npuw_layer.offload.ports import Cost
 
 _PASSES = 4
-"""The last of so many is measured: by then the ring is as it stays."""
+"""The last of so many is measured: the first one begins without any weights, as a model does that
+was just loaded. Copies that are slower than layers then never get ahead of them; if all slots were
+full, many passes would live on that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,9 @@ class _Engines:
         self._copy = copy
         self._plan = plan
         self._ddr = ddr_bytes_per_ns
-        self._queue: deque[int] = deque()
+        self._queue = deque(sorted(map(plan.slot_of.index, range(plan.slots))))
         """Layers whose weights are being copied, or are to be; the first one is."""
-        self._left = 0.0
+        self._left = copy.ns
         """Of the first one's copy, ns at full speed."""
 
     def run(self, work: Cost) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import types
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Union, cast, get_args, get_origin
 
 from pydantic import (
@@ -65,13 +66,13 @@ class OptionGroup(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _read_as_openvino_writes(cls, value: object, info: ValidationInfo) -> object:
-        """Take YES and NO for flags, "1,2" or 1 for lists, JSON for maps, numbers for platforms."""
+        """Take YES, NO for flags, "1,2" or 1 for lists, JSON for maps, paths and numbers for text."""
         kind = kind_of(cls.model_fields[info.field_name or ""].annotation)
         if kind is bool and isinstance(value, str):
             return _FLAGS.get(value.upper(), value)
         if kind is int and isinstance(value, bool):
             raise ValueError("must be an integer")  # Python would take True for 1
-        if kind is str and type(value) is int:
+        if kind is str and (type(value) is int or isinstance(value, Path)):
             return str(value)
         if kind is tuple and type(value) is int:
             return (value,)
@@ -103,4 +104,6 @@ def written(value: object) -> str:
         return "YES" if value else "NO"
     if isinstance(value, tuple):
         return ",".join(map(str, cast(tuple[object, ...], value)))
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
     return "" if value is None else str(value)

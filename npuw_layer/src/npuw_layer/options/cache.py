@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from npuw_layer.options.base import OptionGroup
 
@@ -31,4 +31,12 @@ class CacheOptions(OptionGroup):
     """Where an imported blob finds the weights that it is without: the model's .bin, or the folder
     of its files."""
     model_ptr: str = Field("", alias="MODEL_PTR")
-    """The same, by the model: its .xml or folder. (OpenVINO takes a model's object here.)"""
+    """The same, by the model: its .xml or folder, where OpenVINO takes a model's object."""
+
+    @field_validator("blob_path")
+    @classmethod
+    def _check_blob_path(cls, value: str) -> str:
+        """openvino_genai checks this, too, but after compiling."""
+        if value and not value.endswith(".blob"):
+            raise ValueError("must end in .blob")
+        return value

@@ -33,7 +33,8 @@ class Described:
     group: str
     name: str
     type: str
-    default: str
+    default: str | None
+    """None if nothing is set, and something else decides; the effect says what."""
     allowed: str
     effect: str
     source: str
@@ -88,11 +89,17 @@ def _described(group: str, field: FieldInfo) -> Described:
         group=group,
         name=name,
         type="enum" if kind is Literal else _KINDS.get(kind, ("text", ""))[0],
-        default=written(field.default) if field.default != {} else "{}",
+        default=_default(field),
         allowed=allowed(field),
         effect=" ".join((field.description or "").split()),
         source="this project" if field.json_schema_extra == OURS else original,
     )
+
+
+def _default(field: FieldInfo) -> str | None:
+    if field.default is None:
+        return None
+    return "{}" if field.default == {} else written(field.default)
 
 
 def _bound(field: FieldInfo, kind: type[Any], name: str) -> int | None:

@@ -20,8 +20,8 @@ class DeviceOptions(OptionGroup):
     of the package openvino)."""
     submodel_device: str = Field("", alias="NPUW_SUBMODEL_DEVICE")
     """Where submodels begin in that order, e.g. "0:CPU,last:NPU"; they are counted in the order in
-    which they are compiled: prefill, generate variants, the head. Names ("generate_256",
-    "generate") are taken as well."""
+    which they are compiled: prefill, generate variants, the head. Names ("generate_256") and kinds
+    ("prefill", "generate", "head") are taken as well."""
     fallback_exec: bool = Field(True, alias="NPUW_FALLBACK_EXEC")
     """Whether the next device takes a submodel over when one fails while running it."""
     acc_check: bool = Field(False, alias="NPUW_ACC_CHECK")

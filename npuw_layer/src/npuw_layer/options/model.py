@@ -112,6 +112,30 @@ NAMES: dict[str, str] = {
 """The options by OpenVINO's name, with the name of their field; in the order of their groups."""
 
 RUN_TIME: frozenset[str] = frozenset(
-    {"CACHE_DIR", "BLOB_PATH", "EXPORT_BLOB", "WEIGHTS_PATH", "MODEL_PTR"}
+    {
+        # Where files are.
+        "CACHE_DIR",
+        "BLOB_PATH",
+        "EXPORT_BLOB",
+        "WEIGHTS_PATH",
+        "MODEL_PTR",
+        # What a conversation does with its cache, and what is kept of it.
+        "NPUW_LLM_KV_SWITCHOVER",
+        "NPUW_LLM_ON_FULL",
+        "NPUW_LLM_SINK_TOKENS",
+        "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE",
+        "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS",
+        "NPUW_LLM_PREFIX_CACHING_MAX_BYTES",
+        # Where weights are.
+        "NPUW_WEIGHTS_BANK",
+        "NPUW_WEIGHTS_BANK_ALLOC",
+        "NPUW_WEIGHTS_BUDGET",
+        "NPUW_WEIGHTS_RESERVED",
+        # What happens when a device fails, or is not accurate.
+        "NPUW_FALLBACK_EXEC",
+        "NPUW_ACC_THRESH",
+        "NPUW_ACC_DEVICE",
+    }
 )
-"""Options that no compiled program depends on; all others are fixed in an exported blob."""
+"""Options that no compiled program depends on, nor which programs there are; all others are fixed
+in an exported blob."""

@@ -1,4 +1,4 @@
-"""Properties of the NPU plugin that have one value here."""
+"""Properties of the NPU plugin itself: which way a model goes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ class PlainOptions(OptionGroup):
     title: ClassVar[str] = "Plain NPU properties"
 
     use_npuw: bool | None = Field(None, alias="NPU_USE_NPUW")
-    """YES leaves the model to NPUW, NO runs a static model as it is; else see ``routing``."""
+    """YES leaves the model to NPUW, NO runs a static model as it is; if unset, NPUW_LLM decides."""
     llm: bool | None = Field(None, alias="NPUW_LLM")
-    """Whether NPUW is to split the model as a language model."""
+    """Whether NPUW is to split the model as a language model; if unset, that follows from
+    NPU_USE_NPUW, and if that is unset, too, from the model: it must be split if its inputs have
+    dynamic shapes."""

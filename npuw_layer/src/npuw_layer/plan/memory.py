@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _SCALE_BYTES = 2
 _FLOAT_BYTES = {"f16": 2, "bf16": 2, "f32": 4}
-_INTEGER_BYTES = 8
-_FLOAT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +30,17 @@ def cache_bytes(decoder: Decoder, lengths: Lengths, options: Options) -> int:
     return _rows_bytes(decoder, lengths.total, options)
 
 
-def tensor_bytes(decoder: Decoder, stage: Stage, options: Options) -> int:
-    """Inputs and outputs of a static model.
+def new_row_bytes(decoder: Decoder, stage: Stage, lengths: Lengths, options: Options) -> int:
+    """Where a static model puts its new rows of K and V, if they are copied from there.
 
-    They are ids, positions, mask, and hidden states or logits. New rows are no more than the caches
-    have, unless they are copied there.
+    What begins at the first row, or behind whole chunks, writes them right into the cache.
     """
     if stage.kind is Kind.HEAD:
-        return padded(_FLOAT * stage.tokens * decoder.hidden_size) + _logits(decoder, stage.tokens)
-    tokens = stage.slots * stage.tokens
-    per_token = padded(_INTEGER_BYTES * tokens)
-    mask = padded(_INTEGER_BYTES * stage.slots * (stage.past + stage.tokens))
-    out = padded(_FLOAT * tokens * decoder.hidden_size)
-    if not options.cuts_head:
-        out = _logits(decoder, tokens if stage.kind is Kind.GENERATE else 1)
-    direct = stage.kind is Kind.PREFILL and options.kv_switchover == "ZERO_COPY"
-    rows = 0 if direct else _rows_bytes(decoder, tokens, options)
-    return 2 * per_token + mask + out + rows
-
-
-def _logits(decoder: Decoder, rows: int) -> int:
-    return padded(_FLOAT * rows * decoder.vocab_size)
+        return 0
+    in_place = stage.past == 0 or stage.tokens == lengths.prefill_input
+    if stage.kind is Kind.PREFILL and in_place and options.kv_switchover == "ZERO_COPY":
+        return 0
+    return _rows_bytes(decoder, stage.slots * stage.tokens, options)
 
 
 def _rows_bytes(decoder: Decoder, rows: int, options: Options) -> int:

@@ -14,7 +14,7 @@ from npuw_layer.llm.stages import Kind, choose_prefill
 from npuw_layer.llm.stages import Plan as Stages
 from npuw_layer.llm.stages import plan as plan_stages
 from npuw_layer.options import Options
-from npuw_layer.plan.memory import Item, cache_bytes, tensor_bytes
+from npuw_layer.plan.memory import Item, cache_bytes, new_row_bytes
 from npuw_layer.plan.stage import StagePlan, plan_stage
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ class Plan:
         """The variants that generate for one conversation, ascending."""
         return [one for one in self._of(Kind.GENERATE) if one.stage.slots == 1]
 
-    def head_seconds(self, tokens: int = 1) -> float:
-        """Logits of some tokens, where the head is a model of its own."""
-        heads = (one for one in self._of(Kind.HEAD) if one.stage.tokens >= tokens)
-        return next((one.seconds for one in heads), 0.0)
+    def head_seconds(self, rows: int) -> float:
+        """Logits of so many tokens, where the head is a model of its own."""
+        fitting = (one.seconds for one in self._of(Kind.HEAD) if one.stage.tokens >= rows)
+        return next(fitting, 0.0)
 
     def tokens_per_s(self, one: StagePlan) -> float:
         """How fast tokens go through a static model; a generated one goes through the head, too.
@@ -79,7 +79,7 @@ class Plan:
             OptionError: no prefill model goes on behind so many tokens.
         """
         by_stage = {one.stage: one for one in self.prefill}
-        seconds, done = self.head_seconds(), 0
+        seconds, done = self.head_seconds(1), 0
         while done < prompt:
             stage = choose_prefill(list(by_stage), prompt - done, done)
             if stage is None:
@@ -103,12 +103,14 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
     Raises:
         ModelError: there is no such model, its family is not known (the families are listed), or
             the compiler would refuse it.
-        OptionError: options contradict one another, or the platform is not known.
+        OptionError: options contradict one another, the platform is not known, or they ask for
+            what is not foretold.
     """
     from compiler_layer.frontends.huggingface.sample import read_sample
     from compiler_layer.quantize.rewrite import quantize_shapes
     from npuw_layer.plan.weights import count_parameters, weigh
 
+    _check_foretold(options)
     planned = plan_stages(options)
     lengths = planned.lengths
     config = _config_of(model)
@@ -123,8 +125,7 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
         except CompilerError as error:
             raise ModelError(str(error)) from error
     found = weigh(sample)
-    if not options.weightless:
-        found = [Item(item.name, item.nbytes * len(stages)) for item in found]
+    found = [Item(item.name, item.nbytes * _copies(item, planned, options)) for item in found]
     memory = _memory(sample.decoder, planned, stages, options)
     return Plan(
         family=_family(config),
@@ -148,6 +149,29 @@ def _config_of(model: Path) -> Path:
     if not config.is_file():
         raise ModelError(f"{model}: has no config.json, which is what a plan is made from")
     return config
+
+
+def _check_foretold(options: Options) -> None:
+    if options.weights_offload != "NO":
+        raise OptionError(
+            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: a plan is that of a model whose "
+            "weights are all in device memory; leave it out"
+        )
+    if options.llm is False or options.use_npuw is False:
+        raise OptionError(
+            "a plan is that of a language model as NPUW splits it; leave NPUW_LLM and "
+            "NPU_USE_NPUW out"
+        )
+
+
+def _copies(item: Item, planned: Stages, options: Options) -> int:
+    """How often weights are in memory: once for all programs without them, and in each other."""
+    from npuw_layer.plan.weights import HEAD
+
+    bodies = (*planned.prefill, *planned.generate, *planned.batched)
+    users = planned.heads or bodies if item.name == HEAD else bodies
+    own = sum(not options.of_stage(stage.kind.value).weightless for stage in users)
+    return own + (own < len(users))
 
 
 def _check_platform(options: Options) -> None:
@@ -179,13 +203,14 @@ def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[Sta
 def _memory(
     decoder: Decoder, planned: Stages, stages: tuple[StagePlan, ...], options: Options
 ) -> tuple[Item, ...]:
-    talks = planned.slots[-1]
+    lengths, talks = planned.lengths, planned.slots[-1]
     shared = {*planned.batched, *planned.heads} - {*planned.own_heads}
     tensors = sum(
-        tensor_bytes(decoder, one.stage, options) * (1 if one.stage in shared else talks)
+        (one.tensor_bytes + new_row_bytes(decoder, one.stage, lengths, options))
+        * (1 if one.stage in shared else talks)
         for one in stages
     )
-    caches = talks * cache_bytes(decoder, planned.lengths, options)
+    caches = talks * cache_bytes(decoder, lengths, options)
     constants = sum(one.whole.constant_bytes for one in stages)
     return (
         Item("K and V cache" if talks == 1 else f"K and V caches of {talks}", caches),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from npuw_layer.llm.arena import padded
 from npuw_layer.options import Options
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX
 
 if TYPE_CHECKING:
     from compiler_layer.estimate import Part
@@ -21,6 +23,8 @@ class StagePlan:
     whole: Part
     scratch_bytes: int
     """Intermediate tensors."""
+    tensor_bytes: int
+    """Inputs and outputs of its own: ids, mask, logits …, but no K and V."""
 
     @property
     def seconds(self) -> float:
@@ -70,4 +74,9 @@ def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePlan:
         integer_activations=own.dynamic_quantization_group_size != 0,
     )
     found = estimate(graph, settings, len(sample.counts), sample.layer_of)
-    return StagePlan(stage, found.whole(sample.counts), found.scratch_bytes)
+    own_ports = (
+        padded(nbytes)
+        for name, nbytes in found.port_bytes.items()
+        if not name.startswith((READ_PREFIX, ASSIGN_PREFIX))
+    )
+    return StagePlan(stage, found.whole(sample.counts), found.scratch_bytes, sum(own_ports))

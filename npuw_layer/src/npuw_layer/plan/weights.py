@@ -12,10 +12,11 @@ from compiler_layer.frontends.huggingface.decoder import Names
 from compiler_layer.frontends.huggingface.sample import Sample
 from npuw_layer.plan.memory import Item
 
+HEAD = "head"
 SCALES = "scales and zero points"
 NORMS = "norms and biases"
 
-ORDER: tuple[str, ...] = ("embedding", "attention", "feed-forward", "head", NORMS, SCALES)
+ORDER: tuple[str, ...] = ("embedding", "attention", "feed-forward", HEAD, NORMS, SCALES)
 
 
 def weigh(sample: Sample) -> list[Item]:
@@ -58,7 +59,7 @@ def _use(names: Names, name: str) -> str:
         "embedding": (names.embedding, names.positions),
         "attention": (*names.qkv, names.output),
         "feed-forward": (*names.up, names.down),
-        "head": (names.head,),
+        HEAD: (names.head,),
     }
     for use, modules in uses.items():
         if kind == "weight" and any(_ends(module, each) for each in modules):

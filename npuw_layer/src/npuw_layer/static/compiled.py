@@ -17,7 +17,7 @@ from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.blob_cache import BlobCache
-from npuw_layer.cache.key import MODEL, STAGE, CacheKey, current_versions
+from npuw_layer.cache.key import MODEL, STAGE, CacheKey, compiler_choices, current_versions
 from npuw_layer.cache.model_digest import digest_model
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.llm.programs import Origin
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from compiler_layer.model import Model
 
 _log = logging.getLogger(__name__)
+
+_STATE = {"STATE_IN_PLACE": "YES"}
+"""What the compiler is told besides options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,7 @@ def _program(
         return model.compile(device), model.initial, False
     folder = Path(options.cache_dir).expanduser()
     versions = current_versions(device, options)
-    parts = {MODEL: digest_model(path, folder), **versions, **_config(options)}
-    # The device's version says which platform it is, whatever its file is called.
-    del parts["NPU_PLATFORM"]
+    parts = {MODEL: digest_model(path, folder), **versions, **compiler_choices(options), **_STATE}
     keys = [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
     name = path.name
     program = BlobCache(folder, device.constants).obtain(
@@ -141,7 +142,7 @@ class _PreparedModel:
 
 
 def _config(options: Options) -> dict[str, str]:
-    return {**options.compiler_config(), "STATE_IN_PLACE": "YES"}
+    return {**options.compiler_config(), **_STATE}
 
 
 def _variables(loaded: LoadedModel, initial: Mapping[str, Array]) -> list[Variable]:

@@ -13,9 +13,11 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.types import Shape
-from compiler_layer.elements import stored_bytes
+from compiler_layer.elements import NUMPY, Array, stored_bytes
 from compiler_layer.files import FileView
 from compiler_layer.frontends.huggingface.decoder import Decoder
 from compiler_layer.frontends.huggingface.families import read_decoder
@@ -36,6 +38,10 @@ class NoBytes(FileView):
 
     def check(self) -> None:
         """There is nothing to be missing."""
+
+    def load(self, element: str, shape: tuple[int, ...]) -> Array:
+        """Zeros of any type; the system gives memory for them when they are touched."""
+        return np.zeros(shape, NUMPY[element])
 
 
 @dataclass(slots=True)

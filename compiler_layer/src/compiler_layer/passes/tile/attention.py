@@ -167,7 +167,7 @@ def price_attention(x: AttentionProblem, choice: AttentionChoice, machine: Machi
 
 def _reaching(price: Price, x: AttentionProblem, choice: AttentionChoice) -> Price:
     """A price as it is if no unit looks farther than it must: blocks beyond are left out."""
-    attended = _attended(x, choice)
+    attended = _attended(x, choice.rows, choice.tiles)
     if attended == 1.0:
         return price
     shorter = price.times(attended)
@@ -178,12 +178,13 @@ def _reaching(price: Price, x: AttentionProblem, choice: AttentionChoice) -> Pri
     )
 
 
-def _attended(x: AttentionProblem, choice: AttentionChoice) -> float:
+@cache
+def _attended(x: AttentionProblem, rows: int, tiles: int) -> float:
     """The share of positions that groups of units attend to, each as far as its farthest."""
     if not x.reach:
         return 1.0
-    units = _limits(x.reach, choice.rows) * x.all_heads
-    farthest = [max(units[i : i + choice.tiles]) for i in range(0, len(units), choice.tiles)]
+    units = _limits(x.reach, rows) * x.all_heads
+    farthest = [max(units[i : i + tiles]) for i in range(0, len(units), tiles)]
     return sum(farthest) / (x.length * len(farthest))
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import Machine, Moved, Pipeline, Price, cuts, width
-from driver_layer.abi.cost import kernel_work, shave_ns
+from driver_layer.abi.cost import ShaveWork, kernel_work, shave_ns
 from driver_layer.abi.shave import GRID_DIMS, MAX_ELEMENTS, Instruction
 
 _MANY = 400
@@ -108,8 +108,7 @@ def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Pr
     used, steps = min(tiles, total), -(-total // tiles)
     loads = [_moved(one, block, _reloads(one, counts) / steps) for one in x.inputs]
     stores = [_moved(one, block, used) for one in x.outputs]
-    work = kernel_work(x.program, 1, [_window(one) for one in (*x.inputs, *x.outputs)])
-    work_ns = shave_ns(machine.platform, replace(work, rows=math.prod(block[:-1])))
+    work_ns = shave_ns(machine.platform, replace(_row_work(x), rows=math.prod(block[:-1])))
     load_ns = machine.move_ns(*loads)
     pipeline = Pipeline(
         first_ns=load_ns,
@@ -130,6 +129,12 @@ def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Pr
         invocations=total,
         tail_ns=work_ns + pipeline.store_ns,
     )
+
+
+@cache
+def _row_work(x: KernelProblem) -> ShaveWork:
+    """What one row takes, however the rows are cut."""
+    return kernel_work(x.program, 1, [_window(one) for one in (*x.inputs, *x.outputs)])
 
 
 def _reloads(operand: Operand, counts: list[int]) -> int:

@@ -7,13 +7,14 @@ again for every block of columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import (
+    TASK_NS,
     Machine,
     Moved,
     Pipeline,
@@ -113,7 +114,9 @@ def choose_matmul(x: MatMulProblem, machine: Machine) -> MatMulChoice:
         DoesNotFit: the smallest block does not fit CMX.
     """
     best: tuple[float, MatMulChoice] | None = None
-    for choice in _candidates(x, machine):
+    for choice in candidates(x, machine):
+        if best is not None and _least_ns(x, choice, machine) >= best[0]:
+            continue
         ns = price_matmul(x, choice, machine).ns
         if best is None or ns < best[0]:
             best = (ns, choice)
@@ -129,7 +132,9 @@ def _k_grain(x: MatMulProblem) -> int:
     return _GRAIN if cuttable else max(_GRAIN, x.group)
 
 
-def _candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
+def candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
+    """All choices that fit, the largest blocks first."""
+    channels = list(cuts(x.k, _k_grain(x), DPU_MAX_DIM))
     for tiles in machine.tile_counts():
         for strategy in Strategy:
             by_rows = strategy is Strategy.SPLIT_OVER_HEIGHT
@@ -137,23 +142,45 @@ def _candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
                 continue  # Clustering, which the other covers
             rows = -(-x.m // tiles) if by_rows else x.m
             columns = x.n if by_rows else min(x.n, round_up(-(-x.n // tiles), _GRAIN))
+            widths = list(cuts(columns, _GRAIN, DPU_MAX_DIM))
             for m in cuts(rows, most=DPU_MAX_DIM):
-                for n in cuts(columns, _GRAIN, DPU_MAX_DIM):
-                    k = _channels(x, m, n, machine)
+                for n in widths:
+                    k = _channels(x, m, n, channels, machine)
                     if k:
                         yield MatMulChoice(strategy, (m, n, k), tiles)
 
 
-def _channels(x: MatMulProblem, m: int, n: int, machine: Machine) -> int:
-    """The most channels that fit together with the next step's, or by themselves; or 0."""
+def _channels(x: MatMulProblem, m: int, n: int, channels: Sequence[int], machine: Machine) -> int:
+    """Of some numbers of channels the first that fits, if it can be with the next step's; or 0."""
+    act, weight, room = m * width(x.a), n * width(x.b), machine.cmx_bytes
+    out = int(m * n * width(x.out))
     single = 0
-    for k in cuts(x.k, _k_grain(x), DPU_MAX_DIM):
+    for k in channels:
+        if int(act * k) + int(weight * k) + out > room:
+            continue  # most do not fit: their tables and sums need not be looked at
         sizes = _sizes(x, m, n, k)
-        if sizes.doubled <= machine.cmx_bytes:
+        if sizes.doubled <= room:
             return k
-        if not single and sizes.least <= machine.cmx_bytes:
+        if not single and sizes.least <= room:
             single = k
     return single
+
+
+def _least_ns(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> float:
+    """What a choice cannot beat: its products, and its tasks but for loads.
+
+    Most choices are worse than others by this alone, and pricing them takes long.
+    """
+    (m, n, k), tiles = choice.block, choice.tiles
+    rows, columns, parts = -(-x.m // m), -(-x.n // n), -(-x.k // k)
+    by_rows = choice.strategy is Strategy.SPLIT_OVER_HEIGHT
+    used = min(tiles, rows if by_rows else columns)
+    groups = -(-rows // tiles) if by_rows else rows
+    blocks = groups * -(-columns // (1 if by_rows else tiles))
+    turns = max(1.0, x.n / (n if by_rows else n * tiles)) * parts
+    work = DpuWork(m, n, k, x.a, x.b, accumulate=parts > 1)
+    products_ns = groups * turns * dpu_ns(machine.platform, work)
+    return x.batch * (products_ns + blocks * used * (parts + 1) * TASK_NS)
 
 
 def price_matmul(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> Price:

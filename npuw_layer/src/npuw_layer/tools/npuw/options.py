@@ -72,7 +72,7 @@ def _listed(options: Sequence[Described], width: int, bold: bool) -> Iterator[st
             yield ""
         yield f"{begin}{group}{end}"
         for one in members:
-            default = one.default or "(empty)"
+            default = "(unset)" if one.default is None else one.default or "(empty)"
             yield f"  {begin}{one.name}{end} = {default}   {one.type}, {one.source}"
             for text in (f"{one.allowed[0].upper()}{one.allowed[1:]}.", one.effect):
                 yield from textwrap.wrap(

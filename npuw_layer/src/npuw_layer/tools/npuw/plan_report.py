@@ -21,8 +21,13 @@ def as_text(plan: Plan, options: Options, weights: str, unicode: bool = True) ->
         plan: what was found.
         options: what it was made for.
         weights: the name of their format.
-        unicode: whether bars may have eighths of a character.
+        unicode: whether bars may have eighths of a character, and microseconds a Greek letter.
     """
+    for line in _lines(plan, options, weights, unicode):
+        yield line if unicode else line.replace("µ", "u")
+
+
+def _lines(plan: Plan, options: Options, weights: str, unicode: bool) -> Iterator[str]:
     yield from _head(plan, options, weights)
     yield ""
     yield from _map(plan, unicode)
@@ -141,7 +146,7 @@ def _row(plan: Plan, one: StagePlan) -> tuple[str, ...]:
 def _summary(plan: Plan, options: Options) -> str:
     first, *_, last = [*plan.generate, *plan.generate]
     fast, slow = (_significant(plan.tokens_per_s(one)) for one in (first, last))
-    speed = fast if len(plan.generate) == 1 else f"{fast} to {slow}"
+    speed = fast if fast == slow else f"{fast} to {slow}"
     prompt = options.max_prompt_len
     return f"TTFT after {prompt:,} tokens: {_time(plan.ttft(prompt))}; then {speed} tokens/s."
 
