@@ -76,10 +76,10 @@ def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> No
                 raise BlobError(f"{stage.name} has {name} of another width than the rest")
 
 
-def _row(tensors: Sequence[TensorInfo], name: str, counts: tuple[int, int]) -> _Row | None:
-    """What a token has in a tensor of so many slots and tokens, if there is such a one."""
+def _row(tensors: Sequence[TensorInfo], name: str, rows: tuple[int, int]) -> _Row | None:
+    """What one of a number of tokens has in a tensor [*rows, …], if there is such a one."""
     for info in tensors:
-        if info.name == name and info.shape[:2] == counts and len(info.shape) == 3:
+        if info.name == name and info.shape[:2] == rows and len(info.shape) == 3:
             return info.element, info.shape[2:]
     return None
 

@@ -118,7 +118,7 @@ def plan(options: Options) -> Plan:
 
 
 def _sizes(options: Options, lengths: Lengths) -> Sequence[int]:
-    if not options.generate_pyramid:
+    if not options.generate_pyramid and options.generate_attention_hint != "PYRAMID":
         return [lengths.total]
     if options.pyramid_steps:
         return given_ladder(options.pyramid_steps, lengths.total)

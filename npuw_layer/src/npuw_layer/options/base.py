@@ -66,7 +66,7 @@ class OptionGroup(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _read_as_openvino_writes(cls, value: object, info: ValidationInfo) -> object:
-        """Take YES, NO for flags, "1,2" or 1 for lists, JSON for maps, paths and numbers for text."""
+        """Take YES for flags, "1,2" or 1 for lists, JSON for maps, paths and numbers for text."""
         kind = kind_of(cls.model_fields[info.field_name or ""].annotation)
         if kind is bool and isinstance(value, str):
             return _FLAGS.get(value.upper(), value)

@@ -34,7 +34,8 @@ class GenerateOptions(OptionGroup):
     generate_attention_hint: AttentionHint = Field(
         "STATIC", alias="NPUW_LLM_GENERATE_ATTENTION_HINT"
     )
-    """STATIC attends over all positions of a variant."""
+    """STATIC attends over all positions of a variant; PYRAMID has variants, whatever
+    NPUW_LLM_GENERATE_PYRAMID says."""
     generate_moe_hint: MoeHint = Field("DENSE", alias="NPUW_LLM_GENERATE_MOE_HINT")
     """Which experts of a mixture a token goes through."""
     shared_head: bool = Field(True, alias="NPUW_LLM_SHARED_HEAD")

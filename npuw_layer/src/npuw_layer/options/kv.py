@@ -17,8 +17,10 @@ class KvOptions(OptionGroup):
     kv_cache_precision: Literal["", "i8"] = Field("", alias="KV_CACHE_PRECISION")
     """The element type of K and V caches: empty is that of activations, i8 keeps 8 bits and a scale
     for each row of a head, and attention reads them so: half the memory and half the traffic."""
-    optimize_v_tensors: bool = Field(True, alias="NPUW_LLM_OPTIMIZE_V_TENSORS")
-    """Store V as attention's product reads it."""
+    optimize_v_tensors: Annotated[
+        bool, Only((True,), "V is stored token by token, as the device's product reads it")
+    ] = Field(True, alias="NPUW_LLM_OPTIMIZE_V_TENSORS")
+    """Store V as attention's product reads it; here that needs no transposition."""
     optimize_fp8: Annotated[bool, Only((False,), "caches are floats of 16 bits, or i8")] = Field(
         False, alias="NPUW_LLM_OPTIMIZE_FP8"
     )

@@ -121,7 +121,6 @@ RUN_TIME: frozenset[str] = frozenset(
         "MODEL_PTR",
         # What a conversation does with its cache, and what is kept of it.
         "NPUW_LLM_KV_SWITCHOVER",
-        "NPUW_LLM_ON_FULL",
         "NPUW_LLM_SINK_TOKENS",
         "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE",
         "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS",

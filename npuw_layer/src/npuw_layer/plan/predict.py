@@ -58,10 +58,10 @@ class Plan:
         """The variants that generate for one conversation, ascending."""
         return [one for one in self._of(Kind.GENERATE) if one.stage.slots == 1]
 
-    def head_seconds(self, rows: int) -> float:
-        """Logits of so many tokens, where the head is a model of its own."""
-        fitting = (one.seconds for one in self._of(Kind.HEAD) if one.stage.tokens >= rows)
-        return next(fitting, 0.0)
+    def head_seconds(self, tokens: int = 1) -> float:
+        """Logits of some tokens, where the head is a model of its own."""
+        heads = (one for one in self._of(Kind.HEAD) if one.stage.tokens >= tokens)
+        return next((one.seconds for one in heads), 0.0)
 
     def tokens_per_s(self, one: StagePlan) -> float:
         """How fast tokens go through a static model; a generated one goes through the head, too.
@@ -203,14 +203,14 @@ def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[Sta
 def _memory(
     decoder: Decoder, planned: Stages, stages: tuple[StagePlan, ...], options: Options
 ) -> tuple[Item, ...]:
-    lengths, talks = planned.lengths, planned.slots[-1]
+    talks = planned.slots[-1]
     shared = {*planned.batched, *planned.heads} - {*planned.own_heads}
     tensors = sum(
-        (one.tensor_bytes + new_row_bytes(decoder, one.stage, lengths, options))
+        (one.tensor_bytes + new_row_bytes(decoder, one.stage, planned.lengths, options))
         * (1 if one.stage in shared else talks)
         for one in stages
     )
-    caches = talks * cache_bytes(decoder, lengths, options)
+    caches = talks * cache_bytes(decoder, planned.lengths, options)
     constants = sum(one.whole.constant_bytes for one in stages)
     return (
         Item("K and V cache" if talks == 1 else f"K and V caches of {talks}", caches),
