@@ -168,7 +168,7 @@ def _copies(item: Item, planned: Stages, options: Options) -> int:
     """How often weights are in memory: once for all programs without them, and in each other."""
     from npuw_layer.plan.weights import HEAD
 
-    bodies = (*planned.prefill, *planned.generate)
+    bodies = (*planned.prefill, *planned.generate, *planned.batched)
     users = planned.heads or bodies if item.name == HEAD else bodies
     own = sum(not options.of_stage(stage.kind.value).weightless for stage in users)
     return own + (own < len(users))
