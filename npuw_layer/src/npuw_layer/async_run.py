@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 from npuw_layer.errors import InferenceCancelled, RequestBusy
 
@@ -117,6 +118,37 @@ class AsyncRun:
                 callback()
 
 
-def void(value: object) -> None:
-    """Take what a callback gives, and give nothing."""
-    del value
+class AsyncRequest:
+    """What requests have in common: they run beside their caller, call back, and are cancelled."""
+
+    def __init__(self) -> None:
+        self._run = AsyncRun()
+        self._callback: Callable[[Any], object] | None = None
+        self._userdata: Any = None
+
+    def wait(self) -> None:
+        """Wait for the inference begun by ``start_async``; raise what it raised."""
+        self._run.wait()
+
+    def wait_for(self, timeout: float, /) -> bool:
+        """Wait at most ``timeout`` milliseconds; tell whether the inference has ended."""
+        return self._run.wait(timeout)
+
+    def set_callback(self, callback: Callable[[Any], object], userdata: Any = None, /) -> None:
+        """Have ``callback(userdata)`` called whenever an inference of ``start_async`` has ended.
+
+        It is called on the request's thread, also after a failure, when the request is idle: it may
+        start the next inference. ``wait`` returns after it, and raises what it raises.
+        """
+        self._run.check_idle()
+        self._callback, self._userdata = callback, userdata
+
+    def _start(self, work: Work, userdata: Any) -> None:
+        """Begin on the request's own thread, with ``userdata`` in place of the callback's own."""
+        callback, given = self._callback, self._userdata if userdata is None else userdata
+
+        def call() -> None:
+            if callback is not None:
+                callback(given)
+
+        self._run.start(work, call)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from npuw_layer.async_run import AsyncRun, void
+from npuw_layer.async_run import AsyncRequest
 from npuw_layer.devices.placed import ReportsPlacement
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.compiled import CompiledLLM
@@ -31,7 +31,7 @@ class RequestMemory:
     weights: int
 
 
-class InferRequest:
+class InferRequest(AsyncRequest):
     """One conversation; two requests of a compiled model share nothing that changes results.
 
     Args:
@@ -39,13 +39,11 @@ class InferRequest:
     """
 
     def __init__(self, compiled: CompiledLLM) -> None:
+        super().__init__()
         self._compiled = compiled
-        self._run = AsyncRun()
         self._conversation = Conversation(compiled, self._run.check_wanted)
         self._inputs: dict[str, Array] = {}
         self._logits: Array | None = None
-        self._callback: Callable[[Any], object] | None = None
-        self._userdata: Any = None
 
     def infer(self, inputs: Mapping[str, Array] | None = None, /) -> dict[str, Array]:
         """Run on new tokens.
@@ -82,27 +80,7 @@ class InferRequest:
         Raises:
             RequestBusy: the request is running; the rest is raised by ``wait``.
         """
-        callback, given = self._callback, self._userdata if userdata is None else userdata
-        self._run.start(
-            lambda: self._infer(inputs), None if callback is None else lambda: void(callback(given))
-        )
-
-    def wait(self) -> None:
-        """Wait for the inference begun by ``start_async``; raise what it raised."""
-        self._run.wait()
-
-    def wait_for(self, timeout: float, /) -> bool:
-        """Wait at most ``timeout`` milliseconds; tell whether the inference has ended."""
-        return self._run.wait(timeout)
-
-    def set_callback(self, callback: Callable[[Any], object], userdata: Any = None, /) -> None:
-        """Have ``callback(userdata)`` called whenever an inference of ``start_async`` has ended.
-
-        It is called on the request's thread, also after a failure, when the request is idle: it may
-        start the next inference. ``wait`` returns after it, and raises what it raises.
-        """
-        self._run.check_idle()
-        self._callback, self._userdata = callback, userdata
+        self._start(lambda: self._infer(inputs), userdata)
 
     def cancel(self) -> None:
         """Give up the running inference before its next chunk or token.

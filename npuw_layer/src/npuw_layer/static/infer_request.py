@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from npuw_layer.async_run import AsyncRun, void
+from npuw_layer.async_run import AsyncRequest
 from npuw_layer.errors import TensorError
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import RemoteTensor
@@ -22,7 +22,7 @@ AnyTensor = Tensor | RemoteTensor | Array
 """What inputs and outputs are set to."""
 
 
-class StaticInferRequest:
+class StaticInferRequest(AsyncRequest):
     """One user of a compiled model; two of them share nothing that changes.
 
     Inputs and outputs are named as OpenVINO does: by tensor name, number or port. While it runs,
@@ -33,10 +33,8 @@ class StaticInferRequest:
     """
 
     def __init__(self, compiled: CompiledStatic) -> None:
+        super().__init__()
         self._compiled = compiled
-        self._run = AsyncRun()
-        self._callback: Callable[[Any], object] | None = None
-        self._userdata: Any = None
         self.transfers = Transfers()
         """What was copied, and what was used in place, in bytes."""
         program = self._program = compiled.loaded.create_program()
@@ -103,25 +101,7 @@ class StaticInferRequest:
             TensorError, RemoteError, RequestBusy: as ``infer``; the rest is raised by ``wait``.
         """
         self._take(inputs)
-        callback, given = self._callback, userdata if userdata is not None else self._userdata
-        self._run.start(self._infer, None if callback is None else lambda: void(callback(given)))
-
-    def wait(self) -> None:
-        """Wait for the inference begun by ``start_async``; raise what it raised."""
-        self._run.wait()
-
-    def wait_for(self, timeout: float, /) -> bool:
-        """Wait at most ``timeout`` milliseconds; tell whether the inference has ended."""
-        return self._run.wait(timeout)
-
-    def set_callback(self, callback: Callable[[Any], object], userdata: Any = None, /) -> None:
-        """Have ``callback(userdata)`` called whenever an inference of ``start_async`` has ended.
-
-        It is called on the request's thread, also after a failure, when the request is idle: it may
-        start the next inference. ``wait`` returns after it, and raises what it raises.
-        """
-        self._run.check_idle()
-        self._callback, self._userdata = callback, userdata
+        self._start(self._infer, userdata)
 
     def cancel(self) -> None:
         """Give up the running inference: then ``wait``, or ``infer``, raises InferenceCancelled.

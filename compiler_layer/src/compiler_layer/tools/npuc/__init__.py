@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Sequence
 
 from compiler_layer.errors import CompilerError
+from compiler_layer.tools.command import make_parser, run_command
 from compiler_layer.tools.npuc import (
     compile,
     explain,
@@ -36,29 +34,8 @@ npuc COMMAND --help has more examples.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; give the exit code: 2 for wrong usage and bad models."""
-    arguments = _parser().parse_args(argv)
-    try:
-        return arguments.run(arguments)
-    except CompilerError as error:
-        print(f"npuc: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        # The reader has seen enough; what is still buffered must not raise at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print("npuc: interrupted", file=sys.stderr)
-        return 130
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="npuc",
-        description="Compiles stateful OpenVINO LLM graphs into static NPU blobs.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    commands = [command.add_to for command in _COMMANDS]
+    parser = make_parser(
+        "npuc", "Compiles stateful OpenVINO LLM graphs into static NPU blobs.", _EPILOG, commands
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in _COMMANDS:
-        command.add_to(commands)
-    return parser
+    return run_command(parser, argv, CompilerError)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.explain import Explanation, LayerCost, explain, grouped
-from compiler_layer.tools.npuc.command import Commands, declare
+from compiler_layer.tools.command import Commands, declare
 
 _EXAMPLES = """\
   npuc explain prefill.blob              operations of all decoder layers together

@@ -12,12 +12,12 @@ from pathlib import Path
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.quantize import store_floats
+from compiler_layer.tools.command import Commands, declare
 from compiler_layer.tools.npuc.activations import (
     add_quant_mode,
     check_quant_mode,
     quantize_statically,
 )
-from compiler_layer.tools.npuc.command import Commands, declare
 from compiler_layer.tools.npuc.models import IR_NAME, add_model, read_model
 from compiler_layer.tools.npuc.progress import progress
 from compiler_layer.tools.npuc.quantize import quantize_into

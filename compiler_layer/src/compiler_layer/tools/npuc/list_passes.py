@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from compiler_layer.pipeline import Options, passes
-from compiler_layer.tools.npuc.command import Commands, declare
+from compiler_layer.tools.command import Commands, declare
 
 
 def add_to(commands: Commands) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from compiler_layer.tools.npuc.command import Commands, declare
+from compiler_layer.tools.command import Commands, declare
 from compiler_layer.tools.npuc.models import add_model, add_shapes, read_model, specialize
 
 _EXAMPLES = """\

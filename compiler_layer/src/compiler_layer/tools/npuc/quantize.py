@@ -19,12 +19,12 @@ from compiler_layer.quantize import (
     quantize_weights,
     store_floats,
 )
+from compiler_layer.tools.command import Commands, declare
 from compiler_layer.tools.npuc.activations import (
     add_quant_mode,
     check_quant_mode,
     quantize_statically,
 )
-from compiler_layer.tools.npuc.command import Commands, declare
 from compiler_layer.tools.npuc.models import add_model, read_model
 from compiler_layer.tools.npuc.progress import progress
 from compiler_layer.tools.npuc.weights import add_grouping, wanted_format

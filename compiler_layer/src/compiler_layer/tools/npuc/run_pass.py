@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.pipeline import Options, available_passes, run_passes
-from compiler_layer.tools.npuc.command import Commands, declare
+from compiler_layer.tools.command import Commands, declare
 from compiler_layer.tools.npuc.models import add_model, add_shapes, read_model, specialize
 
 _EXAMPLES = """\

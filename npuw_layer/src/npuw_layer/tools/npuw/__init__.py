@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Sequence
 
+from compiler_layer.tools.command import make_parser, run_command
 from npuw_layer.errors import NpuwError
 from npuw_layer.tools.npuw import options, plan
 
@@ -24,29 +22,11 @@ npuw COMMAND --help has more examples.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; give the exit code: 2 for wrong usage and bad models."""
-    arguments = _parser().parse_args(argv)
-    try:
-        return arguments.run(arguments)
-    except NpuwError as error:
-        print(f"npuw: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        # The reader has seen enough; what is still buffered must not raise at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print("npuw: interrupted", file=sys.stderr)
-        return 130
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="npuw",
-        description="Explains the options of compiled models, and predicts what a model takes.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    commands = [command.add_to for command in _COMMANDS]
+    parser = make_parser(
+        "npuw",
+        "Explains the options of compiled models, and predicts what a model takes.",
+        _EPILOG,
+        commands,
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in _COMMANDS:
-        command.add_to(commands)
-    return parser
+    return run_command(parser, argv, NpuwError)

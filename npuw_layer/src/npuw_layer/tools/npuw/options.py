@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
+from compiler_layer.tools.command import Commands, declare
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Described, describe, nearest
-from npuw_layer.tools.npuw.command import Commands, declare
 
 _EXAMPLES = """\
   npuw options                             all of them, by groups

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from compiler_layer.tools.command import Commands, declare
 from npuw_layer.errors import OptionError
 from npuw_layer.options import parse_options
-from npuw_layer.tools.npuw.command import Commands, declare
 
 FORMATS = ("fp16", "int8", "int4")
 
