@@ -119,7 +119,6 @@ def test_options_of_the_blob_can_be_read_and_not_contradicted(blobs) -> None:
 
 OF_A_RUN = {
     "NPUW_LLM_KV_SWITCHOVER": "COPY",
-    "NPUW_LLM_ON_FULL": "SLIDE",
     "NPUW_LLM_SINK_TOKENS": 2,
     "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16,
     "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 9,

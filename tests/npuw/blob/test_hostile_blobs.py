@@ -162,7 +162,10 @@ def option(name: str, value: object) -> Callable[[Json, list[bytes]], None]:
         (option("NPUW_LLM_PREFILL_CHUNK_SIZE", "33"), "its options are wrong"),
         (option("NPUW_LLM_GENERATE_CONFIG", "{'NPU_TILES': 2}"), "its options are wrong"),
         (option("NPUW_LLM_SHARED_HEAD", "NO"), "its programs are .*, lm_head, not "),
-        (option("NPUW_LLM_ON_FULL", "SLIDE"), "it decides on NPUW_LLM_ON_FULL, which it must not"),
+        (
+            option("NPUW_LLM_SINK_TOKENS", "9"),
+            "it decides on NPUW_LLM_SINK_TOKENS, which it must not",
+        ),
         (option("NPUW_WEIGHTS_OFFLOAD", "ASYNC"), "NPUW_WEIGHTS_OFFLOAD = ASYNC: models in pieces"),
         (option("NPUW_ACC_CHECK", "YES"), "NPUW_ACC_CHECK = YES: to compare devices"),
         (option("NO_SUCH", "1"), "its options are wrong: unknown option"),

@@ -40,4 +40,4 @@ class LengthOptions(OptionGroup):
     reads the rest again; SLIDE forgets the oldest tokens but the first ones, and reads nothing
     again."""
     sink_tokens: int = Field(4, alias="NPUW_LLM_SINK_TOKENS", ge=0, le=MANY, json_schema_extra=OURS)
-    """First tokens that NPUW_LLM_ON_FULL=SLIDE and TRUNCATE keep: attention needs somewhere to rest."""
+    """First tokens that SLIDE and TRUNCATE keep: attention needs somewhere to rest."""
