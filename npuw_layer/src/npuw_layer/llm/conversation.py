@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,20 +26,13 @@ from npuw_layer.llm.history import History
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_rows import KVRows
 from npuw_layer.llm.lm_head import LMHead
-from npuw_layer.llm.stages import ROPE_LEAD, Stage, choose_prefill
+from npuw_layer.llm.prefill import Counts, Prefill
+from npuw_layer.llm.stages import ROPE_LEAD
 from npuw_layer.llm.submodel import NewTokens, Submodel
 from npuw_layer.llm.variants import select_generate_request
 from npuw_layer.ports import READ_PREFIX, Array
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Counts:
-    """What the last prompt took, for people."""
-
-    prefills: list[str]
-    cached_tokens: int = 0
 
 
 class Conversation:
@@ -62,10 +54,7 @@ class Conversation:
         slides = self._options.on_full == "SLIDE"
         rows = KVRows(total, largest.past if slides else total, self._options.sink_tokens)
         self.cache = KVCache(device, states, rows)
-        self._prefill = {
-            stage: Submodel(device, stage, models[stage], self.cache, bank)
-            for stage in self._plan.prefill
-        }
+        self._prefill = Prefill(compiled, self.cache, check_wanted)
         self._variants = [
             Submodel(device, stage, models[stage], self.cache, bank)
             for stage in self._plan.generate
@@ -74,7 +63,6 @@ class Conversation:
         self._head = LMHead(device, heads, bank) if heads else None
         self._variant = 0
         self.history = History()
-        self.counts = Counts([])
         self._check_wanted = check_wanted
         self._prepare()
 
@@ -82,6 +70,11 @@ class Conversation:
     def takes_positions(self) -> bool:
         """Whether the model wants position_ids."""
         return self._variants[0].takes_positions
+
+    @property
+    def counts(self) -> Counts:
+        """What the last prompt took."""
+        return self._prefill.counts
 
     @property
     def variant(self) -> int:
@@ -201,9 +194,7 @@ class Conversation:
                 "apart (sliding windows or biases by distance), which sliding would change; "
                 "use TRUNCATE"
             )
-        first = choose_prefill(self._plan.prefill, self._plan.prefill[-1].tokens, 0)
-        assert first is not None  # without stored tokens every model fits
-        self._prefill[first].prepare(0 if self._direct(first) else None)
+        self._prefill.prepare()
         for variant in self._variants:
             variant.prepare(None)
 
@@ -214,7 +205,7 @@ class Conversation:
             raise PromptTooLong(count, limit)
         self.cache.reset()
         self.history.begin(int(tokens.positions[0]))
-        self.counts = Counts([])
+        self._prefill.counts = Counts([])
         if count <= limit:
             return tokens
         self.history.ids = tokens.ids.tolist()
@@ -234,58 +225,10 @@ class Conversation:
         return (yield from self._read_prompt(tokens))
 
     def _read_prompt(self, tokens: NewTokens) -> Reading:
-        """Run prefill, chunk by chunk if need be, and choose the variant to go on with."""
-        done = self._restore(tokens)
-        count, begin = len(tokens.ids), self.cache.rows.tokens - done
-        last: Submodel | None = None
-        told = 0
-        while done < count:
-            self._check_wanted()
-            stage = choose_prefill(self._plan.prefill, count - done, self.cache.rows.tokens)
-            if stage is None or not self.cache.rows.plain:
-                raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
-            end = min(count, done + stage.tokens)
-            last = self._prefill[stage]
-            last.run(tokens.part(done, end), self._direct(stage))
-            self.history.ids += tokens.ids[done:end].tolist()
-            self.counts.prefills.append(stage.name)
-            if end < count:
-                yield end - told
-                told = end
-            done = end
-        assert last is not None  # at least one token is computed
-        self._keep(tokens, begin)
+        """Run prefill, and choose the variant to go on with."""
+        last = yield from self._prefill.read(tokens, self.history)
         self._select()
         return self._logits(last, 1)
-
-    def _direct(self, stage: Stage) -> bool:
-        """Whether a prefill model writes right into the cache, after what is stored now."""
-        tokens = self.cache.rows.tokens
-        widest = stage.tokens == self._plan.lengths.prefill_input
-        return (
-            self._options.kv_switchover == "ZERO_COPY"
-            and (tokens == 0 or (widest and tokens % stage.tokens == 0))
-            and tokens + stage.tokens <= len(self.cache.rows)
-        )
-
-    def _restore(self, tokens: NewTokens) -> int:
-        """Take the beginning of a new conversation's prompt from the prefix cache."""
-        prefixes = self.compiled.prefixes
-        if prefixes is None or self.cache.rows.tokens or not tokens.mask.all():
-            return 0
-        blocks = prefixes.find(tokens.ids, self.history.first_position)
-        size = prefixes.block_size
-        for block in blocks:
-            self.cache.restore(block, size)
-        done = len(blocks) * size
-        self.history.ids += tokens.ids[:done].tolist()
-        self.counts.cached_tokens = done
-        return done
-
-    def _keep(self, tokens: NewTokens, begin: int) -> None:
-        """Let the prefix cache keep a new conversation's prompt."""
-        if self.compiled.prefixes is not None and begin == 0 and tokens.mask.all():
-            self.compiled.prefixes.store(tokens.ids, self.history.first_position, self.cache.blocks)
 
     def _select(self) -> None:
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
@@ -298,7 +241,7 @@ class Conversation:
         """Run a step on the current variant, or the next larger one if that is full."""
         self._check_wanted()
         if not self.cache.rows.tokens:
-            self.counts = Counts([])
+            self._prefill.counts = Counts([])
             self._select()
         tokens = self._with_room(tokens)
         variant = self._variants[self._variant]

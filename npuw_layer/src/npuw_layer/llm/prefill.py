@@ -1,0 +1,122 @@
+"""Prefill: how a prompt is read, by which models, and from which cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from npuw_layer.errors import PromptTooLong
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.history import History
+from npuw_layer.llm.kv_cache import KVCache
+from npuw_layer.llm.stages import Stage, choose_prefill
+from npuw_layer.llm.submodel import NewTokens, Submodel
+
+Pieces = Generator[int, None, Submodel]
+"""Breaks after each piece of a prompt but the last; then the model that read that."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the last prompt took, for people."""
+
+    prefills: list[str]
+    cached_tokens: int = 0
+
+
+class Prefill:
+    """The prefill models as one conversation uses them.
+
+    Args:
+        compiled: all static models.
+        cache: the conversation's K and V.
+        check_wanted: called before each run of a program; raises to end the inference there.
+    """
+
+    def __init__(
+        self, compiled: CompiledLLM, cache: KVCache, check_wanted: Callable[[], None]
+    ) -> None:
+        self._compiled = compiled
+        self._plan = compiled.plan
+        self._cache = cache
+        self._check_wanted = check_wanted
+        device, bank = compiled.device, compiled.bank
+        self._models = {
+            stage: Submodel(device, stage, compiled.models[stage], cache, bank)
+            for stage in self._plan.prefill
+        }
+        self.counts = Counts([])
+
+    def prepare(self) -> None:
+        """Do now what the first run of a whole chunk would do."""
+        first = choose_prefill(self._plan.prefill, self._plan.prefill[-1].tokens, 0)
+        assert first is not None  # without stored tokens every model fits
+        self._models[first].prepare(0 if self._direct(first) else None)
+
+    def read(self, tokens: NewTokens, history: History) -> Pieces:
+        """Read tokens behind those that are stored, chunk by chunk if need be.
+
+        Args:
+            tokens: with the mask and the positions of what is kept.
+            history: grows by them.
+
+        Yields:
+            How many tokens were read since the last break.
+
+        Returns:
+            The model that has the last token.
+
+        Raises:
+            PromptTooLong: no model goes on behind what is stored.
+        """
+        done = self._restore(tokens, history)
+        count, begin = len(tokens.ids), self._cache.rows.tokens - done
+        last: Submodel | None = None
+        told = 0
+        while done < count:
+            self._check_wanted()
+            stage = choose_prefill(self._plan.prefill, count - done, self._cache.rows.tokens)
+            if stage is None or not self._cache.rows.plain:
+                raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
+            end = min(count, done + stage.tokens)
+            last = self._models[stage]
+            last.run(tokens.part(done, end), self._direct(stage))
+            history.ids += tokens.ids[done:end].tolist()
+            self.counts.prefills.append(stage.name)
+            if end < count:
+                yield end - told
+                told = end
+            done = end
+        assert last is not None  # at least one token is computed
+        self._keep(tokens, history, begin)
+        return last
+
+    def _direct(self, stage: Stage) -> bool:
+        """Whether a prefill model writes right into the cache, after what is stored now."""
+        tokens = self._cache.rows.tokens
+        widest = stage.tokens == self._plan.lengths.prefill_input
+        return (
+            self._compiled.options.kv_switchover == "ZERO_COPY"
+            and (tokens == 0 or (widest and tokens % stage.tokens == 0))
+            and tokens + stage.tokens <= len(self._cache.rows)
+        )
+
+    def _restore(self, tokens: NewTokens, history: History) -> int:
+        """Take the beginning of a new conversation's prompt from the prefix cache."""
+        prefixes = self._compiled.prefixes
+        if prefixes is None or self._cache.rows.tokens or not tokens.mask.all():
+            return 0
+        blocks = prefixes.find(tokens.ids, history.first_position)
+        size = prefixes.block_size
+        for block in blocks:
+            self._cache.restore(block, size)
+        done = len(blocks) * size
+        history.ids += tokens.ids[:done].tolist()
+        self.counts.cached_tokens = done
+        return done
+
+    def _keep(self, tokens: NewTokens, history: History, begin: int) -> None:
+        """Let the prefix cache keep a new conversation's prompt."""
+        prefixes = self._compiled.prefixes
+        if prefixes is not None and begin == 0 and tokens.mask.all():
+            prefixes.store(tokens.ids, history.first_position, self._cache.blocks)
