@@ -152,7 +152,7 @@ def test_the_commands_work_together(command, demo: Path, tmp_path: Path) -> None
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.splitlines()[0] == second.stdout.splitlines()[0]
     assert "3 compiled in" in first.stdout
-    assert "2 loaded from cache in" in second.stdout
+    assert "3 loaded from cache in" in second.stdout
     assert command("npuc", "export", demo, "small", "--weight-format", "int8").returncode == 0
     third = command("npu-chat", "small", "--prompt", "What is an NPU?", *settings)
     assert (third.returncode, third.stderr) == (0, "")

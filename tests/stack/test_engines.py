@@ -55,7 +55,11 @@ def explanations(engine: str, cache: Path) -> dict[str, str]:
     """What the demo model's blobs are said to do, and to take, by their names."""
     environment = {"NPU_ENGINE": engine}
     answers(environment, CACHE_DIR=str(cache))
-    command = [str(Path(sys.executable).with_name("npuc")), "explain", "--each"]
+    scripts = Path(sys.executable).parent
+    for entry in cache.glob("*.blob"):
+        extract = [scripts / "npuw", "extract", entry, cache / "programs"]
+        subprocess.run(extract, capture_output=True, check=True)
+    command = [str(scripts / "npuc"), "explain", "--each"]
     return {
         blob.name: subprocess.run(
             [*command, str(blob)],
@@ -64,7 +68,7 @@ def explanations(engine: str, cache: Path) -> dict[str, str]:
             text=True,
             check=True,
         ).stdout
-        for blob in cache.glob("*.blob")
+        for blob in (cache / "programs").glob("*.blob")
     }
 
 

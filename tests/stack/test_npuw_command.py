@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from npuw_layer import Core
 from npuw_layer.options import NAMES
 
 
@@ -149,3 +150,23 @@ def test_help_teaches_by_examples(command, argv) -> None:
     done = command("npuw", *argv, "--help")
     assert done.returncode == 0
     assert done.stdout.count("npuw ") >= 3
+
+
+def test_programs_are_taken_out_of_an_exported_model(command, demo, tmp_path) -> None:
+    blob = tmp_path / "demo.blob"
+    Core().compile_model(demo, "NPU", {"BLOB_PATH": str(blob), "EXPORT_BLOB": "YES"})
+    done = command("npuw", "extract", blob, tmp_path / "programs")
+    assert done.returncode == 0, done.stderr
+    names = {path.stem for path in (tmp_path / "programs").iterdir()}
+    assert {"prefill_64", "generate_256", "lm_head"} <= names
+    assert len(done.stdout.splitlines()) == len(names)
+    for path in (tmp_path / "programs").iterdir():
+        assert command("npu-objdump", "--check", path).stdout == "ok\n"
+    again = command("npuw", "extract", blob, tmp_path / "programs")
+    check_one_line(again, "File exists")
+
+
+def test_what_is_no_compiled_model_is_refused(command, demo, tmp_path) -> None:
+    for wrong in (demo / "config.json", tmp_path / "nothing", tmp_path):
+        check_one_line(command("npuw", "extract", wrong, tmp_path / "programs"), str(wrong.name))
+    assert not (tmp_path / "programs").exists()

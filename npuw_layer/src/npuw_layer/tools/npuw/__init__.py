@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from compiler_layer.tools.command import make_parser, run_command
 from npuw_layer.errors import NpuwError
-from npuw_layer.tools.npuw import options, plan
+from npuw_layer.tools.npuw import extract, options, plan
 
-_COMMANDS = (options, plan)
+_COMMANDS = (options, plan, extract)
 
 _EPILOG = """\
   npuw options                             every option there is, by groups
   npuw options NPUW_LLM_MAX_PROMPT_LEN     one of them
   npuw plan llama-70b --weights int4       memory and speed of a model that is not even here:
                                            its config.json is enough
+  npuw extract model.blob blobs            the programs of an exported model, to look into
 
 npuw COMMAND --help has more examples.
 """
@@ -25,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = [command.add_to for command in _COMMANDS]
     parser = make_parser(
         "npuw",
-        "Explains the options of compiled models, and predicts what a model takes.",
+        "Explains options, predicts what a model takes, and takes compiled models apart.",
         _EPILOG,
         commands,
     )
