@@ -25,8 +25,9 @@ _log = logging.getLogger(__name__)
 _ALIGNMENT = 64
 """Where a tensor may begin: kernels read whole vectors."""
 
-_DESCRIPTORS = 1 << 31
-"""Numbers below are descriptors: the device's addresses are above."""
+_DESCRIPTORS = 1 << 20
+"""Numbers below are descriptors, of which Linux gives no process more (fs.nr_open); addresses, the
+device's and a process's, are above."""
 
 
 @dataclass(frozen=True, slots=True)
