@@ -82,8 +82,12 @@ def test_a_window_that_slid_may_go_back_as_far_as_it_remembers(talks) -> None:
     # What the two tokens replaced is gone; the window is smaller until it has grown again.
     assert slid.tell([5], back=2).shape == again.tell([5]).shape
     assert len(slid.request.query_state()[0].state.data[0, 0]) == TOTAL - 1 - 1
+    before, said = len(slid.request.query_state()[0].state.data[0, 0]), slid.said
     with pytest.raises(TensorError, match="was replaced by a newer one"):
         slid.tell([5], back=135)
+    assert len(slid.request.query_state()[0].state.data[0, 0]) == before, "nothing is forgotten"
+    slid.said = said
+    slid.tell([6])
 
 
 @few

@@ -42,7 +42,8 @@ class RowsMachine(RuleBasedStateMachine):
         begin = self.rows.tokens
         if begin + count + padding > WINDOW:
             return
-        self.rows.append(count, count + padding)
+        self.rows.expect(count + padding)
+        self.rows.append(count)
         self.written |= set(range(begin, begin + count + padding))
         self.kept += range(begin, begin + count)
 
@@ -67,8 +68,8 @@ class RowsMachine(RuleBasedStateMachine):
         columns = self.rows.columns(mask, ROWS)
         assert columns[self.rows.order()].tolist() == [token + 1 for token in self.kept]
         assert np.count_nonzero(columns) == len(self.kept)
-        newest = self.rows.tokens - 1
-        assert self.rows.holds_last == (newest in self.kept or newest < 0)
+        for token in range(-1, self.rows.tokens + 1):
+            assert self.rows.holds(token) == (token in self.kept)
         if self.rows.plain:
             assert self.rows.order().tolist() == self.kept == list(range(self.rows.tokens))
 

@@ -208,8 +208,8 @@ def test_a_cancelled_prompt_keeps_what_was_read(talks, monkeypatch) -> None:
     request, conversation = talk.request, talk.request._conversation
     store = conversation.cache.rows.append
 
-    def append(count: int, written: int) -> None:
-        store(count, written)
+    def append(count: int) -> None:
+        store(count)
         request.cancel()
 
     monkeypatch.setattr(conversation.cache.rows, "append", append)

@@ -176,7 +176,7 @@ class Device(Protocol):
         ...
 
     def allocate(self, nbytes: int) -> Memory:
-        """Take memory, zeroed.
+        """Take memory, zeroed; it lasts while it is held, or a program that is bound to it.
 
         Raises:
             RuntimeError: there is none left.

@@ -6,6 +6,7 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from driver_layer import ze
@@ -16,7 +17,13 @@ from driver_layer.abi.platforms import PLATFORMS, Platform
 from driver_layer.errors import DriverError
 from npuw_layer.adapters.blob_constants import constant_spans
 from npuw_layer.adapters.level_zero_copies import CopyQueue, RecordedCopies
-from npuw_layer.adapters.level_zero_memory import Contexts, DeviceMemory, reported
+from npuw_layer.adapters.level_zero_memory import (
+    Contexts,
+    DeviceMemory,
+    free_memory,
+    reported,
+)
+from npuw_layer.adapters.release import release_waiting, release_with
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.offload.ports import Cost, PieceCompiler, Span
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
@@ -103,14 +110,17 @@ class LevelZeroDevice:
         return LoadedBlob(self._table, self._queue, graph)
 
     def allocate(self, nbytes: int) -> DeviceMemory:
-        """Take memory, zeroed.
+        """Take memory, zeroed; it goes back when nobody holds it any more, programs included.
 
         Raises:
             DeviceError: there is none left.
         """
+        release_waiting()
         with reported(f"allocating {nbytes} bytes"):
             memory = ze.zeMemAllocShared(self._context, nbytes, 0, self._device)
-        return DeviceMemory(self._context, memory)
+        made = DeviceMemory(self._context, memory)
+        release_with(made, partial(free_memory, self._context, memory))
+        return made
 
     def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
         """Cut a graph and compile the pieces; see ``offload.ports.OffloadingDevice``.
@@ -276,6 +286,8 @@ class RecordedProgram:
         for index, tensor in enumerate(tensors):
             self._indices.setdefault(tensor.name, []).append(index)
         self._pointers: dict[int, int] = {}
+        self._memory: dict[int, DeviceMemory] = {}
+        """What the pointers point into: it stays while the program may run."""
         self._moved: set[int] = set()
         """Arguments that lie elsewhere than when the list was closed."""
         self._commands: ze.ze_command_list_handle_t | None = None
@@ -294,6 +306,7 @@ class RecordedProgram:
             raise DeviceError(f"{name!r}: not memory of this device")
         for index in self._indices[name]:
             self._pointers[index] = memory.address + offset
+            self._memory[index] = memory
             self._moved.add(index)
 
     def prepare(self) -> None:

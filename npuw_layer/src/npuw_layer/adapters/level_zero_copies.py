@@ -57,6 +57,7 @@ class RecordedCopies:
 
     def __init__(self, queue: CopyQueue, spans: Sequence[Span]) -> None:
         self._queue = queue
+        self._spans = tuple(spans)  # their memory stays while they may be copied
         desc = ze.ze_command_list_desc_t(commandQueueGroupOrdinal=queue.ordinal)
         with reported("recording copies"):
             pool = ze.zeEventPoolCreate(queue.context, ze.ze_event_pool_desc_t(1), [queue.device])

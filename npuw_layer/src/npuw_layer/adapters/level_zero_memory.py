@@ -54,8 +54,13 @@ class DeviceMemory:
 
     def free(self) -> None:
         """Give it back; a second call does nothing."""
-        if self._memory.alive:
-            ze.zeMemFree(self.context, self._memory)
+        free_memory(self.context, self._memory)
+
+
+def free_memory(context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
+    """Give memory back, unless that was done, or its context is gone."""
+    if memory.alive and context.alive:
+        ze.zeMemFree(context, memory)
 
 
 class Contexts:

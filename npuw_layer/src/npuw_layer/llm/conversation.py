@@ -134,15 +134,16 @@ class Conversation:
         """Forget what follows the first tokens, as the caller counts them.
 
         Raises:
-            TensorError: the token before was dropped, or replaced.
+            TensorError: the token before was dropped, or replaced; nothing is forgotten.
         """
-        self.history.rewind(said)
-        self.cache.truncate(len(self.history.ids))
-        if not self.cache.rows.holds_last:
+        kept = self.history.kept_of(said)
+        if kept and not self.cache.rows.holds(kept - 1):
             raise TensorError(
                 f"position_ids go back to token {said}, but the token before it was replaced by "
                 "a newer one when the KV cache was full"
             )
+        self.history.rewind(said)
+        self.cache.truncate(kept)
 
     @property
     def is_full(self) -> bool:

@@ -45,20 +45,30 @@ class History:
         self.ids.clear()
         self.sinks = self.dropped = 0
 
-    def rewind(self, said: int) -> None:
-        """Forget what follows the first tokens, as the caller counts them.
+    def kept_of(self, said: int) -> int:
+        """How many tokens are kept of the first ones, as the caller counts them.
 
         Raises:
-            TensorError: the token before was dropped.
+            TensorError: the last of them was dropped.
         """
         if said <= self.sinks:
-            self.dropped = self.sinks = 0
-        elif said < self.sinks + self.dropped:
+            return said
+        if said < self.sinks + self.dropped:
             raise TensorError(
                 f"position_ids go back to token {said}, but tokens {self.sinks} to "
                 f"{self.sinks + self.dropped - 1} were dropped when the KV cache was full"
             )
-        del self.ids[said - self.dropped :]
+        return said - self.dropped
+
+    def rewind(self, said: int) -> None:
+        """Forget what follows the first tokens, as the caller counts them.
+
+        Raises:
+            TensorError: as ``kept_of``.
+        """
+        del self.ids[self.kept_of(said) :]
+        if said <= self.sinks:
+            self.dropped = self.sinks = 0
 
     def kept(self, tokens: NewTokens) -> NewTokens:
         """Give new tokens with the mask and the positions that what is kept of them has."""

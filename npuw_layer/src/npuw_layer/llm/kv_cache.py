@@ -112,9 +112,10 @@ class KVCache:
     def restore(self, blocks: Sequence[Array], tokens: int) -> None:
         """Append rows that ``blocks`` gave before."""
         self.settle()
+        self.rows.expect(tokens)
         plan = RowCopy(tokens, self.rows.tokens)
         copy_kvcache(blocks, [stack.rows for stack in self._stacks], plan)
-        self.rows.append(tokens, tokens)
+        self.rows.append(tokens)
 
     def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
         """Hold other tokens than before.

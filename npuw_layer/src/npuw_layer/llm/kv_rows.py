@@ -62,10 +62,9 @@ class KVRows:
         """The first rows, among which all tokens in the cache are."""
         return self.tokens if self._plain else self._window
 
-    @property
-    def holds_last(self) -> bool:
-        """Whether the newest token is still there; if there is none, it is."""
-        return self._plain or bool((self._held == self.tokens - 1).any())
+    def holds(self, token: int) -> bool:
+        """Whether a token is stored."""
+        return 0 <= token < self.tokens and (self._plain or bool((self._held == token).any()))
 
     def order(self) -> Array:
         """The rows in use, in the order of their tokens, i64 [stored]."""
@@ -74,16 +73,14 @@ class KVRows:
         used = np.flatnonzero(self._held >= 0)
         return used[np.argsort(self._held[used])]
 
-    def append(self, count: int, written: int) -> None:
-        """Note new tokens that lie behind the last row in use.
+    def expect(self, count: int) -> None:
+        """Note that rows behind the last one in use are about to be written to, used or not."""
+        self._dirty[self.tokens : self.tokens + count] = True
 
-        Args:
-            count: tokens.
-            written: rows that something was written to; padding may follow the tokens.
-        """
+    def append(self, count: int) -> None:
+        """Note new tokens in the rows behind the last one in use; they were expected."""
         begin = self.tokens
         self._held[begin : begin + count] = np.arange(begin, begin + count)
-        self._dirty[begin : begin + written] = True
         self.tokens += count
 
     def place(self, count: int) -> int | Array:
@@ -94,7 +91,8 @@ class KVRows:
         """
         begin = self.tokens
         if self._plain and begin + count <= self._window:
-            self.append(count, count)
+            self.expect(count)
+            self.append(count)
             return begin
         held = self._held[: self._window]
         # Free rows are older than any token, sinks are newer.

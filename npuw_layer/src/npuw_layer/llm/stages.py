@@ -130,7 +130,7 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
     largest, longest = lengths.prefill_input, lengths.max_prompt
     pyramid = options.prefill_attention_hint == "PYRAMID"
     for tokens in _widths(largest, options.prefill_pyramid, options.resumes_prefill):
-        pasts = {0} if pyramid or longest == tokens else set[int]()
+        pasts = {0} if pyramid else set[int]()
         if pyramid and tokens == lengths.chunk:
             pasts |= set(_growing(tokens, longest - tokens))
         if tokens < largest and options.resumes_prefill:

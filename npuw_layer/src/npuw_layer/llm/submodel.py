@@ -108,8 +108,9 @@ class Submodel:
         self._fill(new)
         cache.prepare_past(self.stage.past)
         if direct:
+            cache.rows.expect(self.stage.tokens)  # a run that fails may have written some
             self._program(cache.rows.tokens).run()
-            cache.rows.append(used, self.stage.tokens)
+            cache.rows.append(used)
         else:
             self._program(None).run()
             cache.update_kvcache_for(self._present, RowCopy(used, cache.rows.place(used)))
@@ -173,9 +174,3 @@ class Submodel:
         self._presents = Arena(self._device, rows)
         self._presents.bind(program)
         self._present = [self._presents.stack(names) for names in groups]
-
-    def free(self) -> None:
-        """Give the memory back."""
-        self._arena.free()
-        if self._presents is not None:
-            self._presents.free()

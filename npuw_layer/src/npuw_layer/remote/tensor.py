@@ -11,6 +11,7 @@ import numpy.typing as npt
 from compiler_layer.elements import FOUR_BIT, NUMPY, numpy_element
 from driver_layer import ze
 from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.release import release_waiting, release_with
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.ports import Array
 from npuw_layer.remote.copies import copy_bytes, fetch_bytes, store_bytes
@@ -23,7 +24,6 @@ from npuw_layer.remote.properties import (
     TENSOR_TYPE,
     RemoteProperties,
 )
-from npuw_layer.remote.release import release_waiting, release_with
 from npuw_layer.tensor import Tensor
 
 
@@ -55,7 +55,7 @@ class RemoteTensor:
         self._shape = shape
         self._piece = piece
         self._properties = properties
-        release_with(self, piece)
+        release_with(self, piece.release)
 
     @property
     def element_type(self) -> str:

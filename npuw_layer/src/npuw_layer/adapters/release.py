@@ -1,6 +1,6 @@
-"""Gives a tensor's memory back when nobody holds the tensor any more.
+"""Gives memory back when nobody holds its owner any more.
 
-A tensor that is part of a cycle is found by the garbage collector, which may run anywhere: also
+An owner that is part of a cycle is found by the garbage collector, which may run anywhere: also
 where the driver is just about to change its tables, and holds their lock. So what dies in a
 collection waits for the next time that memory is asked for; anything else goes back at once.
 """
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from npuw_layer.remote.memory import Piece
+Release = Callable[[], None]
 
-_waiting: SimpleQueue[Piece] = SimpleQueue()
+_waiting: SimpleQueue[Release] = SimpleQueue()
 """Made to be used by what may run anywhere."""
 
 _collecting = False
@@ -27,23 +28,23 @@ def _note_phase(phase: str, _: dict[str, int]) -> None:
 gc.callbacks.append(_note_phase)
 
 
-def release_with(tensor: object, piece: Piece) -> None:
-    """Give a piece back when a tensor is gone."""
-    weakref.finalize(tensor, _release, piece)
+def release_with(owner: object, release: Release) -> None:
+    """Call something when an owner is gone; not at the end of the process, which frees all."""
+    weakref.finalize(owner, _release, release).atexit = False
 
 
-def _release(piece: Piece) -> None:
+def _release(release: Release) -> None:
     if _collecting:
-        _waiting.put(piece)
+        _waiting.put(release)
     else:
-        piece.release()
+        release()
 
 
 def release_waiting() -> None:
     """Give back what died in collections."""
     while True:
         try:
-            piece = _waiting.get_nowait()
+            release = _waiting.get_nowait()
         except Empty:
             return
-        piece.release()
+        release()

@@ -1,0 +1,95 @@
+"""Device memory lasts as long as somebody needs it, and no longer."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.level_zero import LevelZeroDevice, RecordedProgram
+from npuw_layer.errors import DeviceError
+from npuw_layer.testing.check_device import CONFIG, small_graph, weights
+
+SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+
+
+@pytest.fixture
+def device() -> LevelZeroDevice:
+    return LevelZeroDevice(StaticCompiler(), "4000")
+
+
+def say(request, ids: list[int], said: int = 0) -> np.ndarray:
+    count = len(ids)
+    return request.infer(
+        {
+            "input_ids": np.array([ids]),
+            "attention_mask": np.ones((1, said + count), np.int64),
+            "position_ids": np.arange(said, said + count)[None],
+        }
+    )["logits"]
+
+
+def test_requests_that_are_gone_leave_nothing_behind(device, tiny: Path) -> None:
+    compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
+    used: set[int] = set()
+    for _ in range(4):
+        request = compiled.create_infer_request()
+        say(request, [1, 2, 3])
+        say(request, [4], 3)
+        del request
+        used.add(device.allocated_bytes)
+    assert len(used) == 1
+
+
+def test_what_dies_in_a_collection_goes_back_with_the_next_request(device) -> None:
+    """There the driver may be holding its lock."""
+    before = device.allocated_bytes
+    cycle: list[object] = [device.allocate(1 << 20)]
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+    assert device.allocated_bytes >= before + (1 << 20)
+    kept = device.allocate(4096)
+    assert device.allocated_bytes == before + kept.data.size
+
+
+def test_a_program_holds_the_memory_that_it_is_bound_to(device) -> None:
+    program = device.load(device.compile(small_graph(), CONFIG)).create_program()
+    x, total = (np.random.default_rng(seed).standard_normal((4, 16)) for seed in range(2))
+    out = device.allocate(4 * 4 * 8)
+    program.bind("y", out, 0)
+    for name, values in (("x", x), ("vpux_ie_read_value_sum", total)):
+        memory = device.allocate(4 * values.size)
+        memory.data[: 4 * values.size] = values.astype(np.float32).reshape(-1).view(np.uint8)
+        program.bind(name, memory, 0)
+    program.bind("vpux_ie_assign_sum", device.allocate(4 * x.size), 0)
+    del memory
+    others = [device.allocate(4 * x.size) for _ in range(4)]
+    for other in others:
+        other.data[:] = 255
+    program.run()
+    found = out.data[: 4 * 4 * 8].view(np.float32).reshape(4, 8)
+    np.testing.assert_allclose(found, (x + total) @ weights(), rtol=1e-4, atol=1e-4)
+
+
+def test_what_a_failed_prompt_wrote_is_never_computed_with(device, tiny, monkeypatch) -> None:
+    """A run that fails may have written any of its rows, whatever is in them."""
+    compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
+    request, fresh = (compiled.create_infer_request() for _ in range(2))
+    cache = request._conversation.cache
+
+    def fail(self: RecordedProgram) -> None:
+        for rows in cache.blocks(0, 128):
+            rows[...] = np.inf
+        raise DeviceError("lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RecordedProgram, "run", fail)
+        with pytest.raises(DeviceError, match="lost"):
+            say(request, list(range(90)))
+    for token in range(20):
+        assert np.array_equal(say(request, [token], token), say(fresh, [token], token))
