@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from driver_layer import ze
 from npuw_layer.errors import DeviceError
 from npuw_layer.ports import Array
+
+_log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -58,9 +61,13 @@ class DeviceMemory:
 
 
 def free_memory(context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
-    """Give memory back, unless that was done, or its context is gone."""
-    if memory.alive and context.alive:
+    """Give memory back unless that was done; only warn if its context was lost meanwhile."""
+    if not memory.alive:
+        return
+    try:
         ze.zeMemFree(context, memory)
+    except ze.ZeError as error:
+        _log.warning("zeMemFree(%#x): %s", memory.address, error)
 
 
 class Contexts:

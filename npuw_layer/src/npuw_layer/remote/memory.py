@@ -50,13 +50,9 @@ class Piece:
         return self.memory.address + self.offset
 
     def release(self) -> None:
-        """Give the memory back if it is the tensor's own; after its context's end, only warn."""
-        if not self.owned:
-            return
-        try:
+        """Give the memory back if it is the tensor's own."""
+        if self.owned:
             self.memory.free()
-        except ze.ZeError as error:
-            _log.warning("zeMemFree(%#x): %s", self.memory.address, error)
 
 
 def make_memory(
