@@ -20,7 +20,7 @@ from npuw_layer.adapters.openvino import OpenVINODevice
 from npuw_layer.devices.accuracy import nrmse
 from npuw_layer.devices.several import Policy, SeveralDevices
 from npuw_layer.errors import DeviceError
-from npuw_layer.llm.names import EMBED, LOGITS
+from npuw_layer.llm.names import EMBED, LOGITS, is_transposed
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
@@ -173,18 +173,26 @@ def test_what_is_right_stays(tiny: Path, precision: str, reference: str) -> None
     assert "12 runs checked, largest NRMSE" in found["lm_head"].accuracy
 
 
-@pytest.mark.parametrize(("shared_head", "result"), [("YES", EMBED), ("NO", LOGITS)])
+@pytest.mark.parametrize(
+    ("shared_head", "transposed", "result"),
+    [("YES", "NO", EMBED), ("NO", "NO", LOGITS), ("YES", "YES", EMBED)],
+)
 def test_what_is_made_of_padding_is_not_judged(
-    tiny: Path, faulty: Any, shared_head: str, result: str
+    tiny: Path, faulty: Any, shared_head: str, transposed: str, result: str
 ) -> None:
     """Prefill is given 40 tokens of 64, generate 3 of 8; what follows them may be anything."""
-    options = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8, "NPUW_LLM_SHARED_HEAD": shared_head}
+    options = {
+        "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8,
+        "NPUW_LLM_SHARED_HEAD": shared_head,
+        "NPUW_LLM_OPTIMIZE_V_TENSORS": transposed,
+    }
     spoiled: set[tuple[str, int]] = set()
 
     def spoil(name: str, values: Array) -> None:
-        used = {64: 40, 8: 3}.get(values.shape[1])
+        rows = np.moveaxis(values, -1, 1) if is_transposed(name) else values
+        used = {64: 40, 8: 3}.get(rows.shape[1])
         if used is not None and (name == result or name.startswith(ASSIGN_PREFIX)):
-            values[0, used:] = np.nan
+            rows[0, used:] = np.nan
             spoiled.add((name, used))
 
     found: list[Array] = []

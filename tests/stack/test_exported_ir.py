@@ -17,6 +17,7 @@ from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.pipeline import Options, compile_model, foldings
 from compiler_layer.repetition import kept_repetitions
 from npuw_layer.llm.split import split
+from npuw_layer.llm.value_caches import value_caches
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
 NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xml.xz"))
@@ -86,6 +87,30 @@ def test_logits_in_f16_point_the_same_way(source: Source, converse: Any) -> None
         b = expected[f"logits_{length}"].astype(np.float64)
         cosine = a @ b / np.sqrt((a @ a) * (b @ b))
         assert cosine >= 0.999, f"{length} tokens: {cosine:.6f}"
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
+def test_values_may_lie_transposed(
+    name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    """Whether attention is one op in the graph or several, V is told from K."""
+    path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
+    model = read_ir(path)
+    caches = {variable.name for variable in model.variables()}
+    assert value_caches(model) == {name for name in caches if ".value" in name}
+
+    expected = np.load(EXPORTED / f"{name}.npz")
+    talk = converse(
+        path,
+        NPUW_LLM_OPTIMIZE_V_TENSORS="YES",
+        INFERENCE_PRECISION_HINT="f32",
+        NPUW_LLM_MAX_PROMPT_LEN=64,
+    )
+    talk.tell(expected["prompt_7"][:, :5])
+    for token in (5, 6):
+        logits = talk.tell(expected["prompt_7"][:, token : token + 1])
+    reference = expected["logits_7"]
+    assert np.abs(logits - reference).max() <= 1e-4 * np.abs(reference).max()
 
 
 @pytest.mark.parametrize("name", ["llama_int8", "gpt2_int8", "gemma2_int8"])

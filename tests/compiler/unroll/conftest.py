@@ -6,6 +6,7 @@ checked by the independent checker on its way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -58,10 +59,21 @@ class Unroll:
         )
 
     def attention(self, inputs: Arrays, parts: int, element: str) -> Model:
-        """A model of an attention with keys and values in parts."""
+        """A model of an attention with keys and values in parts.
+
+        Inputs ``t0`` … instead of ``v0`` … are values that lie transposed, [1, H, D, S].
+        """
         keys = [f"%k{i}" for i in range(parts)]
         values = [f"%v{i}" for i in range(parts)]
         types = {f"%{name}": self.type_of(name, array) for name, array in inputs.items()}
+        turns = [name for name in inputs if re.fullmatch(r"t\d+", name)]
+        first = "%order = ov.Constant #ov.inline<i64 [0, 1, 3, 2]> : tensor<4xi64>\n" * bool(turns)
+        for name in turns:
+            one, heads, width, rows = inputs[name].shape
+            kind = self.type(_element(name, inputs[name]), (one, heads, rows, width))
+            types[f"%v{name[1:]}"] = kind
+            first += f"%v{name[1:]} = ov.Transpose(%{name}, %order) : "
+            first += f"({types[f'%{name}']}, tensor<4xi64>) -> {kind}\n"
         masked = "mask" in inputs
         names = f"%q keys {', '.join(keys)} values {', '.join(values)}" + " mask %mask" * masked
         kinds = (
@@ -73,7 +85,7 @@ class Unroll:
                 scales = [f"%{letter}{i}" for i in range(parts)]
                 names += f" {name} {', '.join(scales)}"
                 kinds += f" {name} {', '.join(types[each] for each in scales)}"
-        body = f"%y = npu.attention {names} {{scale = 0.25 : f64}} : {kinds}"
+        body = f"{first}%y = npu.attention {names} {{scale = 0.25 : f64}} : {kinds}"
         return self.model_of(inputs, body, element, inputs["q"].shape)
 
     @staticmethod

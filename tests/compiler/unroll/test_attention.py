@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler_layer.dialects import npu
 from compiler_layer.elements import NUMPY
+from compiler_layer.emit.dma import descriptor
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
@@ -61,7 +62,15 @@ def in_8_bits(inputs: dict[str, np.ndarray], parts: int) -> dict[str, np.ndarray
     return found
 
 
-@settings(max_examples=40, deadline=None)
+def transposed(inputs: dict[str, np.ndarray], parts: Iterable[int]) -> dict[str, np.ndarray]:
+    """The same, but that some parts of the values lie channel by channel, [1, H, D, S]."""
+    found = dict(inputs)
+    for i in parts:
+        found[f"t{i}"] = np.ascontiguousarray(found.pop(f"v{i}").swapaxes(2, 3))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_attention_in_any_blocks_computes_attention(unroll: Any, data: st.DataObject) -> None:
     element = data.draw(st.sampled_from(["f32", "f16"]))
@@ -80,6 +89,8 @@ def test_attention_in_any_blocks_computes_attention(unroll: Any, data: st.DataOb
         inputs["mask"] = np.where(allowed, np.float32(0), LOWEST)
     if data.draw(st.booleans()):
         inputs = in_8_bits(inputs, parts)
+    if data.draw(st.booleans()):
+        inputs = transposed(inputs, data.draw(st.sets(st.integers(0, parts - 1))))
     model = unroll.attention(inputs, parts, element)
     check_in_any_blocks(unroll, data, model, inputs, Interpreter(model).run(inputs)["y"])
 
@@ -192,6 +203,23 @@ def test_as_many_positions_are_loaded_as_rows_may_reach(unroll: Any, positions: 
     assert (rows["keys"], rows["values"]) == (16 * reached, 16 * reached)
     assert (rows["key_scales"], rows["value_scales"]) == (2 * reached, 2 * reached)
     assert rows["mask"] == 4 * 4 * reached
+
+
+@pytest.mark.parametrize("positions", [64, 16])
+def test_transposed_values_are_loaded_channel_by_channel(unroll: Any, positions: int) -> None:
+    """DMA moves runs of the cache's positions, no single numbers; the new row is scattered."""
+    inputs = attention_inputs(np.random.default_rng(4), (2, 1), 1, [63, 1], "f16")
+    model = unroll.attention(transposed(inputs, [0]), 2, "f16")
+    done = schedule(unroll.tiled(model, (1, 16, positions), 1), unroll.platform, 1)
+    loads = [
+        descriptor(task.work)
+        for task in expanded(done).tasks
+        if isinstance(task.work, Transfer)
+        and isinstance(task.work.target, Region)
+        and task.work.target.buffer.name == "attention.values"
+    ]
+    runs = [min(load["src_width"], load["dst_width"]) for load in loads]
+    assert runs == [2 * 16, 2 * 16, 2 * 16, 2 * 15, 2]
 
 
 @pytest.mark.parametrize("positions", [40, 16])

@@ -51,6 +51,18 @@ def test_8_bit_caches_lie_apart_as_others_do(talks, batching, crowd, device: str
         assert crowd.same(logits, crowd.alone(talks(**options), turns), error=5e-3)
 
 
+@pytest.mark.parametrize("precision", ["", "i8"])
+def test_transposed_values_lie_apart_as_others_do(talks, batching, crowd, precision: str) -> None:
+    options = {**crowd.LADDER, "KV_CACHE_PRECISION": precision}
+    engine = batching(**options, NPUW_LLM_OPTIMIZE_V_TENSORS="YES")
+    everyone = [[crowd.Turn(list(range(7 * i, 16 * i + 3)), answer=8)] for i in range(3)]
+    found = [crowd.begin(engine.open(), turns) for turns in everyone]
+    assert {report.slots for report in crowd.run(engine)} >= {2, 4}
+    for turns, logits in zip(everyone, found, strict=True):
+        expected = crowd.alone(talks(**options), turns)
+        assert crowd.same(logits, expected, error=5e-3 if precision else 1e-5)
+
+
 def test_more_conversations_than_slots_take_turns(talks, batching, crowd) -> None:
     """Who misses a step keeps the row of the step before, though its slot computes another."""
     engine = batching(places=6)

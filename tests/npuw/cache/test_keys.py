@@ -48,6 +48,7 @@ MATTERING: dict[str, object] = {
     "INFERENCE_PRECISION_HINT": "f32",
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": 1,
     "KV_CACHE_PRECISION": "i8",
+    "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES",
     "NPUW_WEIGHTS_OFFLOAD": "SYNC",
     "NPU_PLATFORM": "3720",
     "NPU_TILES": 1,
@@ -79,7 +80,7 @@ SAME: dict[str, object] = {
     "NPUW_LLM_PREFILL_MOE_HINT": "DENSE",
     "NPUW_LLM_GENERATE_MOE_HINT": "DENSE",
     "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
-    "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES",
+    "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 
@@ -134,6 +135,7 @@ EVERYWHERE = {
     "INFERENCE_PRECISION_HINT",
     "DYNAMIC_QUANTIZATION_GROUP_SIZE",
     "KV_CACHE_PRECISION",
+    "NPUW_LLM_OPTIMIZE_V_TENSORS",
     "NPUW_WEIGHTS_OFFLOAD",
     "NPU_PLATFORM",
     "NPU_TILES",
@@ -147,6 +149,14 @@ EVERYWHERE = {
 @pytest.mark.parametrize("option", sorted(EVERYWHERE))
 def test_an_option_that_changes_programs_finds_none_of_the_entries(option: str) -> None:
     assert not names(**{option: MATTERING[option]}) & names()
+
+
+def test_transposed_rows_lie_as_far_apart_as_there_is_room() -> None:
+    wide, narrow = (
+        names(NPUW_LLM_OPTIMIZE_V_TENSORS="YES", NPUW_LLM_MIN_RESPONSE_LEN=length)
+        for length in (128, 256)
+    )
+    assert not wide & narrow, "even the programs of lengths that both have"
 
 
 @pytest.mark.parametrize("option", SAME)

@@ -10,7 +10,7 @@ import numpy as np
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.copies import RowCopy
-from npuw_layer.llm.kv_cache import KVCache
+from npuw_layer.llm.kv_cache import KVCache, present_rows
 from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.names import (
     CACHE_POSITION,
@@ -72,12 +72,11 @@ class SlotModel:
         elsewhere = (READ_PREFIX, WEIGHT_PREFIX)
         own = [info for info in loaded.inputs if not info.name.startswith(elsewhere)]
         bank.bind(self._program, loaded.inputs)
-        presents = [[ASSIGN_PREFIX + name for name in names] for names in like.stacks]
         outputs = {info.name: info for info in loaded.outputs}
-        new_rows = [outputs.pop(name) for names in presents for name in names]
+        new_rows = [outputs.pop(ASSIGN_PREFIX + name) for names in like.stacks for name in names]
         self._arena = Arena(device, [*own, *outputs.values(), *new_rows])
         self._arena.bind(self._program)
-        self._present = [self._arena.stack(names) for names in presents]
+        self._present = [present_rows(self._arena, names) for names in like.stacks]
         """A new row of each slot, for caches that are alike [variables, slots, heads, channels]."""
         self.slots, columns = self._arena[MASK].shape
         """Conversations that it takes."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from npuw_layer.llm.stages import Stage
+from npuw_layer.llm.stages import Stage, values_room
 from npuw_layer.options import Options
 from npuw_layer.ports import Device
 from npuw_layer.versions import package_version
@@ -91,6 +91,7 @@ def _choices(options: Options) -> dict[str, str]:
     """Options that matter to a stage of an LLM."""
     return {
         "KV_CACHE_PRECISION": options.kv_cache_precision,
+        "NPUW_LLM_OPTIMIZE_V_TENSORS": str(values_room(options)),
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
         **compiler_choices(options),

@@ -10,7 +10,7 @@ import numpy as np
 
 from compiler_layer.elements import convert_values, from_bytes, stored_bytes
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK
+from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, is_transposed
 from npuw_layer.ports import ASSIGN_PREFIX, Array, Device, LoadedModel, Program, TensorInfo
 
 _LEAST_SPAN = 1e-3
@@ -103,8 +103,10 @@ class Reference:
         errors: dict[str, float] = {}
         for name, info in self._outputs.items():
             found, expected = _numbers(info, outputs[name]), _numbers(info, self._bytes[name])
+            if is_transposed(name):
+                found, expected = np.moveaxis(found, -1, 1), np.moveaxis(expected, -1, 1)
             by_token = name.startswith(ASSIGN_PREFIX) or name in (EMBED, LOGITS)
-            if by_token and real is not None and info.shape[:2] == real.shape:
+            if by_token and real is not None and found.shape[:2] == real.shape:
                 found, expected = found[real], expected[real]
             errors[name] = nrmse(found, expected)
         return errors

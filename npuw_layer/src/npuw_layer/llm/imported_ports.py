@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, slot_variable
+from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, is_transposed, slot_variable
 from npuw_layer.llm.stages import Kind, Stage
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 
@@ -28,13 +28,17 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
     """
     _check_results(stages, loaded)
     rows_of_all: dict[str, _Row] = {}
+    room = max(stage.capacity for stage in stages)
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is Kind.HEAD:
             continue
         _check_tokens(stage, program)
         past = _caches(program.inputs, READ_PREFIX)
         present = _caches(program.outputs, ASSIGN_PREFIX)
-        counts = [(rows, stage.past) for _, rows, _ in past.values()]
+        counts = [
+            (rows, room if is_transposed(name) else stage.past)
+            for name, (_, rows, _) in past.items()
+        ]
         counts += [(rows, stage.tokens * stage.slots) for _, rows, _ in present.values()]
         if any(found != expected for found, expected in counts):
             raise BlobError(f"{stage.name} has caches of another length")
@@ -94,9 +98,14 @@ def _check_tokens(stage: Stage, program: LoadedModel) -> None:
 
 
 def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:
-    """The variables among tensors [1, rows, heads, width], by their names."""
-    return {
-        info.name.removeprefix(prefix): (info.element, info.shape[1], info.shape[2:])
-        for info in tensors
-        if info.name.startswith(prefix) and len(info.shape) > 1
-    }
+    """The variables among tensors [1, rows, heads, width], by their names.
+
+    Those that are transposed are [1, heads, width, rows], and are read whole.
+    """
+    found: dict[str, _Cache] = {}
+    for info in tensors:
+        if info.name.startswith(prefix) and len(info.shape) > 1:
+            dims = info.shape[1:]
+            rows, row = (dims[-1], dims[:-1]) if is_transposed(info.name) else (dims[0], dims[1:])
+            found[info.name.removeprefix(prefix)] = info.element, rows, row
+    return found

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npuw_layer.llm.arena import ELEMENT_TYPES, padded
+from npuw_layer.llm.arena import ELEMENT_TYPES, Arena, padded
 from npuw_layer.llm.copies import RowCopy, copy_kvcache
 from npuw_layer.llm.kv_rows import KVRows
+from npuw_layer.llm.names import is_transposed, plain_variable
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Memory, Program, TensorInfo
 
 
@@ -19,9 +20,9 @@ class _Stack:
     """The buffers of variables that are alike, side by side.
 
     Attributes:
-        names: the variables.
+        names: the variables, as programs call them.
         memory: what they lie in.
-        rows: [variables, rows, heads, width]; a view.
+        rows: [variables, rows, heads, width]; a view, however they lie.
     """
 
     names: tuple[str, ...]
@@ -29,11 +30,30 @@ class _Stack:
     rows: Array
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What variables have in common that are alike."""
+
+    element: str
+    heads: int
+    width: int
+    transposed: bool
+
+    @staticmethod
+    def of(info: TensorInfo) -> _Kind:
+        """That of a variable of a static model."""
+        transposed = is_transposed(info.name)
+        _, *dims = info.shape
+        heads, width = dims[:2] if transposed else dims[1:]
+        return _Kind(info.element, heads, width, transposed)
+
+
 class KVCache:
     """One buffer for each variable, as long as the largest variant needs.
 
     Every static model reads its past at the beginning of these buffers: rows are token by token, so
-    that a shorter past is a prefix of a longer one, whatever its capacity.
+    that a shorter past is a prefix of a longer one, whatever its capacity. Transposed ones lie [1,
+    heads, width, rows], and static models read the beginning of each channel.
 
     Args:
         device: where they lie.
@@ -48,17 +68,12 @@ class KVCache:
         """What was copied into it by the host, since the last reset."""
         self._pending: tuple[Sequence[Array], RowCopy] | None = None
         """New rows that nobody has had to read yet."""
-        alike: dict[tuple[str, int, int], list[str]] = {}
+        alike: dict[_Kind, list[str]] = {}
         for info in states:
-            _, _, heads, width = info.shape
-            name = info.name.removeprefix(READ_PREFIX)
-            alike.setdefault((info.element, heads, width), []).append(name)
-        self._stacks = [
-            _allocate(device, names, element, (len(rows), heads, width))
-            for (element, heads, width), names in alike.items()
-        ]
+            alike.setdefault(_Kind.of(info), []).append(info.name.removeprefix(READ_PREFIX))
+        self._stacks = [_allocate(device, names, kind, len(rows)) for kind, names in alike.items()]
         self._places = {
-            name: (stack, number)
+            plain_variable(name): (stack, number)
             for stack in self._stacks
             for number, name in enumerate(stack.names)
         }
@@ -70,7 +85,7 @@ class KVCache:
 
     @property
     def stacks(self) -> Sequence[Sequence[str]]:
-        """The variables that are alike, in the order of their buffers."""
+        """The variables that are alike, as programs call them, in the order of their buffers."""
         return [stack.names for stack in self._stacks]
 
     @property
@@ -82,11 +97,12 @@ class KVCache:
         """Let a program read its past here."""
         for info in inputs:
             if info.name.startswith(READ_PREFIX):
-                stack, number = self._places[info.name.removeprefix(READ_PREFIX)]
+                name = plain_variable(info.name.removeprefix(READ_PREFIX))
+                stack, number = self._places[name]
                 program.bind(info.name, stack.memory, number * stack.rows.strides[0])
 
     def bind_present(self, program: Program, row: int) -> None:
-        """Let a program put its new rows where they belong, from a row on."""
+        """Let a program put its new rows where they belong, from a row on; none is transposed."""
         for name, (stack, number) in self._places.items():
             offset = number * stack.rows.strides[0] + row * stack.rows.strides[1]
             program.bind(ASSIGN_PREFIX + name, stack.memory, offset)
@@ -181,18 +197,29 @@ class KVCache:
             self.copied_bytes += copy_kvcache(present, [s.rows for s in self._stacks], plan)
 
 
-def _allocate(
-    device: Device, names: Sequence[str], element: str, shape: tuple[int, int, int]
-) -> _Stack:
-    kind = ELEMENT_TYPES[element]
-    pitch = padded(math.prod(shape) * kind.itemsize)
+def _allocate(device: Device, names: Sequence[str], kind: _Kind, rows: int) -> _Stack:
+    element = ELEMENT_TYPES[kind.element]
+    shape = (kind.heads, kind.width, rows) if kind.transposed else (rows, kind.heads, kind.width)
+    pitch = padded(math.prod(shape) * element.itemsize)
     memory = device.allocate(len(names) * pitch)
-    _, heads, width = shape
-    token = heads * width * kind.itemsize
-    rows: Array = np.ndarray(
-        (len(names), *shape),
-        kind,
-        memory.data,
-        strides=(pitch, token, width * kind.itemsize, kind.itemsize),
+    dense = np.ndarray(shape, element, memory.data)
+    every: Array = np.ndarray(
+        (len(names), *shape), element, memory.data, strides=(pitch, *dense.strides)
     )
-    return _Stack(tuple(names), memory, rows)
+    return _Stack(tuple(names), memory, _by_token(every) if kind.transposed else every)
+
+
+def present_rows(arena: Arena, names: Sequence[str]) -> Array:
+    """The new rows of variables that are alike, [variables, tokens, heads, width]; a view.
+
+    Args:
+        arena: where a static model puts them, side by side.
+        names: the variables, as the model calls them.
+    """
+    rows = arena.stack([ASSIGN_PREFIX + name for name in names])
+    return _by_token(rows) if is_transposed(names[0]) else rows
+
+
+def _by_token(rows: Array) -> Array:
+    """See transposed rows [variables, heads, width, rows] as [variables, rows, heads, width]."""
+    return rows.transpose(0, 3, 1, 2)

@@ -16,6 +16,23 @@ EMBED = "npuw_output_embed"
 
 _SLOT = "@slot"
 
+_TRANSPOSED = "@transposed"
+
+
+def transposed_variable(name: str) -> str:
+    """What a variable is called whose rows lie channel by channel, e.g. ``0.value@transposed``."""
+    return name + _TRANSPOSED
+
+
+def is_transposed(name: str) -> bool:
+    """Whether a variable's rows lie channel by channel."""
+    return _TRANSPOSED in name
+
+
+def plain_variable(name: str) -> str:
+    """What a variable is called wherever it does not matter how its rows lie."""
+    return name.removesuffix(_TRANSPOSED)
+
 
 def slot_variable(name: str, slot: int) -> str:
     """What a variable is called in a model of several conversations, e.g. ``0.key@slot3``."""

@@ -96,7 +96,7 @@ class Prefill:
         tokens = self._cache.rows.tokens
         widest = stage.tokens == self._plan.lengths.prefill_input
         return (
-            self._compiled.options.kv_switchover == "ZERO_COPY"
+            self._compiled.options.writes_in_place
             and (tokens == 0 or (widest and tokens % stage.tokens == 0))
             and tokens + stage.tokens <= len(self._cache.rows)
         )

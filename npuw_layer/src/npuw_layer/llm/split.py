@@ -10,6 +10,8 @@ new rows of a prompt may be given out right where they are stored.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -23,15 +25,21 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
-from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
+from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, transposed_variable
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
+from npuw_layer.llm.value_caches import value_caches
 
 SEQUENCE_AXIS = 2
 """Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
 
 
 def split(
-    model: Model, tokens: int, past: int, kv_precision: str = "", head: Head = Head.ALL
+    model: Model,
+    tokens: int,
+    past: int,
+    kv_precision: str = "",
+    head: Head = Head.ALL,
+    room: int | None = None,
 ) -> Model:
     """Make a static graph that takes ``tokens`` new tokens after ``past`` stored ones.
 
@@ -42,33 +50,37 @@ def split(
         kv_precision: "i8" keeps caches in 8 bits with a scale for each row of a head, in a
             variable of its own; "" keeps them as they are computed.
         head: what becomes of the LM head.
+        room: rows of the buffers of V, if V is to lie channel by channel; None lets it lie token by
+            token.
 
     Returns:
         A graph with input_ids and position_ids i64 [1, tokens], attention_mask i64
         [1, past + tokens], where windows slide or biases are looked up cache_position i64
         [1, tokens]; logits f32 [1, 1 or tokens, V] or what the head makes them of; and one variable
         [1, rows, heads, width] for each K and V cache (two if it has 8 bits): ``past`` rows are
-        read, ``tokens`` rows assigned.
+        read, ``tokens`` rows assigned. With ``room`` V's are ``transposed_variable`` of the old
+        name: [1, heads, width, room] is read, of which the first ``past`` columns count, and [1,
+        heads, width, tokens] assigned.
 
     Raises:
         ModelError: the graph is no language model with K and V caches.
     """
     try:
-        return _split(model.clone(), tokens, past, kv_precision, head)
+        return _split(model.clone(), tokens, past, kv_precision, head, room)
     except RecursionError:
         raise ModelError("the graph's ops are nested too deeply") from None
 
 
-def _split(clone: Model, tokens: int, past: int, kv_precision: str, head: Head) -> Model:
+def _split(
+    clone: Model, tokens: int, past: int, kv_precision: str, head: Head, room: int | None
+) -> Model:
     check_ports(clone)
     compare_tokens(clone, tokens, past)
     look_up_biases(clone, tokens, past)
-    for variable in clone.variables():
-        _keep_new_rows(clone, variable, past, quantized=kv_precision == "i8")
-    if kv_precision == "i8":
-        # A folded model knows how the variables of layers that it leaves out are called.
-        scales = [[name + SCALE_SUFFIX for name in group] for group in repeated_ids(clone)]
-        add_repeated_ids(clone, scales)
+    quantized = kv_precision == "i8"
+    store_caches(clone, past, 1, quantized, room)
+    # A folded model knows how the variables of layers that it leaves out are called.
+    add_repeated_ids(clone, stored_ids(clone, quantized, room))
     drop_beams(clone)
     treat_head(clone, head, tokens)
     shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}
@@ -100,10 +112,21 @@ def check_ports(model: Model) -> None:
         )
 
 
-def _keep_new_rows(model: Model, variable: Variable, past: int, quantized: bool) -> None:
-    """Give a cache its static shape and let it store only what is new."""
+def store_caches(model: Model, past: int, slots: int, quantized: bool, room: int | None) -> None:
+    """Give all caches their static shapes, and let them store only what is new."""
     store = store_quantized if quantized else store_plain
-    store(model, cache_of(variable, past))
+    transposed = value_caches(model) if room is not None else frozenset[str]()
+    for variable in model.variables():
+        cache = cache_of(variable, past, slots)
+        store(model, replace(cache, room=room if variable.name in transposed else None))
+
+
+def stored_ids(model: Model, quantized: bool, room: int | None) -> list[list[str]]:
+    """In a folded model, what the variables that are stored are called in all repetitions."""
+    groups = [list(group) for group in repeated_ids(model)]
+    scales = [[name + SCALE_SUFFIX for name in group] for group in groups] if quantized else []
+    values = [[transposed_variable(name) for name in group] for group in groups]
+    return scales + (values if room is not None else [])
 
 
 def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:

@@ -10,6 +10,8 @@ The compiler never joins what lies apart: see ``lower-attention``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler_layer.model import Model
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
@@ -17,12 +19,16 @@ from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.names import IDS, MASK, POSITIONS, slot_variable
-from npuw_layer.llm.split import cache_of, check_ports, drop_beams
-from npuw_layer.llm.stored_rows import SCALE_SUFFIX, store_plain, store_quantized
+from npuw_layer.llm.split import check_ports, drop_beams, store_caches, stored_ids
 
 
 def split_slots(
-    model: Model, slots: int, past: int, kv_precision: str = "", head: Head = Head.ALL
+    model: Model,
+    slots: int,
+    past: int,
+    kv_precision: str = "",
+    head: Head = Head.ALL,
+    room: int | None = None,
 ) -> Model:
     """Make a static graph that takes one new token of each of several conversations.
 
@@ -32,33 +38,35 @@ def split_slots(
         past: rows of each one's caches.
         kv_precision: as for ``split``.
         head: as for ``split``; CUT or ALL, which are the same for all slots.
+        room: as for ``split``.
 
     Returns:
         A graph with input_ids and position_ids i64 [slots, 1], attention_mask i64
         [slots, past + 1], where windows slide or biases are looked up cache_position i64
         [slots, 1]; and logits f32 [slots, 1, V] or what the head makes them of. For each variable
         of the stateful graph it reads one of each slot, ``slot_variable``, [1, past, heads, width],
-        and assigns a single one of the old name, [1, slots, heads, width]: a new row of each slot.
+        and assigns a single one of the old name, [1, slots, heads, width]: a new row of each slot;
+        V's with ``room`` as ``split`` says.
 
     Raises:
         ModelError: the graph is no language model with K and V caches, or windows or biases of it
             cannot be told apart by slot.
     """
     try:
-        return _split(model.clone(), slots, past, kv_precision, head)
+        return _split(model.clone(), slots, past, kv_precision, head, room)
     except RecursionError:
         raise ModelError("the graph's ops are nested too deeply") from None
 
 
-def _split(clone: Model, slots: int, past: int, kv_precision: str, head: Head) -> Model:
+def _split(
+    clone: Model, slots: int, past: int, kv_precision: str, head: Head, room: int | None
+) -> Model:
     check_ports(clone)
     compare_tokens(clone, 1, past, slots)
     look_up_biases(clone, 1, past, slots)
     quantized = kv_precision == "i8"
-    store = store_quantized if quantized else store_plain
-    for variable in clone.variables():
-        store(clone, cache_of(variable, past, slots))
-    _name_slots(clone, slots, ("", SCALE_SUFFIX) if quantized else ("",))
+    store_caches(clone, past, slots, quantized, room)
+    _name_slots(clone, slots, stored_ids(clone, quantized, room))
     drop_beams(clone)
     treat_head(clone, head, 1)
     shapes = {IDS: (slots, 1), MASK: (slots, past + 1), POSITIONS: (slots, 1)}
@@ -67,12 +75,11 @@ def _split(clone: Model, slots: int, past: int, kv_precision: str, head: Head) -
     return clone
 
 
-def _name_slots(model: Model, slots: int, suffixes: tuple[str, ...]) -> None:
+def _name_slots(model: Model, slots: int, stored: Sequence[Sequence[str]]) -> None:
     """Tell a folded model what the variables of layers that it leaves out are called."""
-    groups = repeated_ids(model)
-    assigned = [[name + suffix for name in group] for group in groups for suffix in suffixes]
     read = [
-        [slot_variable(name, slot) for name in group] for group in assigned for slot in range(slots)
+        [slot_variable(name, slot) for name in group]
+        for group in (*repeated_ids(model), *stored)
+        for slot in range(slots)
     ]
-    known = {tuple(group) for group in groups}
-    add_repeated_ids(model, [*(g for g in assigned if tuple(g) not in known), *read])
+    add_repeated_ids(model, [*stored, *read])

@@ -95,18 +95,32 @@ class Plan:
         return tuple(stage.capacity for stage in self.generate)
 
 
+def lengths_of(options: Options) -> Lengths:
+    """The lengths that options give an LLM.
+
+    Raises:
+        OptionError: they contradict one another.
+    """
+    return plan_lengths(
+        options.max_prompt_len,
+        options.min_response_len,
+        options.prefill_chunk_size,
+        options.prefill_hint == "DYNAMIC",
+    )
+
+
+def values_room(options: Options) -> int | None:
+    """Rows of the buffers of V, if V lies transposed; None if it lies token by token."""
+    return lengths_of(options).total if options.optimize_v_tensors else None
+
+
 def plan(options: Options) -> Plan:
     """Plan the static models.
 
     Raises:
         OptionError: lengths contradict one another.
     """
-    lengths = plan_lengths(
-        options.max_prompt_len,
-        options.min_response_len,
-        options.prefill_chunk_size,
-        options.prefill_hint == "DYNAMIC",
-    )
+    lengths = lengths_of(options)
     tokens = round_generation_len(options.max_generation_token_len)
     sizes, slots = _sizes(options, lengths), sorted({*options.batch_slots} - {1})
     generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in sizes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
@@ -16,7 +17,7 @@ from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
-from npuw_layer.llm.names import slot_variable
+from npuw_layer.llm.names import slot_variable, transposed_variable
 
 SCALE_ELEMENT = "f16"
 """The element type of scales, whatever activations are: bf16 has too few bits for them."""
@@ -25,6 +26,9 @@ SCALE_SUFFIX = ".scale"
 """Ends the id of the variable that holds the scales of a cache in 8 bits."""
 
 _TOKEN_MAJOR = (0, 2, 1, 3)
+
+_TRANSPOSED, _FROM_TRANSPOSED = (0, 2, 3, 1), (0, 3, 1, 2)
+"""From rows token by token to rows channel by channel, and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +42,23 @@ class Cache:
     shape: Shape
     slots: int = 1
     """Conversations, each with a cache of its own; their rows are joined to a batch."""
+    room: int | None = None
+    """The rows of the buffer that it lies in, if it is transposed: what is read of it is a part of
+    each of its channels."""
 
     @property
     def name(self) -> str:
-        """The variable's id."""
-        return self.read.variable_id.data
+        """What its variable is called."""
+        found = self.read.variable_id.data
+        return found if self.room is None else transposed_variable(found)
 
 
 def store_plain(model: Model, cache: Cache) -> None:
     """Store rows as they are computed."""
-    stored = _read(model, cache, cache.name, element_of(cache.read.output), cache.shape)
+    stored = _read_rows(model, cache, element_of(cache.read.output))
     cache.read.output.replace_all_uses_with(_turned(model, stored, cache.read))
     Rewriter.erase_op(cache.read)
-    kept = _assign(model, cache, cache.name, _turned(model, cache.new, cache.assign))
+    kept = _assign_rows(model, cache, _turned(model, cache.new, cache.assign))
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
@@ -61,8 +69,8 @@ def store_quantized(model: Model, cache: Cache) -> None:
     on how a prompt was cut into chunks.
     """
     kind = StringAttr(element_of(cache.read.output))
-    scale_name = cache.name + SCALE_SUFFIX
-    values = _read(model, cache, cache.name, "i8", cache.shape)
+    scale_name = cache.read.variable_id.data + SCALE_SUFFIX
+    values = _read_rows(model, cache, "i8")
     scales = _read(model, cache, scale_name, SCALE_ELEMENT, (*cache.shape[:3], 1))
     g = GraphBuilder(model, cache.read)
     past = g.op(Dequantize, values, scales, [], destination_type=kind)
@@ -77,9 +85,24 @@ def store_quantized(model: Model, cache: Cache) -> None:
     # Attention sees what is stored: rows that are laid out token by token, as those of the past.
     seen = g.op(Dequantize, values, scales, [], destination_type=kind)
     join.operands[1] = _turned(model, seen, join)  # behind what is stored
-    kept = _assign(model, cache, cache.name, values)
+    kept = _assign_rows(model, cache, values)
     _assign(model, cache, scale_name, scales)
     Rewriter.replace_op(cache.assign, [], [kept])
+
+
+def _read_rows(model: Model, cache: Cache, element: str) -> SSAValue:
+    """Read what is stored, [slots, past, heads, width], however it lies."""
+    if cache.room is None:
+        return _read(model, cache, cache.name, element, cache.shape)
+    _, past, heads, width = cache.shape
+    whole = _read(model, cache, cache.name, element, (1, heads, width, cache.room))
+    g = GraphBuilder(model, cache.read)
+    return g.transpose(g.slice(whole, 3, 0, past), *_FROM_TRANSPOSED)
+
+
+def _assign_rows(model: Model, cache: Cache, rows: SSAValue) -> SSAValue:
+    """Assign new rows, given token by token, as they are to lie."""
+    return _assign(model, cache, cache.name, rows, () if cache.room is None else _TRANSPOSED)
 
 
 def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> SSAValue:
@@ -99,11 +122,15 @@ def _read_value(name: str, element: str, shape: Shape) -> ReadValue:
     )
 
 
-def _assign(model: Model, cache: Cache, name: str, rows: SSAValue) -> SSAValue:
+def _assign(
+    model: Model, cache: Cache, name: str, rows: SSAValue, order: Sequence[int] = ()
+) -> SSAValue:
     """Assign new rows; a row of each slot as if they were one conversation's."""
     g = GraphBuilder(model, cache.assign)
     if cache.slots > 1:
         rows = g.transpose(rows, 1, 0, 2, 3)
+    if order:
+        rows = g.transpose(rows, *order)
     return g.add(Assign.make([rows], variable_id=StringAttr(name))).output
 
 

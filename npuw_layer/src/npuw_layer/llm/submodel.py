@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.copies import RowCopy
-from npuw_layer.llm.kv_cache import KVCache
+from npuw_layer.llm.kv_cache import KVCache, present_rows
 from npuw_layer.llm.names import (
     CACHE_POSITION,
     EMBED,
@@ -169,8 +169,7 @@ class Submodel:
     def _take_presents(self, program: Program) -> None:
         """Give a program a buffer for its new rows."""
         outputs = {info.name: info for info in self._loaded.outputs}
-        groups = [[ASSIGN_PREFIX + name for name in names] for names in self._cache.stacks]
-        rows = [outputs[name] for names in groups for name in names]
+        rows = [outputs[ASSIGN_PREFIX + name] for names in self._cache.stacks for name in names]
         self._presents = Arena(self._device, rows)
         self._presents.bind(program)
-        self._present = [self._presents.stack(names) for names in groups]
+        self._present = [present_rows(self._presents, names) for names in self._cache.stacks]

@@ -17,10 +17,10 @@ class KvOptions(OptionGroup):
     kv_cache_precision: Literal["", "i8"] = Field("", alias="KV_CACHE_PRECISION")
     """The element type of K and V caches: empty is that of activations, i8 keeps 8 bits and a scale
     for each row of a head, and attention reads them so: half the memory and half the traffic."""
-    optimize_v_tensors: Annotated[
-        bool, Only((True,), "V is stored token by token, as the device's product reads it")
-    ] = Field(True, alias="NPUW_LLM_OPTIMIZE_V_TENSORS")
-    """Store V as attention's product reads it; here that needs no transposition."""
+    optimize_v_tensors: bool = Field(False, alias="NPUW_LLM_OPTIMIZE_V_TENSORS")
+    """Store V transposed, each channel's values side by side, as the original does unless told
+    otherwise. The product reads V as fast either way here; new rows have to be copied then, as with
+    NPUW_LLM_KV_SWITCHOVER = COPY."""
     optimize_fp8: Annotated[bool, Only((False,), "caches are floats of 16 bits, or i8")] = Field(
         False, alias="NPUW_LLM_OPTIMIZE_FP8"
     )
@@ -29,7 +29,7 @@ class KvOptions(OptionGroup):
         "ZERO_COPY", alias="NPUW_LLM_KV_SWITCHOVER", json_schema_extra=OURS
     )
     """From prefill to generate: ZERO_COPY lets prefill write its rows where generate reads them,
-    COPY copies them as the original does."""
+    COPY copies them as the original does. With NPUW_LLM_OPTIMIZE_V_TENSORS they are copied."""
     enable_block_based_kv_cache: Annotated[
         bool, Only((False,), "a cache is one piece, whose beginning a smaller variant reads")
     ] = Field(False, alias="NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE")

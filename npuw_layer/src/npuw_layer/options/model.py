@@ -56,6 +56,16 @@ class Options(
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_switchover(self) -> Self:
+        asked = self.kv_switchover == "ZERO_COPY" and "kv_switchover" in self.model_fields_set
+        if asked and self.optimize_v_tensors:
+            raise ValueError(
+                "NPUW_LLM_KV_SWITCHOVER: ZERO_COPY needs rows that lie token by token; set "
+                "NPUW_LLM_OPTIMIZE_V_TENSORS to NO, or let rows be copied (COPY)"
+            )
+        return self
+
     @property
     def weightless(self) -> bool:
         """Whether blobs are without weights."""
@@ -67,6 +77,11 @@ class Options(
     def resumes_prefill(self) -> bool:
         """Whether prompts may begin behind tokens that are stored already."""
         return self.enable_continuous_prefill or self.enable_prefix_caching
+
+    @property
+    def writes_in_place(self) -> bool:
+        """Whether prefill writes its rows where generate reads them."""
+        return self.kv_switchover == "ZERO_COPY" and not self.optimize_v_tensors
 
     @property
     def caches_rope(self) -> bool:

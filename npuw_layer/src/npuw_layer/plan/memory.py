@@ -38,7 +38,7 @@ def new_row_bytes(decoder: Decoder, stage: Stage, lengths: Lengths, options: Opt
     if stage.kind is Kind.HEAD:
         return 0
     in_place = stage.past == 0 or stage.tokens == lengths.prefill_input
-    if stage.kind is Kind.PREFILL and in_place and options.kv_switchover == "ZERO_COPY":
+    if stage.kind is Kind.PREFILL and in_place and options.writes_in_place:
         return 0
     return _rows_bytes(decoder, stage.slots * stage.tokens, options)
 

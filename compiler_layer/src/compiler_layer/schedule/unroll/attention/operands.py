@@ -195,13 +195,19 @@ class Group:
             parts = every[sequence]
             tiles = tuple(unit.tile for unit in units)
             taken = max(unit.part_of(block) for unit in units)
-            shape = (1, 1, taken[1] - taken[0], parts[0].shape[3])
-            whole = Region.dense(f"attention.{name}", parts[0].element, shape, tiles)
+            positions, channels = taken[1] - taken[0], parts[0].shape[3]
+            transposed = _is_transposed(parts)
+            dims = (1, 1, channels, positions) if transposed else (1, 1, positions, channels)
+            whole = Region.dense(f"attention.{name}", parts[0].element, dims, tiles)
             for part, own, rows in _in_parts(parts, taken):
-                heads = slice(head, head + 1)
-                source = part.sliced([slice(None), heads, own, slice(None)])
-                step.loads.append(Transfer(source, whole.rows(2, *rows), tiles))
-            regions[sequence, head] = whole.reshaped(shape[2:])
+                source = part.sliced([slice(None), slice(head, head + 1), own, slice(None)])
+                if transposed:
+                    source, target = source.transposed((0, 1, 3, 2)), whole.rows(3, *rows)
+                else:
+                    target = whole.rows(2, *rows)
+                step.loads.append(Transfer(source, target, tiles))
+            matrix = whole.reshaped(dims[2:])
+            regions[sequence, head] = matrix.swapped() if transposed else matrix
         found: list[Region | None] = []
         for unit in self.units:
             begin, end = unit.part_of(block)
@@ -285,6 +291,16 @@ class Group:
             step.loads.append(Transfer(part, region, tiles))
             regions[which(unit)] = region.reshaped(part.shape[1:])
         return [regions.get(which(unit)) for unit in self.units]
+
+
+def _is_transposed(parts: Parts) -> bool:
+    """Whether most rows lie channel by channel, as those of a transposed cache.
+
+    In CMX they are laid likewise: DMA moves whole words where neighbours stay neighbours, and to
+    the product it is all one.
+    """
+    *_, position, channel = max(parts, key=lambda part: part.shape[2]).strides
+    return position < channel
 
 
 def _in_parts(parts: Sequence[View], block: Range) -> Iterator[tuple[View, slice, Range]]:

@@ -1,0 +1,58 @@
+"""Which of a model's caches hold V: those that attention multiplies its weights with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import Operation, SSAValue
+
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.reduce import Softmax
+from compiler_layer.dialects.ov.shape import Broadcast, Reshape, Transpose, Unsqueeze
+from compiler_layer.dialects.ov.slicing import Concat, Slice
+from compiler_layer.dialects.ov.state import ReadValue
+from compiler_layer.model import Model
+
+_MOVING = (Broadcast, Concat, Convert, Gather, Reshape, Slice, Transpose, Unsqueeze)
+"""Ops between a cache and the product, the first operand of which is what they move."""
+
+
+def value_caches(model: Model) -> frozenset[str]:
+    """Find the variables that attention reads as V and not as K, by their ids.
+
+    Args:
+        model: a language model's graph; attention may be one op, or a product with a softmax.
+    """
+    values, keys = set[str](), set[str]()
+    for op in model.body.ops:
+        if isinstance(op, ScaledDotProductAttention):
+            values |= _variables(op.v)
+            keys |= _variables(op.k)
+        elif isinstance(op, MatMul):
+            (values if _is_softmax(op.a) else keys).update(_variables(op.b))
+    return frozenset(values - keys)
+
+
+def _variables(value: SSAValue) -> set[str]:
+    """The variables that a value is read from."""
+    return {op.variable_id.data for op in _origins(value) if isinstance(op, ReadValue)}
+
+
+def _is_softmax(value: SSAValue) -> bool:
+    return any(isinstance(op, Softmax) for op in _origins(value))
+
+
+def _origins(value: SSAValue) -> Iterator[Operation]:
+    """The ops that made what a value consists of."""
+    pending = [value]
+    while pending:
+        owner = pending.pop().owner
+        if isinstance(owner, Concat):
+            pending += owner.parts
+        elif isinstance(owner, _MOVING):
+            pending.append(owner.operands[0])
+        elif isinstance(owner, Operation):
+            yield owner

@@ -1,0 +1,123 @@
+"""V that lies transposed (NPUW_LLM_OPTIMIZE_V_TENSORS): all else is as before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core
+from npuw_layer.errors import BlobError, OptionError
+from npuw_layer.llm.imported_ports import check_ports
+from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.options import parse_options
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX
+
+TRANSPOSED = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}
+IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()
+
+COARSE = {"f16": 5e-3, "i8 cache": 5e-3}
+"""Sums are in another order, and then a rounding may go to the other side."""
+
+FEATURES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "f16": {"INFERENCE_PRECISION_HINT": "f16"},
+    "i8 cache": {"KV_CACHE_PRECISION": "i8"},
+    "chunks": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
+    "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},
+    "several tokens": {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
+    "prefixes": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
+    "whole head": {"NPUW_LLM_SHARED_HEAD": "NO"},
+    "folded": {},
+    "interpreter": {"NPUW_DEVICES": "CPU"},
+    "truncated": {"NPUW_LLM_ON_FULL": "TRUNCATE"},
+    "sliding": {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_SINK_TOKENS": 4},
+    "offloaded": {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+    "checked": {"NPUW_DEVICES": "NPU,CPU", "NPUW_ACC_CHECK": "YES"},
+}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_a_conversation_is_what_it_is_otherwise(
+    talks, tiny: Path, tall: Path, feature: str
+) -> None:
+    """A prompt, steps until the cache is full where that is allowed, a rewind, another prompt."""
+    options, model = FEATURES[feature], tall if feature in ("folded", "offloaded") else tiny
+    both = [talks(model, **options, **extra) for extra in (TRANSPOSED, {})]
+
+    def tell(ids: list[int], back: int = 0) -> None:
+        found, expected = (talk.tell(ids, back) for talk in both)
+        assert np.abs(found - expected).max() <= COARSE.get(feature, 1e-5) * np.abs(expected).max()
+
+    tell(IDS[:70])
+    for token in IDS[70 : 200 if "NPUW_LLM_ON_FULL" in options else 75]:
+        tell([token])
+    tell([3], back=5)
+    for talk in both:
+        talk.reset()
+    tell(IDS[:45])
+    tell([3])
+
+
+def test_its_values_lie_channel_by_channel(talks, tiny: Path) -> None:
+    models = talks(**TRANSPOSED).request._compiled.models
+    generate = models[Stage(Kind.GENERATE, 1, 191)]
+    name = "past_key_values.0.{0}present.0.{0}"
+    value = name.format("value") + "@transposed"
+    shapes = {info.name: info.shape for info in (*generate.inputs, *generate.outputs)}
+    assert shapes[READ_PREFIX + name.format("key")] == (1, 191, 2, 8)
+    assert shapes[READ_PREFIX + value] == (1, 2, 8, 192), "of which 191 positions are read"
+    assert shapes[ASSIGN_PREFIX + value] == (1, 2, 8, 1)
+
+
+def test_a_saved_conversation_goes_on_however_values_lie(talks, tmp_path: Path) -> None:
+    plain, other = talks(), talks(**TRANSPOSED)
+    for source, target in ((plain, other), (other, plain)):
+        source.reset()
+        source.tell(IDS[:40])
+        source.request.save_state(tmp_path / "talk")
+        target.request.load_state(tmp_path / "talk")
+        target.said = 40
+        found, expected = target.tell([7]), source.tell([7])
+        assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+        ours, theirs = (
+            {state.name: state.state.data for state in talk.request.query_state()}
+            for talk in (source, target)
+        )
+        assert ours.keys() == theirs.keys()
+        assert all(np.allclose(ours[name], theirs[name], atol=1e-5) for name in ours)
+
+
+def test_an_exported_model_goes_on_so(tall: Path, tmp_path: Path) -> None:
+    compiled = Core().compile_model(tall, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64, **TRANSPOSED})
+    compiled.export_model(tmp_path / "tall.blob")
+    imported = Core().import_model(tmp_path / "tall.blob", "NPU", {"WEIGHTS_PATH": str(tall)})
+    assert imported.get_property("NPUW_LLM_OPTIMIZE_V_TENSORS") is True
+    heard = [_answer(model.create_infer_request()) for model in (compiled, imported)]
+    assert np.array_equal(*heard)
+
+
+def _answer(request: Any) -> np.ndarray:
+    inputs = {
+        "input_ids": np.array([IDS[:9]]),
+        "attention_mask": np.ones((1, 9), np.int64),
+        "position_ids": np.arange(9)[None],
+    }
+    return request.infer(inputs)["logits"].copy()
+
+
+def test_a_program_of_another_room_is_refused(talks) -> None:
+    stage = Stage(Kind.GENERATE, 1, 191)
+    model = talks(**TRANSPOSED, NPUW_LLM_SHARED_HEAD="NO").request._compiled.models[stage]
+    check_ports([stage], [model])
+    with pytest.raises(BlobError, match="generate_192 has caches of another length"):
+        check_ports([stage, Stage(Kind.GENERATE, 1, 255)], [model, model])
+
+
+def test_rows_cannot_be_written_in_place_then() -> None:
+    with pytest.raises(OptionError, match="ZERO_COPY needs rows that lie token by token"):
+        parse_options({**TRANSPOSED, "NPUW_LLM_KV_SWITCHOVER": "ZERO_COPY"})
+    assert not parse_options(TRANSPOSED).writes_in_place
+    assert parse_options({}).writes_in_place
