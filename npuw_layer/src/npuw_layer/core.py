@@ -149,7 +149,8 @@ class Core:
         if target is not None:
             check_target(target)
             check_device(device, options)
-        compiled = CompiledModel(compile_llm(path, device, options), options)
+        llm = compile_llm(path, device, options)
+        compiled = CompiledModel(llm, llm.options)
         if target is not None:
             compiled.export_model(target)
         return compiled

@@ -11,7 +11,8 @@ NpuwError (RuntimeError)
 ├── InferenceCancelled      someone called cancel()
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
-│   │   └── NotFolded       its layers cannot be compiled as one
+│   │   ├── NotFolded       its layers cannot be compiled as one
+│   │   └── NoHead          its LM head cannot be told from the rest
 │   ├── BlobError           a file of programs is damaged, or not what it should be
 │   │   └── BlobVersionError  it was made by other versions
 │   ├── StateError          a saved conversation is damaged, or another model's
@@ -89,6 +90,10 @@ class ModelError(NpuwInputError):
 
 class NotFolded(ModelError):
     """Layers that looked equal became different: a larger graph is to be compiled."""
+
+
+class NoHead(ModelError):
+    """A model's logits are not the product of hidden states: no LM head can be cut off."""
 
 
 class BlobError(NpuwInputError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import model_files
+from npuw_layer.errors import NoHead
 from npuw_layer.llm.model_files import ModelFiles
 from npuw_layer.llm.prefix_cache import PrefixCache
 from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram
@@ -54,12 +55,24 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     Args:
         path: an IR's ``.xml`` or a Hugging Face folder.
         device: where it will run.
-        options: lengths, variants, precision, cache.
+        options: lengths, variants, precision, cache. Where no head can be cut off, each model keeps
+            its own, as in the original (fact sheet npuw §a.3, step 5).
 
     Raises:
         ModelError: the model cannot be read or split.
         RuntimeError: the compiler or the device refuses it.
     """
+    try:
+        return _compile_stages(path, device, options)
+    except NoHead as error:
+        if not options.cuts_head:
+            raise
+        _log.warning("NPUW_LLM_SHARED_HEAD: %s; each model keeps what makes them", error)
+        return _compile_stages(path, device, options.model_copy(update={"shared_head": False}))
+
+
+def _compile_stages(path: Path, device: Device, options: Options) -> CompiledLLM:
+    """Compile an LLM; errors as ``compile_llm``, and NoHead."""
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)

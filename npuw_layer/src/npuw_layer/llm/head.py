@@ -23,7 +23,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.repetition import forget_repetitions
-from npuw_layer.errors import ModelError
+from npuw_layer.errors import NoHead
 from npuw_layer.llm.names import EMBED, LAST_TOKEN, LOGITS
 
 
@@ -43,18 +43,23 @@ def treat_head(model: Model, head: Head, tokens: int) -> None:
 
     Args:
         model: changed in place; its output are the logits.
-        head: CUT replaces them by EMBED; LAST adds the input LAST_TOKEN, and a product with it.
+        head: CUT replaces them by EMBED; LAST adds the input LAST_TOKEN, and a product with it,
+            unless no head is to be seen: then logits of all tokens are computed.
         tokens: new tokens that the model takes.
 
     Raises:
-        ModelError: the logits are not the product of hidden states.
+        NoHead: it is to be cut off, but the logits are not the product of hidden states.
     """
     (port,) = model.outputs
-    product, after = _head(port.value)
     if head is Head.CUT:
+        product, _ = _head(port.value)
         model.set_outputs([(EMBED, product.a)])
         remove_dead_code(model)
     elif head is Head.LAST:
+        try:
+            product, after = _head(port.value)
+        except NoHead:
+            return
         names = [port.name for port in model.inputs]
         element = element_of(product.a)
         which = model.body.insert_arg(tensor(element, (1, 1, tokens)), len(names))
@@ -76,7 +81,7 @@ def cut_head(model: Model, rows: int) -> Model:
         A graph with EMBED f32 [1, rows, channels] and LOGITS f32 [1, rows, V].
 
     Raises:
-        ModelError: the logits are not the product of hidden states.
+        NoHead: the logits are not the product of hidden states.
     """
     body = model.clone()
     (port,) = body.outputs
@@ -84,7 +89,7 @@ def cut_head(model: Model, rows: int) -> Model:
     # The states' own width may be computed from their shape; the vocabulary's is known.
     width = shape_of(product.b)[-1 if int_value(product.transpose_b) else -2]
     if width <= 0:
-        raise ModelError("the hidden states that the logits are made of have no static width")
+        raise NoHead("the hidden states that the logits are made of have no static width")
     element = element_of(product.a)
     names = [port.name for port in body.inputs]
     states = body.body.insert_arg(tensor(element, (1, rows, width)), len(names))
@@ -108,7 +113,7 @@ def _head(logits: SSAValue) -> tuple[MatMul, list[OvOp]]:
     """The product that makes the logits, and what is done to each of them after it.
 
     Raises:
-        ModelError: there is no such product of a hidden state.
+        NoHead: there is no such product of a hidden state.
     """
     after: list[OvOp] = []
     value = logits
@@ -120,5 +125,5 @@ def _head(logits: SSAValue) -> tuple[MatMul, list[OvOp]]:
         value = computed[0]
     head = value.owner
     if not isinstance(head, MatMul) or len(shape_of(head.a)) != 3:
-        raise ModelError("the logits are not the product of a hidden state [1, tokens, channels]")
+        raise NoHead("the logits are not the product of a hidden state [1, tokens, channels]")
     return head, after

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, is_transposed, slot_variable
+from npuw_layer.llm.names import EMBED, IDS, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
 from npuw_layer.llm.stages import Kind, Stage
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 
@@ -70,8 +70,9 @@ def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> No
         found = [(program.outputs, EMBED if heads else LOGITS)]
         if stage.kind is Kind.HEAD:
             found = [(program.inputs, EMBED), (program.outputs, LOGITS)]
-        # With a head of its own, prefill computes the logits of one token.
-        count = 1 if stage.kind is Kind.PREFILL and not heads else stage.tokens
+        # A model that is told of which token computes no other logits.
+        chosen = any(info.name == LAST_TOKEN for info in program.inputs)
+        count = 1 if chosen and not heads else stage.tokens
         for tensors, name in found:
             row = _row(tensors, name, (stage.slots, count))
             if row is None or row[0] != "f32":
