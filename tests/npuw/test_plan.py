@@ -261,8 +261,12 @@ def test_a_model_of_70_b_is_planned_without_its_weights(large: Plan) -> None:
     weights = {item.name: item.nbytes for item in large.weights}
     assert weights["feed-forward"] == 80 * 3 * 8192 * 28672 // 2
     assert weights["embedding"] == weights["head"] == 128256 * 8192
+    # For each 128 weights a scale of 16 bits and a zero point of 4, a byte where programs read it.
+    channels = 80 * (2 * 8192 * (8192 + 1024) + 3 * 8192 * 28672)
+    assert weights["scales and zero points"] >= channels // 128 * 3
     memory = {item.name: item.nbytes for item in large.memory}
     assert memory["K and V cache"] == 80 * 2 * 1152 * 8 * 128 * 2
+    assert memory["constants in programs"] < 1e7, "zero points are weights, which programs share"
     assert [one.capacity for one in large.generate] == [256, 512, 1024, 1152]
 
 

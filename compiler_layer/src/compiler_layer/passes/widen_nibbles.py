@@ -11,21 +11,32 @@ from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.quantize import Dequantize
-from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FOUR_BIT
+from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before
 
 
 def eight_bit(value: SSAValue) -> Constant:
-    """A constant of 4-bit integers as one of bytes."""
+    """A constant of 4-bit integers as one of bytes; one that is in a file stays there.
+
+    Whoever reads it widens it then, once for all programs of a model.
+    """
     constant = constant_of(value)
     assert constant is not None  # Dequantize has constant operands until a gather is lowered
     kind = "i8" if element_of(value) == "i4" else "u8"
-    widened = constant.each(lambda one: Constant.inline(one.load(), kind))
-    widened.attributes.update(constant.attributes)
-    return widened
+
+    def widened(one: Constant) -> Constant:
+        held = one.held
+        if isinstance(held, FileView):
+            return Constant.of_file(held, kind, shape_of(one.output))
+        return Constant.inline(one.load(), kind)
+
+    found = constant.each(widened)
+    found.attributes.update(constant.attributes)
+    return found
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import math
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.elements import FOUR_BIT
 from compiler_layer.files import FileView
 from compiler_layer.frontends.huggingface.decoder import Names
 from compiler_layer.frontends.huggingface.sample import Sample
@@ -20,10 +21,13 @@ ORDER: tuple[str, ...] = ("embedding", "attention", "feed-forward", HEAD, NORMS,
 
 
 def weigh(sample: Sample) -> list[Item]:
-    """Add up the weights of all layers that a sample stands for, quantised or not."""
+    """Add up the weights of all layers that a sample stands for, quantised or not, in memory."""
     sizes: dict[str, int] = dict.fromkeys(ORDER, 0)
-    for name, view, _ in _stored(sample):
-        sizes[_use(sample.decoder.names, name)] += view.size * _count(sample, name)
+    for name, view, elements in _stored(sample):
+        use = _use(sample.decoder.names, name)
+        # Zero points of 4 bits are bytes where programs read them (``widen-nibbles``).
+        widened = use == SCALES and view.element in FOUR_BIT
+        sizes[use] += (elements if widened else view.size) * _count(sample, name)
     return [Item(use, size) for use, size in sizes.items() if size]
 
 
