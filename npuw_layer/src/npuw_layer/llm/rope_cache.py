@@ -19,11 +19,10 @@ from xdsl.rewriter import Rewriter
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Cos, Sin
-from compiler_layer.dialects.ov.state import Assign
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.reference.interpreter import evaluate
 from npuw_layer.llm.names import POSITIONS
 from npuw_layer.ports import Array
 
@@ -44,7 +43,7 @@ def cache_rope(model: Model, rows: int) -> None:
     found = [op for op in model.body.ops if isinstance(op, Sin | Cos) and _is_angle(op, positions)]
     if not found:
         return
-    for op, table in zip(found, _tables(model, found, rows), strict=True):
+    for op, table in zip(found, _tables(found, positions, rows), strict=True):
         if table is not None:
             g = GraphBuilder(model, op)
             Rewriter.replace_op(op, [], [g.gather(g.constant(table), positions, 0)])
@@ -72,11 +71,10 @@ def _is_angle(op: Sin | Cos, positions: SSAValue) -> bool:
     return found
 
 
-def _tables(model: Model, ops: Sequence[Sin | Cos], rows: int) -> list[Array | None]:
+def _tables(ops: Sequence[Sin | Cos], positions: SSAValue, rows: int) -> list[Array | None]:
     """The value of each op at each position, f32 [rows, angles]; None if that is not all."""
-    probe = _probe(model, ops)
-    whole = _run(probe, np.arange(rows))
-    first, last = _run(probe, np.arange(1)), _run(probe, np.arange(rows - 1, rows))
+    whole = _values(ops, positions, range(rows))
+    first, last = (_values(ops, positions, [row]) for row in (0, rows - 1))
     tables: list[Array | None] = []
     for number, values in enumerate(whole):
         alone = np.concatenate([first[number][0], last[number][0]])
@@ -85,23 +83,19 @@ def _tables(model: Model, ops: Sequence[Sin | Cos], rows: int) -> list[Array | N
     return tables
 
 
-def _probe(model: Model, ops: Sequence[Sin | Cos]) -> Model:
-    """A model that computes the ops from positions, and nothing else."""
-    numbers = {op: number for number, op in enumerate(model.body.ops)}
-    probe = model.clone()
-    copies = list(probe.body.ops)
-    chosen = [copies[numbers[op]].results[0] for op in ops]
-    for op in copies:
-        if isinstance(op, Assign):
-            Rewriter.replace_op(op, [], [op.value])
-    probe.set_outputs([(str(number), value) for number, value in enumerate(chosen)])
-    remove_dead_code(probe)
-    for port in probe.inputs:
-        if port.name != POSITIONS:
-            probe.remove_input(port.name)
-    return probe
+def _values(ops: Sequence[Sin | Cos], positions: SSAValue, numbers: Sequence[int]) -> list[Array]:
+    """Compute ops that are made of positions and constants, for some positions."""
+    known: dict[SSAValue, Array] = {positions: np.array([numbers], np.int64)}
 
+    def value_of(value: SSAValue) -> Array:
+        if value not in known:
+            op = value.owner
+            assert isinstance(op, Operation)  # _is_angle saw to it
+            if isinstance(op, Constant):
+                known[value] = op.load()
+            else:
+                found = evaluate(op, [value_of(each) for each in op.operands])
+                known.update(zip(op.results, found, strict=True))
+        return known[value]
 
-def _run(probe: Model, positions: Array) -> list[Array]:
-    found = Interpreter(probe).run({POSITIONS: positions.astype(np.int64)[None]})
-    return [found[str(number)] for number in range(len(found))]
+    return [value_of(op.results[0]) for op in ops]
