@@ -10,8 +10,8 @@ import pytest
 from compiler_layer.pieces import LITERAL_PREFIX
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer import Core
-from npuw_layer.adapters.level_zero import RecordedProgram
 from npuw_layer.adapters.level_zero_copies import RecordedCopies
+from npuw_layer.adapters.level_zero_programs import RecordedProgram
 from npuw_layer.errors import DeviceError, ModelError, OptionError
 
 SMALL = {
