@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -152,6 +153,20 @@ class TestFailures:
 
 
 class TestUse:
+    @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+    def test_a_forked_process_waits_for_its_own_submissions_alone(self, rig) -> None:
+        gate, done = threading.Event(), []
+        submitted(rig, lambda: gate.wait(60))
+        child = os.fork()
+        if child == 0:
+            submitted(rig, lambda: done.append(1))
+            threading.Timer(30, lambda: os._exit(2)).start()
+            ze.zeCommandQueueSynchronize(rig.queue)
+            os._exit(0 if done else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        gate.set()
+        ze.zeCommandQueueSynchronize(rig.queue)
+
     def test_a_list_that_executes_is_neither_emptied_nor_ended(self, rig) -> None:
         gate = threading.Event()
         commands = submitted(rig, lambda: gate.wait(30))

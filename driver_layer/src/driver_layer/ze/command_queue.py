@@ -5,6 +5,7 @@ Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -34,12 +35,14 @@ class ze_command_queue_handle_t(Handle):
         self.desc = desc
         kind = "copy" if desc.ordinal else "compute"
         self.stream = context.device.npu.stream(kind)
+        self._process = os.getpid()
         self._unfinished: set[Future[object]] = set()
         self._failed: deque[Future[object]] = deque(maxlen=1)
         """The last submission that failed since anybody waited for the queue."""
 
     def submit(self, job: Callable[[], object]) -> Future[object]:
         """Let the device run something after what was submitted before."""
+        self._look_where()
         unfinished, failures = self._unfinished, self._failed
 
         def settle(work: Future[object]) -> None:
@@ -57,6 +60,7 @@ class ze_command_queue_handle_t(Handle):
 
     def wait(self, timeout: int) -> None:
         """Wait, so many nanoseconds, for all that was submitted, and raise what failed of it."""
+        self._look_where()
         seconds = seconds_of(timeout)
         deadline = None if seconds is None else time.monotonic() + seconds
         for work in tuple(self._unfinished):
@@ -68,6 +72,11 @@ class ze_command_queue_handle_t(Handle):
                 self._failed.append(work)
         if self._failed:
             _wait_for(self._failed.popleft(), timeout)
+
+    def _look_where(self) -> None:
+        """Forget what was submitted before a fork: here is no thread that would end it."""
+        if self._process != os.getpid():
+            self._process, self._unfinished = os.getpid(), set()
 
 
 class ze_fence_handle_t(Handle):
