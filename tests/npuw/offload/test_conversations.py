@@ -159,6 +159,15 @@ def test_a_warm_start_compiles_nothing(tall, tmp_path):
     assert not whole.get_property("LOADED_FROM_CACHE")
 
 
+def test_models_that_come_when_the_slots_are_in_use_are_refused(tall):
+    """Slots are as large as the layers of the models that were there."""
+    compiled = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
+    compiled.create_infer_request()
+    whole = compiled._compiled
+    with pytest.raises(DeviceError, match="before the first conversation"):
+        whole.device.load(whole.programs[0].program)
+
+
 class TestRefusals:
     def test_a_budget_for_less_than_two_layers_says_what_is_needed(self, tall):
         least = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
@@ -177,7 +186,10 @@ class TestRefusals:
         ("options", "why"),
         [
             ({"NPUW_DEVICES": "CPU"}, "does not copy while it computes"),
+            ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK at NO"),
             ({"CACHE_MODE": "OPTIMIZE_SPEED"}, "OPTIMIZE_SIZE"),
+            ({"NPUW_WEIGHTS_BANK": "ours"}, "NPUW_WEIGHTS_BANK"),
+            ({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}, "NPUW_WEIGHTS_BANK"),
             ({"NPUW_WEIGHTS_OFFLOAD": "MAYBE"}, "NPUW_WEIGHTS_OFFLOAD = 'MAYBE'"),
             ({"NPUW_WEIGHTS_BUDGET": "much"}, "NPUW_WEIGHTS_BUDGET = 'much'"),
             ({"NPUW_WEIGHTS_RESERVED": 0}, "NPUW_WEIGHTS_RESERVED = 0"),
