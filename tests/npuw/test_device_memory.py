@@ -23,6 +23,7 @@ from npuw_layer.errors import DeviceError
 from npuw_layer.ports import Program
 from npuw_layer.testing.check_device import CONFIG, small_graph, weights
 
+SHARES = pytest.mark.skipif(not CAN_SHARE, reason="weights are shared on Linux")
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
@@ -125,9 +126,20 @@ def test_what_is_loaded_mapped_or_shared_goes_when_nobody_holds_it(device) -> No
         assert device.allocated_bytes == 0
 
 
-def test_a_model_that_is_gone_leaves_nothing_on_its_device(device, tiny: Path) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+        pytest.param({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}, marks=SHARES),
+    ],
+)
+def test_a_model_that_is_gone_leaves_nothing_on_its_device(
+    device, tall: Path, options, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     for _ in range(2):
-        compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
+        compiled = Core(device=device).compile_model(tall, "NPU", SMALL | options)
         say(compiled.create_infer_request(), [1, 2, 3])
         del compiled
         gc.collect()

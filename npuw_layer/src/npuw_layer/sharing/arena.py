@@ -179,7 +179,8 @@ def _take(
     with _asked(meeting, name, Request(want="arena", identity=identity)) as connection:
         offer, descriptor = connection.receive_with_descriptor(Offer, REPLY_BYTES)
     try:
-        _check(offer, identity, layout)
+        if not _is_wanted(offer, identity, layout):
+            raise SharingError(f"process {connection.pid} offers an arena of other weights")
         if not _is_sealed(descriptor):
             raise SharingError(f"process {connection.pid} offers an arena that is not complete")
         return device.attach(descriptor, layout.nbytes), descriptor
@@ -190,12 +191,11 @@ def _take(
         raise
 
 
-def _check(offer: Offer, identity: str, layout: Layout) -> None:
-    """See that what is offered is what is wanted."""
+def _is_wanted(offer: Offer, identity: str, layout: Layout) -> bool:
+    """Tell whether what is offered is what is wanted."""
     offered = {slot.name: (slot.offset, slot.nbytes) for slot in offer.slots}
     wanted = {name: (slot.offset, slot.nbytes) for name, slot in layout.slots.items()}
-    if (offer.identity, offer.nbytes, offered) != (identity, layout.nbytes, wanted):
-        raise SharingError("an arena of other weights is offered")
+    return (offer.identity, offer.nbytes, offered) == (identity, layout.nbytes, wanted)
 
 
 def _ask_all(meeting: Meeting, identity: str) -> Iterator[tuple[int, Usage]]:
