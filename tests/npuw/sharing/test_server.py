@@ -20,7 +20,7 @@ if sys.platform != "linux":
     pytest.skip("weights are shared on Linux", allow_module_level=True)
 
 from npuw_layer.adapters import release
-from npuw_layer.errors import SharingError
+from npuw_layer.errors import DeviceError, SharingError
 from npuw_layer.sharing import server as server_module
 from npuw_layer.sharing.arena import join_arena
 from npuw_layer.sharing.usage import measure
@@ -123,6 +123,37 @@ def test_what_has_no_thread_is_shared_by_nobody_and_kept_by_nobody(
     assert device.allocated_bytes == 0
     assert arenas(open_files) == before
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("attaching", [True, False])
+@pytest.mark.parametrize("left", range(9))
+def test_with_few_descriptors_left_it_works_or_says_why(here, open_files, left, attaching) -> None:
+    """Whatever is made or opened: nothing of it stays when the next thing cannot be."""
+    device = here.new_device()
+    others = [here.join(IDENTITY)] if attaching else []
+    gc.collect()
+    opened = len(open_files())
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(os.devnull) as file:
+        limit = file.fileno() + left
+    made = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
+    try:
+        made.append(join_arena(device, IDENTITY, here.LAYOUT, lambda _: None))
+    except (SharingError, DeviceError) as error:
+        why = str(error)
+    else:
+        why = "descriptor"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+    assert "descriptor" in why or "open files" in why
+    while made:
+        made.pop().close()
+    gc.collect()
+    assert len(open_files()) == opened
+    assert device.allocated_bytes == 0
+    while others:
+        others.pop().close()
 
 
 def test_weights_that_cannot_be_read_leave_no_memory(here, open_files) -> None:

@@ -216,19 +216,17 @@ def _asked(meeting: Meeting, name: str, request: Request) -> Generator[Connectio
         FileNotFoundError: the socket is gone.
         SharingError: it does not take the request.
     """
-    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        link.settimeout(_ANSWER_SECONDS)
-        link.connect(meeting.path(name))
-        connection = Connection(link, _ANSWER_SECONDS)
-        connection.send(request)
-        yield connection
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+            link.settimeout(_ANSWER_SECONDS)
+            link.connect(meeting.path(name))
+            connection = Connection(link, _ANSWER_SECONDS)
+            connection.send(request)
+            yield connection
     except (ConnectionRefusedError, FileNotFoundError):
         raise
     except OSError as error:
         raise SharingError(f"{name}: {error}") from None
-    finally:
-        link.close()
 
 
 def _seal(descriptor: int) -> None:

@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import threading
+import time
 import weakref
 from collections.abc import Collection
 
@@ -48,12 +49,13 @@ class Server:
         self._descriptor = descriptor
         self._files = files
         self._process = os.getpid()
-        self._stopping = threading.Event()
+        self._stopping = False
+        self._socket: socket.socket | None = None
         self.name = meeting.new_name()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._thread = threading.Thread(target=self._serve, name="npuw-sharing", daemon=True)
         _running.add(self)
         try:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._socket.bind(meeting.path(self.name))
             os.chmod(meeting.path(self.name), 0o600)
             self._socket.listen(_BACKLOG)
@@ -66,13 +68,13 @@ class Server:
     def stop(self) -> None:
         """Answer nobody any more; what others hold stays theirs.
 
-        It waits for nothing, as garbage is collected in any thread, whatever that holds: the
-        thread that answers lets go of the memory when it wakes.
+        It waits for nothing and takes no lock, as garbage is collected in any thread, whatever that
+        holds: the thread that answers lets go of the memory when it wakes.
         """
-        if self._process != os.getpid():
+        if self._process != os.getpid() or self._socket is None:
             return  # a forked child: all this is its parent's
         self._meeting.remove(self.name)
-        self._stopping.set()
+        self._stopping = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
         with contextlib.suppress(SharingError):
@@ -87,24 +89,30 @@ class Server:
 
     def let_go(self) -> None:
         """Close socket and memory; a second call does nothing."""
-        self._socket.close()
+        if self._socket is not None:
+            self._socket.close()
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
     def _serve(self) -> None:
+        assert self._socket is not None  # the thread begins when it listens
         try:
-            while not self._stopping.is_set():
-                try:
-                    link, _ = self._socket.accept()
-                except OSError as error:
-                    if not self._stopping.wait(_PAUSE_SECONDS):
-                        _log.warning("who asks for weights has to wait: %s", error)
-                    continue
-                with link:
-                    self._answer_safely(link)
+            while not self._stopping:
+                self._serve_next(self._socket)
         finally:
             self.let_go()
+
+    def _serve_next(self, listening: socket.socket) -> None:
+        try:
+            link, _ = listening.accept()
+        except OSError as error:
+            if not self._stopping:
+                _log.warning("who asks for weights has to wait: %s", error)
+                time.sleep(_PAUSE_SECONDS)
+            return
+        with link:
+            self._answer_safely(link)
 
     def _answer_safely(self, link: socket.socket) -> None:
         """Answer, and go on whatever happens: if this thread ends, who comes waits in vain."""
