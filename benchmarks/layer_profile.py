@@ -23,7 +23,8 @@ from models import draw_prompts
 
 from driver_layer.npu.device import Device
 from genai_layer import GenerationConfig, LLMPipeline
-from npuw_layer.adapters.level_zero import LevelZeroDevice, RecordedProgram
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_programs import RecordedProgram
 from npuw_layer.llm.infer_request import InferRequest
 
 DEMO = Path(__file__).resolve().parent.parent / "models" / "demo"

@@ -146,9 +146,10 @@ def more_configs() -> dict[str, Any]:
 
 
 def deep_configs() -> dict[str, Any]:
-    """The first architectures with so many layers that they are folded."""
+    """The first architectures, and a mixture, with so many layers that they are folded."""
     deep: dict[str, Any] = {}
-    for name, config in configs().items():
+    mixture = {"qwen3_moe": more_configs()["qwen3_moe"]}
+    for name, config in (configs() | mixture).items():
         # Of Gemma 2 two layers are one block, of Gemma 3 six.
         layers = {"gemma2": 6, "gemma3": 18}.get(name, 5)
         numbers = {"num_hidden_layers": layers, "n_layer": layers, "layer_types": None}

@@ -31,7 +31,13 @@ def test_a_name_leads_back_to_the_bytes_in_the_type_that_is_read(
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("@model.bin", "@../model.bin"), ("_f32_", "_f33_"), ("vpux_ow_", "vpux_"), ("_48_", "_x_")],
+    [
+        ("@model.bin", "@../model.bin"),
+        ("_f32_", "_f33_"),
+        ("vpux_ow_", "vpux_"),
+        ("_48_", "_x_"),
+        ("_48_", f"_{'1' * 5000}_"),
+    ],
 )
 def test_a_name_that_names_no_weight_of_the_folder_is_refused(
     ref: WeightRef, old: str, new: str

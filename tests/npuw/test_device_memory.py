@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import gc
+import mmap
+import signal
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from driver_layer.npu.management import ManagementCore
+from driver_layer.npu.shareable import CAN_SHARE
 from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.level_zero import LevelZeroDevice, RecordedProgram
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_programs import RecordedProgram
 from npuw_layer.errors import DeviceError
+from npuw_layer.ports import Program
 from npuw_layer.testing.check_device import CONFIG, small_graph, weights
 
+SHARES = pytest.mark.skipif(not CAN_SHARE, reason="weights are shared on Linux")
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
@@ -93,3 +103,65 @@ def test_what_a_failed_prompt_wrote_is_never_computed_with(device, tiny, monkeyp
             say(request, list(range(90)))
     for token in range(20):
         assert np.array_equal(say(request, [token], token), say(fresh, [token], token))
+
+
+def bound(device: LevelZeroDevice) -> Program:
+    """A program with memory for all that it reads and writes."""
+    loaded = device.load(device.compile(small_graph(), CONFIG))
+    program = loaded.create_program()
+    for info in (*loaded.inputs, *loaded.outputs):
+        program.bind(info.name, device.allocate(1024), 0)
+    return program
+
+
+def test_what_is_loaded_mapped_or_shared_goes_when_nobody_holds_it(device) -> None:
+    made: list[Callable[[], object]] = [
+        lambda: bound(device).run(),
+        lambda: device.map_host(np.frombuffer(mmap.mmap(-1, 1 << 20), np.uint8)),
+    ]
+    if CAN_SHARE:
+        made.append(lambda: device.allocate_shared(1 << 20))
+    for make in made:
+        make()
+        assert device.allocated_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+        pytest.param({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}, marks=SHARES),
+    ],
+)
+def test_a_model_that_is_gone_leaves_nothing_on_its_device(
+    device, tall: Path, options, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    for _ in range(2):
+        compiled = Core(device=device).compile_model(tall, "NPU", SMALL | options)
+        say(compiled.create_infer_request(), [1, 2, 3])
+        del compiled
+        gc.collect()
+        kept = device.allocate(4096)
+        assert device.allocated_bytes == kept.data.size
+        del kept
+
+
+def test_an_interrupted_run_ends_when_the_device_is_done(device, monkeypatch) -> None:
+    """Else the caller would write to what the device still reads."""
+    program = bound(device)
+    program.run()
+    done = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.2)
+        done.set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ManagementCore, "run_inference", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            program.run()
+    assert done.is_set()
+    program.run()

@@ -13,7 +13,8 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
-from npuw_layer.adapters.level_zero import DeviceMemory, LevelZeroDevice
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_memory import DeviceMemory
 from npuw_layer.adapters.openvino import OpenVINODevice
 from npuw_layer.devices.make import make_device
 from npuw_layer.devices.several import Policy, SeveralDevices

@@ -21,7 +21,7 @@ WEIGHT_PREFIX = "vpux_ow_"
 """Begins the name of the input that a weight comes in by."""
 
 _NAME = re.compile(
-    rf"{WEIGHT_PREFIX}(?P<offset>\d+)_(?P<size>\d+)_(?P<stored>\w+)_(?P<element>\w+)@(?P<file>.+)"
+    rf"{WEIGHT_PREFIX}(?P<offset>\d{{1,19}})_(?P<size>\d{{1,19}})_(?P<stored>\w+)_(?P<element>\w+)@(?P<file>.+)"
 )
 
 

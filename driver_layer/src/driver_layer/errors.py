@@ -14,6 +14,7 @@ DriverError
 │       └── KernelError         a SHAVE program or its arguments
 └── DriverFault           the device failed
     ├── OutOfMemory       an address range or the host has no room left
+    │   └── NoDescriptor  the process may not open any more
     └── DeviceFault       a task failed; names engine, task and address
 """
 
@@ -111,6 +112,10 @@ class KernelError(BlobError):
 
 class OutOfMemory(DriverFault):
     """An address range, or the host's memory, is exhausted."""
+
+
+class NoDescriptor(OutOfMemory):
+    """The process, or the system, has as many descriptors open as it may."""
 
 
 class DeviceFault(DriverFault):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from npuw_layer.errors import InferenceCancelled, RequestBusy
+from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy
 
 Work = Callable[[], None]
 Callback = Callable[[], None]
@@ -17,6 +18,10 @@ class AsyncRun:
     """What a request does, and whether it is to stop."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._busy = False
         self._cancelled = threading.Event()
@@ -30,6 +35,7 @@ class AsyncRun:
         Raises:
             RequestBusy: something is.
         """
+        self._look_where()
         if self._busy:
             raise RequestBusy("the request is running; wait() for it, or use another request")
 
@@ -65,11 +71,18 @@ class AsyncRun:
 
         Raises:
             RequestBusy: the request is running.
+            NpuwFault: there is no thread to be had: there are too many, or the process ends.
         """
         self._claim()
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, "npuw-request")
-        self._started = self._worker.submit(self._work, work, callback)
+        try:
+            if self._worker is None:
+                self._worker = ThreadPoolExecutor(1, "npuw-request")
+            self._started = self._worker.submit(self._work, work, callback)
+        except RuntimeError as error:
+            self._worker, self._busy = None, False
+            raise NpuwFault(
+                f"no thread for a request that runs beside its caller: {error}"
+            ) from None
 
     def wait(self, milliseconds: float | None = None) -> bool:
         """Wait for what was started; raise what it raised, each time until the next inference.
@@ -83,6 +96,7 @@ class AsyncRun:
         Raises:
             RequestBusy: a callback waits for its own thread.
         """
+        self._look_where()
         started = self._started
         if started is None:
             return True
@@ -98,11 +112,18 @@ class AsyncRun:
 
     def cancel(self) -> None:
         """Ask what is running to end; nothing happens if nothing is."""
+        self._look_where()
         with self._lock:
             if self._busy:
                 self._cancelled.set()
 
+    def _look_where(self) -> None:
+        """Begin anew in a forked process: it has no thread that would ever end what runs."""
+        if self._process != os.getpid():
+            self._begin()
+
     def _claim(self) -> None:
+        self._look_where()
         with self._lock:
             self.check_idle()
             self._busy = True

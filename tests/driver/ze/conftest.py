@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +20,10 @@ import pytest
 from driver_layer import ze
 from driver_layer.testing.blobs import COLS, DEPTH, ROWS
 
+DMA_BUF = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
+READ_ONLY = ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
+SIZE = 10_000
+EXPORTER = Path(__file__).with_name("exporting_process.py")
 X_BYTES, Y_BYTES = ROWS * DEPTH * 4, ROWS * COLS * 4
 
 
@@ -46,6 +59,29 @@ class Rig:
         ze.zeCommandQueueExecuteCommandLists(self.queue, lists)
         ze.zeCommandQueueSynchronize(self.queue)
 
+    def exportable(self, size: int = SIZE) -> ze.Memory:
+        """Memory that other processes can have."""
+        desc = ze.ze_host_mem_alloc_desc_t(pNext=ze.ze_external_memory_export_desc_t(DMA_BUF))
+        return ze.zeMemAllocHost(self.context, size, 0, desc)
+
+    def exported_fd(self, memory: ze.Memory) -> int:
+        """A descriptor of it."""
+        asked = ze.ze_external_memory_export_fd_t(DMA_BUF)
+        found = ze.zeMemGetAllocProperties(self.context, memory, asked).pNext
+        assert found is not None
+        return found.fd
+
+    def imported(self, descriptor: int, size: int = SIZE, read_only: bool = False) -> ze.Memory:
+        """The memory of a descriptor."""
+        flags = READ_ONLY if read_only else ze.ze_host_mem_alloc_flags_t.NONE
+        chained = ze.ze_external_memory_import_fd_t(DMA_BUF, descriptor)
+        desc = ze.ze_host_mem_alloc_desc_t(flags, chained)
+        return ze.zeMemAllocHost(self.context, size, 0, desc)
+
+    def opened(self, handle: ze.ze_ipc_mem_handle_t) -> ze.Memory:
+        """The memory of a handle."""
+        return ze.zeMemOpenIpcHandle(self.context, self.device, handle)
+
     @staticmethod
     def values(y: ze.Memory) -> np.ndarray:
         """What the layer wrote."""
@@ -68,3 +104,67 @@ def rig() -> Rig:
     context = ze.zeContextCreate(driver)
     table = ze.zeDriverGetExtensionFunctionAddress(driver, "ZE_extension_graph")
     return Rig(device, context, table, ze.zeCommandQueueCreate(context, device))
+
+
+class Child:
+    """Another process with a device, which does what it is told."""
+
+    def __init__(self) -> None:
+        self.wire, theirs = socket.socketpair()
+        self.process = subprocess.Popen(
+            [sys.executable, str(EXPORTER), str(theirs.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+
+    def __call__(self, *call: Any) -> Any:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(call) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def handle(self, name: str) -> ze.ze_ipc_mem_handle_t:
+        return ze.ze_ipc_mem_handle_t(bytes.fromhex(self("handle", name)))
+
+    def receive(self) -> int:
+        """The descriptor that it sends."""
+        _, (descriptor,), _, _ = socket.recv_fds(self.wire, 1, 1)
+        return descriptor
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def end(self) -> None:
+        self.kill()
+        self.wire.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    child = Child()
+    yield child
+    child.end()
+
+
+@pytest.fixture
+def no_descriptors() -> Callable[[], Any]:
+    """Let the process open nothing for a while."""
+
+    @contextmanager
+    def none() -> Generator[None, None, None]:
+        before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+
+    return none

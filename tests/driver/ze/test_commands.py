@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
 
 from driver_layer import ze
+from driver_layer.errors import DeviceFault
 from driver_layer.ze import ze_result_t as r
 
 
@@ -80,3 +82,131 @@ class TestFences:
             r.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
             lambda: execute(rig.queue, [commands], ze.zeFenceCreate(other)),
         )
+
+
+def submitted(rig, *steps) -> ze.ze_command_list_handle_t:
+    """Hand a list of steps to the queue."""
+    commands = ze.zeCommandListCreate(rig.context, rig.device)
+    for step in steps:
+        commands.append(step)
+    ze.zeCommandListClose(commands)
+    ze.zeCommandQueueExecuteCommandLists(rig.queue, [commands])
+    return commands
+
+
+def fails_with(error: Exception):
+    def step() -> None:
+        raise error
+
+    return step
+
+
+class TestFailures:
+    def test_the_queue_tells_once_that_any_submission_failed(self, rig) -> None:
+        submitted(rig, fails_with(DeviceFault("the first one failed")))
+        submitted(rig)
+        sync = ze.zeCommandQueueSynchronize
+        error = rig.fails(r.ZE_RESULT_ERROR_DEVICE_LOST, lambda: sync(rig.queue))
+        assert "the first one failed" in str(error)
+        sync(rig.queue)
+
+    def test_what_is_no_fault_of_the_device_has_a_result_code_as_well(self, rig) -> None:
+        fence = ze.zeFenceCreate(rig.queue)
+        commands = submitted(rig, fails_with(MemoryError("the host is full")))
+        ze.zeCommandQueueExecuteCommandLists(rig.queue, [commands], fence)
+        for call in (
+            lambda: ze.zeFenceHostSynchronize(fence),
+            lambda: ze.zeCommandQueueSynchronize(rig.queue),
+        ):
+            error = rig.fails(r.ZE_RESULT_ERROR_UNKNOWN, call)
+            assert isinstance(error.__cause__, MemoryError)
+        assert ze.zeFenceQueryStatus(fence) is r.ZE_RESULT_ERROR_UNKNOWN
+
+    def test_a_step_that_ran_out_of_time_is_no_wait_that_did(self, rig) -> None:
+        submitted(rig, fails_with(TimeoutError("a lock")))
+        sync = ze.zeCommandQueueSynchronize
+        rig.fails(r.ZE_RESULT_ERROR_UNKNOWN, lambda: sync(rig.queue))
+
+    def test_all_is_waited_for_whatever_thread_comes_back_last(self, rig, monkeypatch) -> None:
+        """Who comes back last from submitting did not submit last."""
+        submit = rig.queue.stream.submit
+        is_in, may_return, gate = threading.Event(), threading.Event(), threading.Event()
+
+        def late(job):
+            work = submit(job)
+            if threading.current_thread() is slow:
+                is_in.set()
+                may_return.wait(30)
+            return work
+
+        monkeypatch.setattr(rig.queue.stream, "submit", late)
+        slow = threading.Thread(target=submitted, args=(rig,))
+        slow.start()
+        is_in.wait(30)
+        submitted(rig, lambda: gate.wait(30))
+        may_return.set()
+        slow.join()
+        sync = ze.zeCommandQueueSynchronize
+        rig.fails(r.ZE_RESULT_NOT_READY, lambda: sync(rig.queue, 1000))
+        gate.set()
+        sync(rig.queue)
+
+
+class TestUse:
+    @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+    def test_a_forked_process_waits_for_its_own_submissions_alone(self, rig) -> None:
+        gate, done = threading.Event(), []
+        submitted(rig, lambda: gate.wait(60))
+        child = os.fork()
+        if child == 0:
+            submitted(rig, lambda: done.append(1))
+            threading.Timer(30, lambda: os._exit(2)).start()
+            ze.zeCommandQueueSynchronize(rig.queue)
+            os._exit(0 if done else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        gate.set()
+        ze.zeCommandQueueSynchronize(rig.queue)
+
+    def test_a_list_that_executes_is_neither_emptied_nor_ended(self, rig) -> None:
+        gate = threading.Event()
+        commands = submitted(rig, lambda: gate.wait(30))
+        for end in (ze.zeCommandListReset, ze.zeCommandListDestroy):
+            rig.fails(r.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, lambda end=end: end(commands))
+        gate.set()
+        ze.zeCommandQueueSynchronize(rig.queue)
+        ze.zeCommandListReset(commands)
+        ze.zeCommandListDestroy(commands)
+
+    def test_lists_run_on_queues_of_their_context(self, rig) -> None:
+        other = ze.zeContextCreate(rig.device.driver)
+        commands = ze.zeCommandListCreate(other, rig.device)
+        ze.zeCommandListClose(commands)
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.execute(commands))
+
+    def test_another_device_is_not_the_contexts(self, rig) -> None:
+        other = ze.simulated_driver("3720").device
+        for create in (
+            lambda: ze.zeCommandListCreate(rig.context, other),
+            lambda: ze.zeCommandQueueCreate(rig.context, other),
+            lambda: ze.zeEventPoolCreate(rig.context, ze.ze_event_pool_desc_t(1), [other]),
+        ):
+            rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, create)
+
+    @pytest.mark.parametrize("timeout", [0, 1 << 63, ze.UINT64_MAX - 1, ze.UINT64_MAX])
+    def test_any_timeout_of_64_bits_is_one(self, rig, timeout) -> None:
+        fence = ze.zeFenceCreate(rig.queue)
+        gate = threading.Event()
+        commands = submitted(rig, lambda: gate.wait(0.05))
+        ze.zeCommandQueueExecuteCommandLists(rig.queue, [commands], fence)
+        for call in (
+            lambda: ze.zeFenceHostSynchronize(fence, timeout),
+            lambda: ze.zeCommandQueueSynchronize(rig.queue, timeout),
+        ):
+            if timeout:
+                call()
+            else:
+                rig.fails(r.ZE_RESULT_NOT_READY, call)
+
+    def test_unknown_flags_of_a_fence_are_refused(self, rig) -> None:
+        create = ze.zeFenceCreate
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ENUMERATION, lambda: create(rig.queue, 2))

@@ -10,6 +10,7 @@ import pytest
 
 from driver_layer import ze
 from driver_layer.errors import DeviceFault
+from driver_layer.npu.doorbell import Doorbell
 from driver_layer.testing.blobs import dense_blob, is_expected
 from driver_layer.ze import ze_result_t as r
 
@@ -65,6 +66,42 @@ class TestEvents:
         empty = ze.ze_event_pool_desc_t(0)
         make = ze.zeEventPoolCreate
         rig.fails(r.ZE_RESULT_ERROR_INVALID_SIZE, lambda: make(rig.context, empty))
+
+    def test_flags_are_checked(self, rig, pool) -> None:
+        flags = ze.ze_event_pool_flags_t
+        visible = flags.ZE_EVENT_POOL_FLAG_HOST_VISIBLE
+        ze.zeEventPoolCreate(rig.context, ze.ze_event_pool_desc_t(1, visible))
+        for asked, code in (
+            (visible | flags.ZE_EVENT_POOL_FLAG_IPC, r.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION),
+            (flags.ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, r.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION),
+            (16, r.ZE_RESULT_ERROR_INVALID_ENUMERATION),
+        ):
+            desc = ze.ze_event_pool_desc_t(1, asked)
+            rig.fails(code, lambda desc=desc: ze.zeEventPoolCreate(rig.context, desc))
+        host = ze.ze_event_scope_flags_t.ZE_EVENT_SCOPE_FLAG_HOST
+        ze.zeEventCreate(pool, ze.ze_event_desc_t(0, host, host))
+        create = ze.zeEventCreate
+        for desc in (ze.ze_event_desc_t(1, signal=8), ze.ze_event_desc_t(1, wait=8)):
+            rig.fails(r.ZE_RESULT_ERROR_INVALID_ENUMERATION, lambda desc=desc: create(pool, desc))
+
+    def test_a_signal_that_was_seen_counts_though_the_event_is_reset_since(
+        self, events, monkeypatch
+    ) -> None:
+        wait = Doorbell.wait
+
+        def then_reset(self, *args) -> bool:
+            found = wait(self, *args)
+            ze.zeEventHostReset(events[0])
+            return found
+
+        ze.zeEventHostSignal(events[0])
+        monkeypatch.setattr(Doorbell, "wait", then_reset)
+        ze.zeEventHostSynchronize(events[0])
+
+    @pytest.mark.parametrize("timeout", [1 << 63, ze.UINT64_MAX - 1, ze.UINT64_MAX])
+    def test_any_timeout_of_64_bits_is_one(self, events, timeout) -> None:
+        threading.Timer(0.05, lambda: ze.zeEventHostSignal(events[0])).start()
+        ze.zeEventHostSynchronize(events[0], timeout)
 
     def test_a_list_waits_for_the_hosts_signal(self, rig, events) -> None:
         memory = ze.zeMemAllocShared(rig.context, 8, 0, rig.device)
@@ -132,6 +169,10 @@ class TestEvents:
         rig.fails(
             r.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
             lambda: ze.zeCommandListAppendSignalEvent(commands, events[0]),
+        )
+        rig.fails(
+            r.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
+            lambda: ze.zeCommandListAppendEventReset(commands, events[0]),
         )
         wait = ze.zeCommandListAppendWaitOnEvents
         rig.fails(r.ZE_RESULT_ERROR_INVALID_SIZE, lambda: wait(commands, []))

@@ -10,9 +10,9 @@ import pytest
 from compiler_layer.pieces import LITERAL_PREFIX
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer import Core
-from npuw_layer.adapters.level_zero import RecordedProgram
 from npuw_layer.adapters.level_zero_copies import RecordedCopies
-from npuw_layer.errors import DeviceError, ModelError, OptionError
+from npuw_layer.adapters.level_zero_programs import RecordedProgram
+from npuw_layer.errors import DeviceError, InferenceCancelled, ModelError, OptionError
 
 SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 128,
@@ -77,6 +77,57 @@ def test_conversations_take_turns_and_stay_apart(talks, tall, whole):
     for thread in threads:
         thread.join()
     assert all(np.array_equal(told[number], whole) for number in range(3))
+
+
+@pytest.mark.parametrize("how", ["is cancelled", "fails"])
+def test_who_is_cancelled_or_fails_changes_nothing_for_others(talks, tall, whole, monkeypatch, how):
+    """A pass that fails leaves the slots as they are in the middle of its layers."""
+    options = {**CHUNKED, "NPUW_WEIGHTS_OFFLOAD": "ASYNC"}
+    steady, fickle = talks(tall, **options), talks(tall, **options)
+    over = threading.Event()
+    ended: list[Exception] = []
+
+    def end_early() -> None:
+        tokens = np.arange(120)[None] % 97
+        places = np.arange(120)[None]
+        fed = {
+            "input_ids": tokens,
+            "attention_mask": np.ones_like(tokens),
+            "position_ids": places,
+        }
+        while not over.is_set():
+            fickle.reset()
+            try:
+                if how == "fails":
+                    fickle.request.infer(fed)
+                else:
+                    fickle.request.start_async(fed)
+                    over.wait(draw.uniform(0, 0.05))  # in the middle of a chunk
+                    fickle.request.cancel()
+                    fickle.request.wait()
+            except (InferenceCancelled, DeviceError) as error:
+                ended.append(error)
+
+    thread = threading.Thread(target=end_early)
+    run, draw = RecordedProgram.run, np.random.default_rng(4)
+
+    def run_or_fail(program: RecordedProgram) -> None:
+        if how == "fails" and threading.current_thread() is thread and draw.random() < 0.15:
+            raise DeviceError("this layer failed")
+        run(program)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RecordedProgram, "run", run_or_fail)
+        thread.start()
+        try:
+            told = story(steady)
+        finally:
+            over.set()
+            thread.join()
+    assert np.array_equal(told, whole)
+    assert ended
+    fickle.reset()
+    assert np.array_equal(story(fickle), whole)
 
 
 def test_weights_are_bound_to_no_more_memory_than_is_reported(tall, monkeypatch):
@@ -159,6 +210,15 @@ def test_a_warm_start_compiles_nothing(tall, tmp_path):
     assert not whole.get_property("LOADED_FROM_CACHE")
 
 
+def test_models_that_come_when_the_slots_are_in_use_are_refused(tall):
+    """Slots are as large as the layers of the models that were there."""
+    compiled = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
+    compiled.create_infer_request()
+    whole = compiled._compiled
+    with pytest.raises(DeviceError, match="before the first conversation"):
+        whole.device.load(whole.programs[0].program)
+
+
 class TestRefusals:
     def test_a_budget_for_less_than_two_layers_says_what_is_needed(self, tall):
         least = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
@@ -177,7 +237,10 @@ class TestRefusals:
         ("options", "why"),
         [
             ({"NPUW_DEVICES": "CPU"}, "does not copy while it computes"),
+            ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK at NO"),
             ({"CACHE_MODE": "OPTIMIZE_SPEED"}, "OPTIMIZE_SIZE"),
+            ({"NPUW_WEIGHTS_BANK": "ours"}, "NPUW_WEIGHTS_BANK"),
+            ({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}, "NPUW_WEIGHTS_BANK"),
             ({"NPUW_WEIGHTS_OFFLOAD": "MAYBE"}, "NPUW_WEIGHTS_OFFLOAD = 'MAYBE'"),
             ({"NPUW_WEIGHTS_BUDGET": "much"}, "NPUW_WEIGHTS_BUDGET = 'much'"),
             ({"NPUW_WEIGHTS_RESERVED": 0}, "NPUW_WEIGHTS_RESERVED = 0"),

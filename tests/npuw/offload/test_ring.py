@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,7 @@ class Copies:
         self.log = log
         self.spans = spans
         self.failing = False
+        self.interrupt: type[BaseException] | None = None
 
     @property
     def layer(self) -> int:
@@ -32,6 +35,8 @@ class Copies:
 
     def wait(self) -> None:
         self.log.append(f"wait {self.layer}")
+        if self.interrupt is not None:
+            raise self.interrupt
         if self.failing:
             raise DeviceError("the link broke")
         for span in self.spans:
@@ -135,3 +140,40 @@ def test_after_a_failed_copy_the_next_pass_copies_anew(ahead, layer):
         run(machine, made, its)
     broken.failing = False
     run(machine, made, its)
+
+
+def test_a_failed_copy_that_nobody_needs_any_more_harms_nobody():
+    """Another model takes the slot: what was to come for the last one does not matter."""
+    machine = Machine()
+    made, one, other = ring(machine, ahead=True), weights(), weights(100)
+    run(machine, made, one)  # ends with copies for its next pass
+    for each in machine.recorded:
+        each.failing = True
+    for _ in range(2):
+        run(machine, made, other, 100)
+
+
+def test_who_is_interrupted_while_weights_arrive_waits_for_them_before_others_come():
+    machine = Machine()
+    made, its = ring(machine, ahead=True), weights()
+    run(machine, made, its)
+    arriving = next(each for each in machine.recorded if each.layer == 0)
+    arriving.interrupt = KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        run(machine, made, its)
+    arriving.interrupt = None
+    assert run(machine, made, its)[:4] == ["wait 0", "copy 0", "wait 0", "run 0"]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_waits_for_nothing_that_its_parent_began():
+    machine = Machine()
+    made, its = ring(machine, ahead=True), weights()
+    run(machine, made, its)
+    with made.turn:
+        child = os.fork()
+        if child == 0:
+            free = made.turn.acquire(timeout=30)
+            os._exit(0 if free and run(machine, made, its)[0] == "copy 0" else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert run(machine, made, its)[0] == "wait 0"

@@ -7,13 +7,14 @@ the process that made it. Its size is sealed: nobody can cut it short under anot
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
 import sys
 
 import numpy as np
 
-from driver_layer.errors import DriverInputError, OutOfMemory
+from driver_layer.errors import DriverInputError, NoDescriptor, OutOfMemory
 from driver_layer.npu.memory import PAGE_BYTES, Bytes
 
 if sys.platform == "linux":
@@ -50,11 +51,12 @@ class Shareable:
         """Take ``size`` bytes, zeroed, beginning at a page.
 
         Raises:
-            OutOfMemory: the host has no such memory.
+            OutOfMemory: the host has no such memory; as NoDescriptor, no descriptor for it.
         """
         try:
             descriptor = os.memfd_create("npu", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         except OSError as error:
+            check_descriptors_left(error)
             raise OutOfMemory(f"no memory to share: {error.strerror}") from None
         try:
             os.ftruncate(descriptor, -(-size // PAGE_BYTES) * PAGE_BYTES)
@@ -70,6 +72,7 @@ class Shareable:
 
         Raises:
             DriverInputError: as the class.
+            NoDescriptor: this process has none left.
         """
         _check(descriptor, size)
         mode = os.O_RDWR if writable else os.O_RDONLY
@@ -77,13 +80,18 @@ class Shareable:
             # Opened anew: memory that is sealed against writing is mapped from such alone.
             own = os.open(f"/proc/self/fd/{descriptor}", mode | os.O_CLOEXEC)
         except OSError as error:
+            check_descriptors_left(error)
             raise DriverInputError(f"descriptor {descriptor}: {error.strerror}") from None
         return Shareable(own, size, writable)
 
     def export_fd(self) -> int:
-        """Give a new descriptor, which is the caller's to close."""
+        """Give a new descriptor, which is the caller's to close.
+
+        Raises:
+            NoDescriptor: this process has none left.
+        """
         assert self._descriptor is not None, "used after close()"
-        return os.dup(self._descriptor)
+        return duplicate(self._descriptor)
 
     def close(self) -> None:
         """Close the descriptor; the bytes stay as long as somebody looks at ``data``."""
@@ -93,6 +101,25 @@ class Shareable:
 
     def __del__(self) -> None:
         self.close()
+
+
+def duplicate(descriptor: int) -> int:
+    """Give another descriptor of the same memory.
+
+    Raises:
+        NoDescriptor: this process has none left.
+    """
+    try:
+        return os.dup(descriptor)
+    except OSError as error:
+        check_descriptors_left(error)
+        raise DriverInputError(f"descriptor {descriptor}: {error.strerror}") from None
+
+
+def check_descriptors_left(error: OSError) -> None:
+    """Raise NoDescriptor if that is why the system refused something."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        raise NoDescriptor(f"no descriptor for memory to share: {error.strerror}") from None
 
 
 def _check(descriptor: int, size: int) -> None:
@@ -114,7 +141,9 @@ def _mapped(descriptor: int, size: int, writable: bool) -> Bytes:
         pages = mmap.mmap(descriptor, size, mmap.MAP_SHARED, protection)
     except PermissionError:
         raise DriverInputError("the memory may only be read") from None
-    except (OSError, OverflowError, ValueError):
+    except (OSError, OverflowError, ValueError) as error:
+        if isinstance(error, OSError):
+            check_descriptors_left(error)  # a mapping keeps one of its own
         raise OutOfMemory(f"the host cannot map {size} bytes") from None
     with contextlib.suppress(OSError):  # the system may be built without large pages
         pages.madvise(mmap.MADV_HUGEPAGE)

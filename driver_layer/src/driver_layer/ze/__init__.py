@@ -147,7 +147,13 @@ from driver_layer.ze.event import (
     ze_event_pool_desc_t as ze_event_pool_desc_t,
 )
 from driver_layer.ze.event import (
+    ze_event_pool_flags_t as ze_event_pool_flags_t,
+)
+from driver_layer.ze.event import (
     ze_event_pool_handle_t as ze_event_pool_handle_t,
+)
+from driver_layer.ze.event import (
+    ze_event_scope_flags_t as ze_event_scope_flags_t,
 )
 from driver_layer.ze.event import (
     zeEventCreate as zeEventCreate,

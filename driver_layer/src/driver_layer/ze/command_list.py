@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from driver_layer.ze import types as t
-from driver_layer.ze.context import Pointer, ze_context_handle_t
+from driver_layer.ze.context import Pointer, check_device, ze_context_handle_t
 from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
 from driver_layer.ze.event import EventState, ze_event_handle_t
 from driver_layer.ze.handles import Handle, check
@@ -136,9 +136,7 @@ class ze_command_list_handle_t(Handle):
         made = command if isinstance(command, Command) else Command(command)
         signals = () if made.signal is None else (made.signal,)
         for event in (*made.waits, *signals):
-            if check(event, ze_event_handle_t).context is not self.context:
-                code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
-                raise failed(code, "event and command list are of different contexts")
+            self.check_event(event)
         self.commands.append(made)
         if release is not None:
             self._releases.append(release)
@@ -149,8 +147,21 @@ class ze_command_list_handle_t(Handle):
             message = "the command list is closed; reset it first"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 
+    def check_event(self, event: ze_event_handle_t) -> None:
+        """Raise ZeError INVALID_SYNCHRONIZATION_OBJECT if an event is of another context."""
+        if check(event, ze_event_handle_t).context is not self.context:
+            code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
+            raise failed(code, "event and command list are of different contexts")
+
+    def check_idle(self) -> None:
+        """Raise ZeError HANDLE_OBJECT_IN_USE if it is executing."""
+        if self.last is not None and not self.last.done():
+            message = "the command list is executing; wait for it first"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+
     def reset(self) -> None:
-        """Forget all commands."""
+        """Forget all commands; raises ZeError as ``check_idle``."""
+        self.check_idle()  # what it uses would go to others
         for release in self._releases:
             release()
         self.commands, self._releases = [], []
@@ -165,18 +176,24 @@ def zeCommandListCreate(
     """Make an open, empty list.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: there is no such group of queues.
+        ZeError: INVALID_ARGUMENT: there is no such group of queues, or the device is not the
+            context's.
     """
-    check(hDevice, ze_device_handle_t)
+    context = check(hContext, ze_context_handle_t)
+    check_device(context, hDevice)
     desc = desc or ze_command_list_desc_t()
     if not 0 <= desc.commandQueueGroupOrdinal < len(QUEUE_GROUPS):
         message = f"no group {desc.commandQueueGroupOrdinal} of queues"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    return ze_command_list_handle_t(check(hContext, ze_context_handle_t), desc)
+    return ze_command_list_handle_t(context, desc)
 
 
 def zeCommandListDestroy(hCommandList: ze_command_list_handle_t) -> None:
-    """End a list; it must not be executing."""
+    """End a list.
+
+    Raises:
+        ZeError: HANDLE_OBJECT_IN_USE: it is executing.
+    """
     command_list = check(hCommandList, ze_command_list_handle_t)
     command_list.reset()
     command_list.alive = False
@@ -197,7 +214,11 @@ def zeCommandListClose(hCommandList: ze_command_list_handle_t) -> None:
 
 
 def zeCommandListReset(hCommandList: ze_command_list_handle_t) -> None:
-    """Empty a list and open it; it must not be executing."""
+    """Empty a list and open it.
+
+    Raises:
+        ZeError: HANDLE_OBJECT_IN_USE: it is executing.
+    """
     check(hCommandList, ze_command_list_handle_t).reset()
 
 
@@ -243,6 +264,7 @@ def zeCommandListAppendEventReset(
     """Record that an event is made not signaled."""
     event = check(hEvent, ze_event_handle_t)
     command_list = check(hCommandList, ze_command_list_handle_t)
+    command_list.check_event(event)
     command_list.append(Command(lambda: event.become(EventState.DEVICE_RESET)))
 
 

@@ -5,15 +5,18 @@ Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Future
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 
 from driver_layer.errors import DeviceFault, ZeError
 from driver_layer.ze import types as t
 from driver_layer.ze.command_list import Command, ListState, ze_command_list_handle_t
-from driver_layer.ze.context import ze_context_handle_t
+from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
-from driver_layer.ze.event import UINT64_MAX
+from driver_layer.ze.event import UINT64_MAX, seconds_of
 from driver_layer.ze.handles import Handle, check
 from driver_layer.ze.result import failed, ze_result_t
 
@@ -21,7 +24,10 @@ _SYNCHRONOUS = t.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 
 
 class ze_command_queue_handle_t(Handle):
-    """A queue of one device; submissions run in their order, beside those of other queues."""
+    """A queue of one device; submissions run in their order, beside those of other queues.
+
+    Any thread may submit and wait.
+    """
 
     def __init__(self, context: ze_context_handle_t, desc: t.ze_command_queue_desc_t) -> None:
         super().__init__()
@@ -29,7 +35,48 @@ class ze_command_queue_handle_t(Handle):
         self.desc = desc
         kind = "copy" if desc.ordinal else "compute"
         self.stream = context.device.npu.stream(kind)
-        self.last: Future[object] | None = None
+        self._process = os.getpid()
+        self._unfinished: set[Future[object]] = set()
+        self._failed: deque[Future[object]] = deque(maxlen=1)
+        """The last submission that failed since anybody waited for the queue."""
+
+    def submit(self, job: Callable[[], object]) -> Future[object]:
+        """Let the device run something after what was submitted before."""
+        self._look_where()
+        unfinished, failures = self._unfinished, self._failed
+
+        def settle(work: Future[object]) -> None:
+            try:
+                unfinished.remove(work)
+            except KeyError:  # who waited for the queue knows already
+                return
+            if work.exception() is not None:
+                failures.append(work)
+
+        work = self.stream.submit(job)
+        unfinished.add(work)
+        work.add_done_callback(settle)
+        return work
+
+    def wait(self, timeout: int) -> None:
+        """Wait, so many nanoseconds, for all that was submitted, and raise what failed of it."""
+        self._look_where()
+        seconds = seconds_of(timeout)
+        deadline = None if seconds is None else time.monotonic() + seconds
+        for work in tuple(self._unfinished):
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not wait([work], left).done:
+                raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running")
+            self._unfinished.discard(work)
+            if work.exception() is not None:
+                self._failed.append(work)
+        if self._failed:
+            _wait_for(self._failed.popleft(), timeout)
+
+    def _look_where(self) -> None:
+        """Forget what was submitted before a fork: here is no thread that would end it."""
+        if self._process != os.getpid():
+            self._process, self._unfinished = os.getpid(), set()
 
 
 class ze_fence_handle_t(Handle):
@@ -53,15 +100,17 @@ def zeCommandQueueCreate(
     """Make a queue.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: there is no such group, or it has no such queue.
+        ZeError: INVALID_ARGUMENT: there is no such group, or it has no such queue, or the device is
+            not the context's.
     """
-    check(hDevice, ze_device_handle_t)
+    context = check(hContext, ze_context_handle_t)
+    check_device(context, hDevice)
     desc = desc or t.ze_command_queue_desc_t()
     known = 0 <= desc.ordinal < len(QUEUE_GROUPS)
     if not known or not 0 <= desc.index < QUEUE_GROUPS[desc.ordinal].numQueues:
         message = f"no queue {desc.index} in group {desc.ordinal}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    return ze_command_queue_handle_t(check(hContext, ze_context_handle_t), desc)
+    return ze_command_queue_handle_t(context, desc)
 
 
 def zeCommandQueueDestroy(hCommandQueue: ze_command_queue_handle_t) -> None:
@@ -78,8 +127,9 @@ def zeCommandQueueExecuteCommandLists(
 
     Raises:
         ZeError: INVALID_SIZE: no list; UNINITIALIZED: a list is open; INVALID_COMMAND_LIST_TYPE: it
-            is for another group of queues; INVALID_SYNCHRONIZATION_OBJECT: the fence is of another
-            queue; of a synchronous queue also what zeCommandQueueSynchronize raises.
+            is for another group of queues; INVALID_ARGUMENT: it is of another context;
+            INVALID_SYNCHRONIZATION_OBJECT: the fence is of another queue; of a synchronous queue
+            also what zeFenceHostSynchronize raises.
     """
     queue = check(hCommandQueue, ze_command_queue_handle_t)
     lists = _executable(queue, phCommandLists)
@@ -87,13 +137,13 @@ def zeCommandQueueExecuteCommandLists(
     if hFence is not None and check(hFence, ze_fence_handle_t).queue is not queue:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
         raise failed(code, "the fence is of another queue")
-    queue.last = queue.stream.submit(lambda: _run_all(commands))
+    work = queue.submit(lambda: _run_all(commands))
     for command_list in lists:
-        command_list.last = queue.last
+        command_list.last = work
     if hFence is not None:
-        hFence.work = queue.last
+        hFence.work = work
     if queue.desc.mode is _SYNCHRONOUS:
-        _wait(queue.last, UINT64_MAX)
+        _wait_for(work, UINT64_MAX)
 
 
 def _executable(
@@ -109,6 +159,9 @@ def _executable(
         if command_list.desc.commandQueueGroupOrdinal != queue.desc.ordinal:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
             raise failed(code, "a command list is for another group of queues")
+        if command_list.context is not queue.context:
+            code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
+            raise failed(code, "command list and queue are of different contexts")
     return lists
 
 
@@ -135,26 +188,35 @@ def zeCommandQueueSynchronize(
         timeout: nanoseconds.
 
     Raises:
-        ZeError: NOT_READY: the time is over; DEVICE_LOST: a task failed, ``__cause__`` says which.
+        ZeError: NOT_READY: the time is over; DEVICE_LOST: a task of any submission since the last
+            call failed, ``__cause__`` says which; UNKNOWN: the simulator failed.
     """
-    queue = check(hCommandQueue, ze_command_queue_handle_t)
-    if queue.last is not None:
-        _wait(queue.last, timeout)
+    check(hCommandQueue, ze_command_queue_handle_t).wait(timeout)
 
 
-def _wait(work: Future[object], timeout: int) -> None:
+def _wait_for(work: Future[object], timeout: int) -> None:
+    """Wait for a submission, and raise what it failed with."""
     try:
-        work.result(None if timeout >= UINT64_MAX else timeout / 1e9)
+        error = work.exception(seconds_of(timeout))
     except TimeoutError:
         raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running") from None
-    except DeviceFault as fault:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST, str(fault)) from fault
+    if isinstance(error, DeviceFault):
+        raise failed(ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST, str(error)) from error
+    if error is not None:
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, repr(error)) from error
 
 
 def zeFenceCreate(
     hCommandQueue: ze_command_queue_handle_t, flags: t.ze_fence_flags_t | int = 0
 ) -> ze_fence_handle_t:
-    """Make a fence; with ZE_FENCE_FLAG_SIGNALED it begins as if its work were done."""
+    """Make a fence; with ZE_FENCE_FLAG_SIGNALED it begins as if its work were done.
+
+    Raises:
+        ZeError: INVALID_ENUMERATION: unknown flags.
+    """
+    if int(flags) & ~int(t.ze_fence_flags_t.ZE_FENCE_FLAG_SIGNALED):
+        message = f"unknown flags {int(flags):#x}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
     queue = check(hCommandQueue, ze_command_queue_handle_t)
     return ze_fence_handle_t(queue, bool(flags & t.ze_fence_flags_t.ZE_FENCE_FLAG_SIGNALED))
 
@@ -168,27 +230,24 @@ def zeFenceHostSynchronize(hFence: ze_fence_handle_t, timeout: int = UINT64_MAX)
     """Wait for a fence, ``timeout`` nanoseconds.
 
     Raises:
-        ZeError: NOT_READY: nothing was submitted with it, or the time is over; DEVICE_LOST.
+        ZeError: NOT_READY: nothing was submitted with it, or the time is over; DEVICE_LOST,
+            UNKNOWN: the submission failed.
     """
     fence = check(hFence, ze_fence_handle_t)
     if fence.work is not None:
-        _wait(fence.work, timeout)
+        _wait_for(fence.work, timeout)
     elif not fence.signaled:
         message = "the fence was not given to a submission"
         raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)
 
 
 def zeFenceQueryStatus(hFence: ze_fence_handle_t) -> ze_result_t:
-    """Tell whether a fence is signaled: SUCCESS, NOT_READY or DEVICE_LOST."""
+    """Tell whether a fence is signaled: SUCCESS, NOT_READY, DEVICE_LOST or UNKNOWN."""
+    fence = check(hFence, ze_fence_handle_t)
     try:
-        zeFenceHostSynchronize(hFence, 0)
+        zeFenceHostSynchronize(fence, 0)
     except ZeError as error:
-        if error.code in (
-            ze_result_t.ZE_RESULT_NOT_READY,
-            ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST,
-        ):
-            return ze_result_t(error.code)
-        raise
+        return ze_result_t(error.code)
     return ze_result_t.ZE_RESULT_SUCCESS
 
 

@@ -8,6 +8,7 @@ Source: Level Zero core specification 1.17; limits of the NPU driver, fact sheet
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 
@@ -41,9 +42,9 @@ class Memory(Handle):
 
     def put_back(self) -> None:
         """Let its IPC handle be of no use any more."""
-        if self.given_out is not None:
-            os.close(self.given_out[1])
-            self.given_out = None
+        given, self.given_out = self.given_out, None
+        if given is not None:
+            os.close(given[1])
 
     @property
     def address(self) -> int:
@@ -81,7 +82,7 @@ class ze_context_handle_t(Handle):
         self.space = AddressSpace()
         device.spaces.add(self.space)
         self.memory: dict[int, Memory] = {}
-        self._count = 0
+        self._numbers = itertools.count(1)
 
     def allocate(self, size: int, alignment: int, kind: t.ze_memory_type_t) -> Memory:
         """Take memory, zeroed; see zeMemAllocHost."""
@@ -134,14 +135,14 @@ class ze_context_handle_t(Handle):
         except OutOfMemory as error:
             code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
             raise failed(code, str(error)) from error
-        self._count += 1
-        memory = Memory(allocation, kind, self._count)
+        memory = Memory(allocation, kind, next(self._numbers))
         self.memory[allocation.address] = memory
         return memory
 
     def release(self, memory: Memory) -> None:
-        """Take memory out of the context."""
-        del self.memory[memory.address]
+        """Take memory out of the context; nothing happens if another thread is doing it."""
+        if self.memory.pop(memory.address, None) is None:
+            return
         self.space.free(memory.allocation)
         memory.alive = False
         memory.put_back()
@@ -182,6 +183,30 @@ class ze_context_handle_t(Handle):
             message = f"{size} bytes at {address:#x} are not memory of this context"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         return memory.allocation, address - memory.address
+
+
+def own_memory(context: ze_context_handle_t, ptr: Memory) -> Memory:
+    """Give memory if it is a context's.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT.
+    """
+    memory = check(ptr, Memory)
+    if context.memory.get(memory.address) is not memory:
+        message = f"no memory of this context at {memory.address:#x}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return memory
+
+
+def check_device(context: ze_context_handle_t, device: ze_device_handle_t) -> None:
+    """See that a device is the context's.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT.
+    """
+    if check(device, ze_device_handle_t) is not context.device:
+        message = "the device is not of this context"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 
 
 def _check_size(size: int, alignment: int) -> None:

@@ -9,13 +9,14 @@ Source: Level Zero core specification 1.17; states of the NPU driver, fact sheet
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.doorbell import Doorbell
-from driver_layer.ze.context import ze_context_handle_t
+from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.handles import Handle, check
 from driver_layer.ze.result import failed, ze_result_t
@@ -24,24 +25,46 @@ UINT64_MAX = (1 << 64) - 1
 """A timeout of for ever."""
 
 
+def seconds_of(timeout: int) -> float | None:
+    """Give a timeout of nanoseconds as Python's waits take it: None is for ever."""
+    return None if timeout >= UINT64_MAX else min(timeout / 1e9, threading.TIMEOUT_MAX)
+
+
+class ze_event_pool_flags_t(IntFlag):
+    """Who sees a pool's events, and what else they keep."""
+
+    ZE_EVENT_POOL_FLAG_HOST_VISIBLE = 1
+    ZE_EVENT_POOL_FLAG_IPC = 2
+    ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP = 4
+    ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP = 8
+
+
+class ze_event_scope_flags_t(IntFlag):
+    """Whose caches a signal or a wait is to flush; here all see the same memory."""
+
+    ZE_EVENT_SCOPE_FLAG_SUBDEVICE = 1
+    ZE_EVENT_SCOPE_FLAG_DEVICE = 2
+    ZE_EVENT_SCOPE_FLAG_HOST = 4
+
+
 @dataclass(frozen=True, slots=True)
 class ze_event_pool_desc_t:
-    """How a pool is to be made; ``count`` events find room in it."""
+    """How a pool is to be made; ``count`` events find room in it.
+
+    The host sees the events of all pools; applications still say if it is to.
+    """
 
     count: int
-    flags: int = 0
+    flags: ze_event_pool_flags_t | int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ze_event_desc_t:
-    """How an event is to be made: at ``index`` of its pool.
-
-    Scopes say which caches are to be flushed; here all see the same memory.
-    """
+    """How an event is to be made: at ``index`` of its pool."""
 
     index: int
-    signal: int = 0
-    wait: int = 0
+    signal: ze_event_scope_flags_t | int = 0
+    wait: ze_event_scope_flags_t | int = 0
 
 
 class EventState(IntEnum):
@@ -109,22 +132,27 @@ class ze_event_handle_t(Handle):
         self._doorbell.ring(change)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is signaled, at most so long; tell whether it is.
+        """Wait until it is signaled, at most so long; tell whether it was.
 
         Raises:
             DeviceFault: it cannot be any more.
         """
-        self._doorbell.wait(self._decided, seconds)
-        if self.signaled:
-            return True
-        if self._fault is not None:
-            raise DeviceFault(f"event {self.index} was not signaled: {self._fault}")
-        if not self.alive:
-            raise DeviceFault(f"event {self.index} was destroyed while something waited for it")
-        return False
+        faults: list[str] = []
 
-    def _decided(self) -> bool:
-        return self.signaled or self._fault is not None or not self.alive
+        def is_decided() -> bool:
+            # Here the doorbell's lock is held; later the event may be another's to reset.
+            if self.signaled:
+                return True
+            if self._fault is not None:
+                faults.append(f"event {self.index} was not signaled: {self._fault}")
+            elif not self.alive:
+                faults.append(f"event {self.index} was destroyed while something waited for it")
+            return bool(faults)
+
+        decided = self._doorbell.wait(is_decided, seconds)
+        if faults:
+            raise DeviceFault(faults[0])
+        return decided
 
     @property
     def _doorbell(self) -> Doorbell:
@@ -139,14 +167,20 @@ def zeEventPoolCreate(
     """Make room for events.
 
     Raises:
-        ZeError: INVALID_SIZE: for none.
+        ZeError: INVALID_SIZE: for none; INVALID_ENUMERATION: unknown flags;
+            UNSUPPORTED_ENUMERATION: its events are to have timestamps, or go to other processes;
+            INVALID_ARGUMENT: a device is not the context's.
     """
     context = check(hContext, ze_context_handle_t)
     for device in phDevices:
-        check(device, ze_device_handle_t)
+        check_device(context, device)
     if desc.count <= 0:
         message = f"a pool of {desc.count} events"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+    _check_flags(desc.flags, ze_event_pool_flags_t)
+    if desc.flags & ~ze_event_pool_flags_t.ZE_EVENT_POOL_FLAG_HOST_VISIBLE:
+        message = f"events have no timestamps and stay in their process; not {desc.flags!r}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)
     return ze_event_pool_handle_t(context, desc.count)
 
 
@@ -167,14 +201,22 @@ def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> 
     """Make an event, not signaled.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: the pool has no such place, or it is taken.
+        ZeError: INVALID_ARGUMENT: the pool has no such place, or it is taken;
+            INVALID_ENUMERATION: unknown scopes.
     """
     pool = check(hEventPool, ze_event_pool_handle_t)
+    _check_flags(desc.signal | desc.wait, ze_event_scope_flags_t)
     if not 0 <= desc.index < pool.count or desc.index in pool.events:
         message = f"place {desc.index} of a pool of {pool.count} events is taken, or not there"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     event = pool.events[desc.index] = ze_event_handle_t(pool, desc.index)
     return event
+
+
+def _check_flags(flags: int, known: type[IntFlag]) -> None:
+    if int(flags) & ~sum(known):
+        message = f"unknown flags {int(flags):#x} of {known.__name__}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
 
 
 def zeEventDestroy(hEvent: ze_event_handle_t) -> None:
@@ -212,7 +254,7 @@ def zeEventHostSynchronize(hEvent: ze_event_handle_t, timeout: int = UINT64_MAX)
     """
     event = check(hEvent, ze_event_handle_t)
     try:
-        signaled = event.wait(None if timeout >= UINT64_MAX else timeout / 1e9)
+        signaled = event.wait(seconds_of(timeout))
     except DeviceFault as fault:
         raise failed(ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST, str(fault)) from fault
     if not signaled:

@@ -9,7 +9,10 @@ caller's is what applications rely on.
 
 from __future__ import annotations
 
-from driver_layer.errors import DriverInputError, OutOfMemory
+import contextlib
+from collections.abc import Generator
+
+from driver_layer.errors import DriverInputError, NoDescriptor, OutOfMemory
 from driver_layer.npu.shareable import CAN_SHARE, Shareable
 from driver_layer.ze import external_types as x
 from driver_layer.ze.driver import ze_device_handle_t
@@ -32,6 +35,22 @@ def zeDeviceGetExternalMemoryProperties(
     return x.ze_device_external_memory_properties_t(SUPPORTED, SUPPORTED)
 
 
+@contextlib.contextmanager
+def handing_on() -> Generator[None, None, None]:
+    """Give what happens to shareable memory its result code."""
+    try:
+        yield
+    except DriverInputError as error:
+        code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
+        raise failed(code, str(error)) from error
+    except NoDescriptor as error:
+        code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+        raise failed(code, str(error)) from error
+    except OutOfMemory as error:
+        code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+        raise failed(code, str(error)) from error
+
+
 def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Shareable:
     """Make memory that can be exported, or map what was.
 
@@ -42,19 +61,14 @@ def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Sha
 
     Raises:
         ZeError: UNSUPPORTED_ENUMERATION: not with these flags; INVALID_ARGUMENT: the descriptor is
-            not such memory, is smaller, or may only be read; OUT_OF_DEVICE_MEMORY.
+            not such memory, is smaller, or may only be read; OUT_OF_DEVICE_MEMORY;
+            OUT_OF_HOST_MEMORY: the process has no descriptors left.
     """
     check_flags(desc.flags)
-    try:
+    with handing_on():
         if isinstance(desc, x.ze_external_memory_import_fd_t):
             return Shareable.import_fd(desc.fd, size, writable)
         return Shareable.allocate(size)
-    except DriverInputError as error:
-        code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-        raise failed(code, str(error)) from error
-    except OutOfMemory as error:
-        code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-        raise failed(code, str(error)) from error
 
 
 def check_flags(flags: x.ze_external_memory_type_flags_t) -> None:

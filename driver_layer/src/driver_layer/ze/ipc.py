@@ -16,14 +16,13 @@ import os
 import struct
 from dataclasses import dataclass
 
-from driver_layer.errors import DriverInputError, OutOfMemory
-from driver_layer.npu.shareable import Shareable
+from driver_layer.npu.shareable import Shareable, check_descriptors_left, duplicate
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
-from driver_layer.ze.context import Memory, ze_context_handle_t
+from driver_layer.ze.context import Memory, check_device, own_memory, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
+from driver_layer.ze.external_memory import handing_on
 from driver_layer.ze.handles import check
-from driver_layer.ze.memory import check_device
 from driver_layer.ze.result import failed, ze_result_t
 
 _LAYOUT = struct.Struct("<i4siIQQQ")
@@ -79,16 +78,18 @@ def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_me
 
     Raises:
         ZeError: INVALID_ARGUMENT: it is not such memory of this context; UNSUPPORTED_FEATURE: it
-            was not allocated to be exported.
+            was not allocated to be exported; OUT_OF_HOST_MEMORY: the process has no descriptors
+            left.
     """
-    memory = _own(check(hContext, ze_context_handle_t), ptr)
+    memory = own_memory(check(hContext, ze_context_handle_t), ptr)
     if memory.kind not in _SHARED_BY_HANDLE:
         raise _invalid("shared memory stays in its process; allocate host or device memory")
     if memory.shareable is None or not memory.exportable:
         message = "allocate it with ze_external_memory_export_desc_t"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
     if memory.given_out is None:
-        descriptor = memory.shareable.export_fd()
+        with handing_on():
+            descriptor = memory.shareable.export_fd()
         status = os.fstat(descriptor)
         place = (status.st_dev, status.st_ino)
         named = _Named(descriptor, os.getpid(), memory.kind, memory.size, *place)
@@ -131,7 +132,8 @@ def zeMemOpenIpcHandle(
 
     Raises:
         ZeError: INVALID_ENUMERATION: unknown flags; INVALID_ARGUMENT: no handle, or the exporter
-            has ended, freed the memory or put the handle back; OUT_OF_DEVICE_MEMORY.
+            has ended, freed the memory or put the handle back; OUT_OF_DEVICE_MEMORY;
+            OUT_OF_HOST_MEMORY: this process has no descriptors left.
     """
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
@@ -139,16 +141,12 @@ def zeMemOpenIpcHandle(
         message = f"unknown flags {int(flags):#x}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
     named = _Named.unpack(handle)
-    descriptor = _descriptor(named)
-    try:
-        shareable = Shareable.import_fd(descriptor, named.size)
-    except DriverInputError as error:
-        raise _invalid(str(error)) from error
-    except OutOfMemory as error:
-        code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-        raise failed(code, str(error)) from error
-    finally:
-        os.close(descriptor)
+    with handing_on():
+        descriptor = _descriptor(named)
+        try:
+            shareable = Shareable.import_fd(descriptor, named.size)
+        finally:
+            os.close(descriptor)
     memory = context.map_shareable(shareable, named.kind)
     memory.opened = True
     return memory
@@ -161,23 +159,16 @@ def zeMemCloseIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> None:
         ZeError: INVALID_ARGUMENT: it was not opened in this context, or was closed before.
     """
     context = check(hContext, ze_context_handle_t)
-    memory = _own(context, ptr)
+    memory = own_memory(context, ptr)
     if not memory.opened:
         raise _invalid("memory of this process is freed with zeMemFree")
     context.release(memory)
 
 
-def _own(context: ze_context_handle_t, ptr: Memory) -> Memory:
-    memory = check(ptr, Memory)
-    if context.memory.get(memory.address) is not memory:
-        raise _invalid(f"no memory of this context at {memory.address:#x}")
-    return memory
-
-
 def _descriptor(named: _Named) -> int:
     """Give a new descriptor of the memory: from what was passed along, or from the exporter."""
     if named.is_of(named.descriptor):
-        return os.dup(named.descriptor)
+        return duplicate(named.descriptor)
     path = f"/proc/{named.process}/fd/{named.descriptor}"
     try:
         if named.is_of(path):  # what is something else is not even opened
@@ -186,6 +177,7 @@ def _descriptor(named: _Named) -> int:
                 return found
             os.close(found)
     except OSError as error:
+        check_descriptors_left(error)
         message = f"process {named.process} does not export this memory: {error.strerror}"
         raise _invalid(message) from None
     raise _invalid(f"process {named.process} does not export this memory any more")

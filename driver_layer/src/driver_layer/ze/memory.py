@@ -8,9 +8,15 @@ from __future__ import annotations
 from driver_layer.npu.memory import PAGE_BYTES
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
-from driver_layer.ze.context import Memory, Pointer, ze_context_handle_t
+from driver_layer.ze.context import (
+    Memory,
+    Pointer,
+    check_device,
+    own_memory,
+    ze_context_handle_t,
+)
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.external_memory import check_flags
+from driver_layer.ze.external_memory import check_flags, handing_on
 from driver_layer.ze.handles import check
 from driver_layer.ze.result import failed, ze_result_t
 
@@ -82,17 +88,6 @@ def zeMemAllocShared(
     return context.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_SHARED)
 
 
-def check_device(context: ze_context_handle_t, device: ze_device_handle_t) -> None:
-    """See that a device is the context's.
-
-    Raises:
-        ZeError: INVALID_ARGUMENT.
-    """
-    if check(device, ze_device_handle_t) is not context.device:
-        message = "the device is not of this context"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-
-
 def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
     """Give memory back; other processes keep what they have opened or imported of it.
 
@@ -101,10 +96,7 @@ def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
             closed with zeMemCloseIpcHandle.
     """
     context = check(hContext, ze_context_handle_t)
-    memory = check(ptr, Memory)
-    if context.memory.get(memory.address) is not memory:
-        message = f"no memory of this context at {memory.address:#x}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    memory = own_memory(context, ptr)
     if memory.opened:
         message = "memory of another process is closed with zeMemCloseIpcHandle"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
@@ -126,7 +118,8 @@ def zeMemGetAllocProperties(
 
     Raises:
         ZeError: UNSUPPORTED_ENUMERATION: memory cannot be exported so; INVALID_ARGUMENT: it was
-            not allocated with ze_external_memory_export_desc_t and these flags.
+            not allocated with ze_external_memory_export_desc_t and these flags;
+            OUT_OF_HOST_MEMORY: the process has no descriptors left.
     """
     memory = check(hContext, ze_context_handle_t).find(ptr)
     if memory is None:
@@ -143,7 +136,8 @@ def _export(
     if memory.shareable is None or int(flags) & ~int(memory.exportable):
         message = f"the memory was not allocated to be exported as {flags!r}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    return x.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
+    with handing_on():
+        return x.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
 
 
 def zeMemGetAddressRange(hContext: ze_context_handle_t, ptr: Pointer) -> tuple[int, int]:

@@ -92,9 +92,7 @@ def zeCommandListUpdateMutableCommandsExp(
     if desc.flags or desc.pNext is None:
         message = "flags must be 0, and something to change is to be given"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    if command_list.last is not None and not command_list.last.done():
-        message = "the command list is executing; wait for it first"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+    command_list.check_idle()
     changes: list[tuple[Mutable, int, Pointer]] = []
     change = desc.pNext
     while change is not None:

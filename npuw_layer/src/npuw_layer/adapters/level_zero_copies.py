@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
+from functools import partial
 
 from driver_layer import ze
+from npuw_layer.adapters.level_zero_lists import destroy_list
 from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
+from npuw_layer.adapters.release import release_with
 from npuw_layer.errors import DeviceError
 from npuw_layer.offload.ports import Span
 from npuw_layer.ports import Memory
@@ -60,8 +62,11 @@ class RecordedCopies:
         self._spans = tuple(spans)  # their memory stays while they may be copied
         desc = ze.ze_command_list_desc_t(commandQueueGroupOrdinal=queue.ordinal)
         with reported("recording copies"):
-            pool = ze.zeEventPoolCreate(queue.context, ze.ze_event_pool_desc_t(1), [queue.device])
-            self._done = ze.zeEventCreate(pool, ze.ze_event_desc_t(0))
+            visible = ze.ze_event_pool_flags_t.ZE_EVENT_POOL_FLAG_HOST_VISIBLE
+            of_one = ze.ze_event_pool_desc_t(1, visible)
+            pool = ze.zeEventPoolCreate(queue.context, of_one, [queue.device])
+            host = ze.ze_event_scope_flags_t.ZE_EVENT_SCOPE_FLAG_HOST
+            self._done = ze.zeEventCreate(pool, ze.ze_event_desc_t(0, signal=host, wait=host))
             self._commands = ze.zeCommandListCreate(queue.context, queue.device, desc)
             for span in spans:
                 target = _address(span.target) + span.target_offset
@@ -69,7 +74,7 @@ class RecordedCopies:
                 ze.zeCommandListAppendMemoryCopy(self._commands, target, source, span.nbytes)
             ze.zeCommandListAppendSignalEvent(self._commands, self._done)
             ze.zeCommandListClose(self._commands)
-        weakref.finalize(self, ze.zeCommandListDestroy, self._commands)
+        release_with(self, partial(destroy_list, self._commands))
 
     def start(self) -> None:
         """Begin to copy.

@@ -6,8 +6,10 @@ import logging
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 
 from driver_layer import ze
+from npuw_layer.adapters.release import release_with
 from npuw_layer.errors import DeviceError
 from npuw_layer.ports import Array
 
@@ -24,11 +26,21 @@ def reported(what: str) -> Generator[None, None, None]:
 
 
 class DeviceMemory:
-    """Memory that host and NPU share; satisfies ``ports.Memory``."""
+    """Memory that host and NPU share; satisfies ``ports.Memory``.
 
-    def __init__(self, context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
+    Args:
+        context: where it is.
+        memory: what the driver knows it by.
+        held: whether it goes back when nobody holds this any more.
+    """
+
+    def __init__(
+        self, context: ze.ze_context_handle_t, memory: ze.Memory, held: bool = False
+    ) -> None:
         self.context = context
         self._memory = memory
+        free = partial(free_memory, context, memory)
+        self._giving_back = release_with(self, free) if held else None
 
     @property
     def data(self) -> Array:
@@ -57,6 +69,8 @@ class DeviceMemory:
 
     def free(self) -> None:
         """Give it back; a second call does nothing."""
+        if self._giving_back is not None:
+            self._giving_back.detach()  # with it goes the last that refers to the bytes
         free_memory(self.context, self._memory)
 
 

@@ -1,4 +1,4 @@
-"""Gives memory back when nobody holds its owner any more.
+"""Gives memory, graphs and lists back to the driver when nobody holds their owner any more.
 
 An owner that is part of a cycle is found by the garbage collector, which may run anywhere: also
 where the driver is just about to change its tables, and holds their lock. So what dies in a
@@ -28,9 +28,15 @@ def _note_phase(phase: str, _: dict[str, int]) -> None:
 gc.callbacks.append(_note_phase)
 
 
-def release_with(owner: object, release: Release) -> None:
-    """Call something when an owner is gone; not at the end of the process, which frees all."""
-    weakref.finalize(owner, _release, release).atexit = False
+def release_with(owner: object, release: Release) -> weakref.finalize[..., object]:
+    """Call something when an owner is gone; not at the end of the process, which frees all.
+
+    Returns:
+        What is detached by whoever has called it before.
+    """
+    finalizer = weakref.finalize(owner, _release, release)
+    finalizer.atexit = False
+    return finalizer
 
 
 def _release(release: Release) -> None:

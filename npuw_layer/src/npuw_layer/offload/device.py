@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.errors import OptionError
+from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.offload.container import read_container, write_container
 from npuw_layer.offload.model import LoadedPieces
 from npuw_layer.offload.plan import OffloadPlan, plan_offload
@@ -72,13 +72,16 @@ class OffloadDevice:
         """Load the pieces of a model.
 
         Raises:
-            DeviceError: the bytes are no model in pieces, or for another device.
+            DeviceError: the bytes are no model in pieces, or for another device; or a conversation
+                has begun, and the slots are as earlier models need them.
             ModelError: the model's files lack a weight.
             OptionError: the budget is too small for it.
         """
         pieces = read_container(program)
         stage = load_stage(self._device, pieces, self._host, self._weights)
         with self._lock:
+            if self._ring is not None:
+                raise DeviceError("static models are loaded before the first conversation begins")
             self._stages.append(stage)
             self._plan()
         return LoadedPieces(self._device, stage, self._resident, self._slots)
@@ -167,16 +170,23 @@ def offloading(device: Device, folder: Path, options: Options) -> OffloadDevice:
         options: what was asked for.
 
     Raises:
-        OptionError: the device cannot, or weights are to be in the blobs.
+        OptionError: the device cannot, or weights are to be in the blobs, or shared.
     """
+    asked = f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}"
+    if options.acc_check:
+        raise OptionError(f"{asked} runs on the NPU alone; leave NPUW_ACC_CHECK at NO")
     if not isinstance(device, OffloadingDevice):
         raise OptionError(
-            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: NPUW_DEVICES = {options.devices} "
-            "does not copy while it computes; use NPU"
+            f"{asked}: NPUW_DEVICES = {options.devices} does not copy while it computes; use NPU"
         )
     if not options.weightless:
         raise OptionError(
-            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload} needs blobs without weights; leave "
-            "CACHE_MODE at OPTIMIZE_SIZE and ENABLE_WEIGHTLESS at YES"
+            f"{asked} needs blobs without weights; leave CACHE_MODE at OPTIMIZE_SIZE and "
+            "ENABLE_WEIGHTLESS at YES"
+        )
+    if options.shares_weights:
+        raise OptionError(
+            f"{asked} leaves weights in the host's memory, where processes share the file that is "
+            "mapped; leave NPUW_WEIGHTS_BANK and NPUW_WEIGHTS_BANK_ALLOC empty"
         )
     return OffloadDevice(device, folder, options)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from npuw_layer.errors import DeviceError
 from npuw_layer.offload.plan import OffloadPlan
 from npuw_layer.offload.ports import OffloadingDevice, Span, Transfer
 from npuw_layer.offload.sources import Layout, Place
@@ -59,7 +62,8 @@ class WeightsRing:
     def __init__(
         self, device: OffloadingDevice, plan: OffloadPlan, nbytes: int, ahead: bool
     ) -> None:
-        self.turn = threading.Lock()
+        self._process = os.getpid()
+        self._turn = threading.Lock()
         self.traffic = Traffic()
         self._device = device
         self._plan = plan
@@ -70,6 +74,16 @@ class WeightsRing:
     def memory(self, layer: int) -> Memory:
         """What a layer's weights are in when it runs."""
         return self._slots[self._plan.slot_of[layer]].memory
+
+    @property
+    def turn(self) -> threading.Lock:
+        """Held by who runs a model."""
+        if self._process != os.getpid():
+            # A forked process has none of the threads that held it, or would end copies.
+            self._process, self._turn = os.getpid(), threading.Lock()
+            for slot in self._slots:
+                slot.holds = slot.arriving = None
+        return self._turn
 
     def begin(self, weights: LayerWeights) -> None:
         """A pass over all layers begins: what is not there yet is asked for, in their order."""
@@ -90,12 +104,12 @@ class WeightsRing:
         if slot.holds is None or slot.holds[0] is not weights or slot.holds[1] != layer:
             self._fetch(weights, layer)
         if slot.arriving is not None:
-            arriving, slot.arriving = slot.arriving, None
             try:
-                arriving.wait()
+                slot.arriving.wait()
             except BaseException:
-                slot.holds = None
+                slot.holds = None  # and what was interrupted may still arrive
                 raise
+            slot.arriving = None
             self.traffic.wait_seconds += time.perf_counter() - began
 
     def release(self, weights: LayerWeights, layer: int) -> None:
@@ -107,9 +121,11 @@ class WeightsRing:
     def _fetch(self, weights: LayerWeights, layer: int) -> None:
         """Begin to copy a layer's weights into its slot, over whatever is there."""
         slot = self._slots[self._plan.slot_of[layer]]
+        slot.holds = None
         if slot.arriving is not None:
-            slot.arriving.wait()  # copies into one slot do not overtake each other
-        slot.holds, slot.arriving = None, None
+            with suppress(DeviceError):  # what is written over may have failed
+                slot.arriving.wait()  # a transfer is not begun again before it has ended
+            slot.arriving = None
         transfer = self._transfer(weights, layer)
         transfer.start()
         slot.holds, slot.arriving = (weights, layer), transfer

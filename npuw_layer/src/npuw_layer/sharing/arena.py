@@ -14,7 +14,6 @@ import os
 import socket
 import weakref
 from collections.abc import Callable, Collection, Generator, Iterator
-from pathlib import Path
 
 from npuw_layer.errors import SharingError
 from npuw_layer.ports import Array, Memory, SharingDevice
@@ -48,27 +47,40 @@ class SharedArena:
         server: hands it on.
         meeting: where its other holders are.
         identity: its name.
+        file_bytes: of files with further weights.
     """
 
     def __init__(
-        self, memory: Memory, layout: Layout, server: Server, meeting: Meeting, identity: str
+        self,
+        memory: Memory,
+        layout: Layout,
+        server: Server,
+        meeting: Meeting,
+        identity: str,
+        file_bytes: int,
     ) -> None:
         self.memory = memory
         self.layout = layout
         self.identity = identity
         self._meeting = meeting
         self._arena_bytes = sum(slot.nbytes for slot in layout.slots.values())
-        self._file_bytes = sum(Path(file).stat().st_size for file in server.files)
+        self._file_bytes = file_bytes
+        self._server = server
         self._leave = weakref.finalize(self, server.stop)
 
     def report(self) -> SharingReport:
-        """Ask all processes that hold the arena what they have mapped of it."""
+        """Ask all processes that hold the arena what they have mapped of it.
+
+        Raises:
+            SharingError: this process has left it, or was forked from one that has it.
+        """
         asked = _ask_all(self._meeting, self.identity)
         return SharingReport(self._arena_bytes, self._file_bytes, dict(asked))
 
     def close(self) -> None:
         """Hand the arena to nobody any more, and give the memory back."""
         self._leave()
+        self._server.join()
         self.memory.free()
 
 
@@ -92,36 +104,59 @@ def join_arena(
         seconds: how long to wait for another process that makes it.
 
     Raises:
-        SharingError: the folder or its lock cannot be had.
+        SharingError: the folder, its lock or a socket cannot be had.
         DeviceError: the device has no memory left.
     """
+    file_bytes = _file_bytes(files)
     with locked_meeting(identity, seconds) as meeting:
         found = _attach(device, meeting, identity, layout)
         memory, descriptor = found or _make(device, layout, fill)
-        slots = [
-            OfferedSlot(name=name, offset=slot.offset, nbytes=slot.nbytes)
-            for name, slot in layout.slots.items()
-        ]
-        offer = Offer(identity=identity, nbytes=layout.nbytes, slots=slots)
-        server = Server(meeting, offer, descriptor, files)
-    arena = SharedArena(memory, layout, server, meeting, identity)
-    _log.info("%s: %s", "attached" if found else "made", arena.report())
+        server = Server(meeting, _offer(identity, layout), descriptor, files)
+    arena = SharedArena(memory, layout, server, meeting, identity, file_bytes)
+    if _log.isEnabledFor(logging.INFO):  # a process that hangs takes its time to not answer
+        _log.info("%s: %s", "attached" if found else "made", arena.report())
     return arena
+
+
+def _file_bytes(files: Collection[str]) -> int:
+    try:
+        return sum(os.stat(file).st_size for file in files)
+    except OSError as error:
+        raise SharingError(f"{error.filename}: {error.strerror}") from None
+
+
+def _offer(identity: str, layout: Layout) -> Offer:
+    slots = [
+        OfferedSlot(name=name, offset=slot.offset, nbytes=slot.nbytes)
+        for name, slot in layout.slots.items()
+    ]
+    return Offer(identity=identity, nbytes=layout.nbytes, slots=slots)
 
 
 def _make(device: SharingDevice, layout: Layout, fill: Fill) -> tuple[Memory, int]:
     """Make an arena, and give it as all others will have it: sealed, and to be read."""
-    memory = device.allocate_shared(layout.nbytes)
-    descriptor = device.export(memory)
+    descriptor = _filled(device, layout, fill)
     try:
-        fill(memory.data)
-        memory.free()
-        del memory  # nobody can write to it any more
         _seal(descriptor)
         return device.attach(descriptor, layout.nbytes), descriptor
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _filled(device: SharingDevice, layout: Layout, fill: Fill) -> int:
+    """Write all weights; give a descriptor of memory that nobody here can write to any more."""
+    memory = device.allocate_shared(layout.nbytes)
+    try:
+        descriptor = device.export(memory)
+        try:
+            fill(memory.data)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+    finally:
+        memory.free()
 
 
 def _attach(
@@ -131,8 +166,8 @@ def _attach(
     for name in meeting.sockets():
         try:
             return _take(device, meeting, name, identity, layout)
-        except ConnectionRefusedError:
-            meeting.remove(name)  # its process was killed
+        except (ConnectionRefusedError, FileNotFoundError):
+            meeting.remove(name)  # its process was killed, or has left just now
         except SharingError as error:
             _log.warning("%s; another process is asked", error)
     return None
@@ -144,7 +179,8 @@ def _take(
     with _asked(meeting, name, Request(want="arena", identity=identity)) as connection:
         offer, descriptor = connection.receive_with_descriptor(Offer, REPLY_BYTES)
     try:
-        _check(offer, identity, layout)
+        if not _is_wanted(offer, identity, layout):
+            raise SharingError(f"process {connection.pid} offers an arena of other weights")
         if not _is_sealed(descriptor):
             raise SharingError(f"process {connection.pid} offers an arena that is not complete")
         return device.attach(descriptor, layout.nbytes), descriptor
@@ -155,18 +191,17 @@ def _take(
         raise
 
 
-def _check(offer: Offer, identity: str, layout: Layout) -> None:
-    """See that what is offered is what is wanted."""
+def _is_wanted(offer: Offer, identity: str, layout: Layout) -> bool:
+    """Tell whether what is offered is what is wanted."""
     offered = {slot.name: (slot.offset, slot.nbytes) for slot in offer.slots}
     wanted = {name: (slot.offset, slot.nbytes) for name, slot in layout.slots.items()}
-    if (offer.identity, offer.nbytes, offered) != (identity, layout.nbytes, wanted):
-        raise SharingError("an arena of other weights is offered")
+    return (offer.identity, offer.nbytes, offered) == (identity, layout.nbytes, wanted)
 
 
 def _ask_all(meeting: Meeting, identity: str) -> Iterator[tuple[int, Usage]]:
     """Ask all processes, by number; those that do not answer do not count."""
     for name in meeting.sockets():
-        with contextlib.suppress(ConnectionRefusedError, SharingError):
+        with contextlib.suppress(ConnectionRefusedError, FileNotFoundError, SharingError):
             with _asked(meeting, name, Request(want="usage", identity=identity)) as connection:
                 usage = connection.receive(Usage, REPLY_BYTES)
             yield connection.pid, usage
@@ -178,21 +213,20 @@ def _asked(meeting: Meeting, name: str, request: Request) -> Generator[Connectio
 
     Raises:
         ConnectionRefusedError: nobody listens there.
+        FileNotFoundError: the socket is gone.
         SharingError: it does not take the request.
     """
-    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        link.settimeout(_ANSWER_SECONDS)
-        link.connect(meeting.path(name))
-        connection = Connection(link, _ANSWER_SECONDS)
-        connection.send(request)
-        yield connection
-    except ConnectionRefusedError:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+            link.settimeout(_ANSWER_SECONDS)
+            link.connect(meeting.path(name))
+            connection = Connection(link, _ANSWER_SECONDS)
+            connection.send(request)
+            yield connection
+    except (ConnectionRefusedError, FileNotFoundError):
         raise
     except OSError as error:
         raise SharingError(f"{name}: {error}") from None
-    finally:
-        link.close()
 
 
 def _seal(descriptor: int) -> None:

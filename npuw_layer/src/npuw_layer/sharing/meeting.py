@@ -30,14 +30,17 @@ def private_folder() -> Path:
     """Give the folder of this user's sockets, made if it is not there.
 
     Raises:
-        SharingError: it cannot be made, or others can reach it.
+        SharingError: it cannot be made, is removed just now, or others can reach it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime and Path(runtime).is_dir():
         folder = Path(runtime) / "npuw"
     else:
         folder = Path(tempfile.gettempdir()) / f"npuw-{os.geteuid()}"
-    _make_private(folder)
+    try:
+        _make_private(folder)
+    except FileNotFoundError as error:
+        raise SharingError(f"{folder}: {error.strerror}") from None
     return folder
 
 
@@ -48,7 +51,8 @@ class Meeting:
         folder: where it is made if it is not there.
 
     Raises:
-        SharingError: it cannot be.
+        FileNotFoundError: who left last has removed it just now; it is to be made anew.
+        SharingError: it cannot be made or opened.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,8 +60,11 @@ class Meeting:
         self._folder = folder
         try:
             self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            raise
         except OSError as error:
             raise SharingError(f"{folder}: {error.strerror}") from None
+        self._closing = weakref.finalize(self, os.close, self._descriptor)
         _open.add(self)
 
     def path(self, name: str) -> str:
@@ -72,16 +79,18 @@ class Meeting:
         """Give the names of all sockets, those that nobody listens at among them.
 
         Raises:
-            SharingError: the folder was closed.
+            SharingError: the folder was closed: the arena was left, or is a parent process's.
         """
+        if self._descriptor < 0:
+            raise SharingError(f"{self._folder}: this process serves no weights there any more")
         try:
             return sorted(name for name in os.listdir(self._descriptor) if name.endswith(".sock"))
         except OSError as error:
             raise SharingError(f"{self._folder}: {error.strerror}") from None
 
     def remove(self, name: str) -> None:
-        """Remove a socket; it may be gone."""
-        with contextlib.suppress(FileNotFoundError):
+        """Remove a socket; it may be gone, and what cannot be removed stays."""
+        with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=self._descriptor)
 
     def remove_if_empty(self) -> None:
@@ -98,11 +107,17 @@ class Meeting:
         return False
 
     def try_lock(self) -> bool:
-        """Take the lock if nobody has it."""
+        """Take the lock if nobody has it.
+
+        Raises:
+            SharingError: the file system has no locks.
+        """
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        except OSError as error:
+            raise SharingError(f"{self._folder} cannot be locked: {error.strerror}") from None
         return True
 
     def unlock(self) -> None:
@@ -110,10 +125,9 @@ class Meeting:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the folder, and with it give back the lock."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        """Close the folder, and with it give back the lock; a second call does nothing."""
+        self._descriptor = -1
+        self._closing()
 
 
 _open: weakref.WeakSet[Meeting] = weakref.WeakSet()
@@ -140,7 +154,10 @@ def locked_meeting(identity: str, seconds: float = LOCK_SECONDS) -> Generator[Me
     deadline = time.monotonic() + seconds
     folder = private_folder() / identity
     while True:
-        meeting = Meeting(folder)
+        try:
+            meeting = Meeting(folder)
+        except FileNotFoundError:
+            continue  # others came and left between two lines of ours: so it goes on somewhere
         _wait(meeting, folder, deadline)
         if meeting.is_there():
             break
@@ -166,14 +183,15 @@ def _make_private(folder: Path) -> None:
     """Make a folder that nobody else can look into.
 
     Raises:
+        FileNotFoundError: somebody has removed it just now.
         SharingError: it cannot be made, or is another user's, or open to others.
     """
     try:
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        status = folder.lstat()
     except OSError as error:
         raise SharingError(f"{folder}: {error.strerror}") from None
+    status = folder.lstat()
     private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
     if not private or status.st_uid != os.geteuid():
         raise SharingError(f"{folder} is not a private folder of this user (mode 0700)")

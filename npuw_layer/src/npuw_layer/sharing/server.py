@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import threading
+import time
 import weakref
 from collections.abc import Collection
 
@@ -22,6 +23,8 @@ _log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 1.0
 """Who has not asked by then, or not taken the answer, is left."""
+_PAUSE_SECONDS = 0.1
+"""How long to wait for descriptors when the process has none left to accept with."""
 _BACKLOG = 64
 
 
@@ -44,65 +47,88 @@ class Server:
         self._meeting = meeting
         self._offer = offer
         self._descriptor = descriptor
-        self.files = files
+        self._files = files
         self._process = os.getpid()
+        self._stopping = False
+        self._socket: socket.socket | None = None
         self.name = meeting.new_name()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._thread = threading.Thread(target=self._serve, name="npuw-sharing", daemon=True)
+        _running.add(self)
         try:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._socket.bind(meeting.path(self.name))
             os.chmod(meeting.path(self.name), 0o600)
             self._socket.listen(_BACKLOG)
-        except OSError as error:
-            self._socket.close()
+            self._thread.start()
+        except (OSError, RuntimeError) as error:  # there are no more threads
+            meeting.remove(self.name)
+            self.let_go()
             raise SharingError(f"no socket to share weights: {error}") from None
-        self._thread = threading.Thread(target=self._serve, name="npuw-sharing", daemon=True)
-        self._thread.start()
-        _running.add(self)
 
     def stop(self) -> None:
-        """Answer nobody any more; what others hold stays theirs."""
-        if self._process != os.getpid():
+        """Answer nobody any more; what others hold stays theirs.
+
+        It waits for nothing and takes no lock, as garbage is collected in any thread, whatever that
+        holds: the thread that answers lets go of the memory when it wakes.
+        """
+        if self._process != os.getpid() or self._socket is None:
             return  # a forked child: all this is its parent's
         self._meeting.remove(self.name)
+        self._stopping = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
-        if threading.current_thread() is not self._thread:  # garbage is collected in any thread
-            self._thread.join()
-        self._socket.close()
-        if self._meeting.try_lock():
-            self._meeting.remove_if_empty()
+        with contextlib.suppress(SharingError):
+            if self._meeting.try_lock():
+                self._meeting.remove_if_empty()
         self._meeting.close()
-        os.close(self._descriptor)
 
-    def leave_to_parent(self) -> None:
-        """Let go of what a forked child has inherited: there is no thread here that answers."""
-        self._socket.close()
-        os.close(self._descriptor)
+    def join(self) -> None:
+        """Wait until the thread of a server that was stopped has ended."""
+        if self._process == os.getpid():
+            self._thread.join()
+
+    def let_go(self) -> None:
+        """Close socket and memory; a second call does nothing."""
+        if self._socket is not None:
+            self._socket.close()
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def _serve(self) -> None:
-        while True:
-            try:
-                link, _ = self._socket.accept()
-            except OSError:
-                return
-            try:
-                connection = Connection(link, _REQUEST_SECONDS)
-            except SharingError as error:
-                _log.warning("%s; refused", error)
-                continue
-            try:
-                self._answer(connection)
-            except SharingError as error:
-                _log.warning("%s; refused", error)
-            finally:
-                connection.close()
+        assert self._socket is not None  # the thread begins when it listens
+        try:
+            while not self._stopping:
+                self._serve_next(self._socket)
+        finally:
+            self.let_go()
+
+    def _serve_next(self, listening: socket.socket) -> None:
+        try:
+            link, _ = listening.accept()
+        except OSError as error:
+            if not self._stopping:
+                _log.warning("who asks for weights has to wait: %s", error)
+                time.sleep(_PAUSE_SECONDS)
+            return
+        with link:
+            self._answer_safely(link)
+
+    def _answer_safely(self, link: socket.socket) -> None:
+        """Answer, and go on whatever happens: if this thread ends, who comes waits in vain."""
+        try:
+            self._answer(Connection(link, _REQUEST_SECONDS))
+        except SharingError as error:
+            _log.warning("%s; refused", error)
+        except Exception:
+            _log.exception("a request for weights cannot be answered")
 
     def _answer(self, connection: Connection) -> None:
         request = connection.receive(Request, REQUEST_BYTES)
         if request.identity != self._offer.identity:
             raise SharingError(f"process {connection.pid} wants other weights")
         if request.want == "usage":
-            connection.send(measure(self._descriptor, self.files))
+            connection.send(measure(self._descriptor, self._files))
         else:
             connection.send(self._offer, self._descriptor)
             _log.info("weights were handed to process %d", connection.pid)
@@ -113,7 +139,7 @@ _running: weakref.WeakSet[Server] = weakref.WeakSet()
 
 def _leave_to_parent() -> None:
     for server in list(_running):
-        server.leave_to_parent()
+        server.let_go()  # there is no thread here that answers
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

@@ -50,7 +50,9 @@ def measure(descriptor: int, files: Collection[str]) -> Usage:
     inode = str(os.fstat(descriptor).st_ino)
     resident = proportional = 0
     counts = False
-    for line in Path("/proc/self/smaps").read_text().splitlines():
+    # Paths are bytes of any kind, and have blanks of any kind but the end of a line.
+    smaps = Path("/proc/self/smaps").read_bytes().decode(errors="surrogateescape")
+    for line in smaps.rstrip("\n").split("\n"):
         name, *values = line.split(maxsplit=5)
         if not name.endswith(":"):  # a mapping: addresses, rights, offset, device, inode, path
             path = values[4] if len(values) == 5 else ""

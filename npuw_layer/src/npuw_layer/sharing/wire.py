@@ -76,7 +76,7 @@ class Connection:
     """A connected socket, with a time by which all must be done.
 
     Args:
-        link: connected; becomes this object's own.
+        link: connected; its owner closes it.
         seconds: until the deadline.
 
     Raises:
@@ -89,7 +89,6 @@ class Connection:
         raw = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         self.pid, user, _ = _CREDENTIALS.unpack(raw)
         if user != os.geteuid():
-            link.close()
             raise SharingError(f"process {self.pid} is of another user")
 
     def send(self, message: Message, descriptor: int | None = None) -> None:
@@ -144,10 +143,6 @@ class Connection:
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-
-    def close(self) -> None:
-        """End the connection."""
-        self._link.close()
 
     def _content(self, kind: type[M], head: bytes, limit: int) -> M:
         mark, length = _HEAD.unpack(head)

@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,23 +23,10 @@ if sys.platform != "linux":
 from npuw_layer.errors import SharingError
 from npuw_layer.sharing.arena import join_arena
 from npuw_layer.sharing.layout import ALIGNMENT, identify, plan_layout
-from npuw_layer.sharing.meeting import locked_meeting, private_folder
+from npuw_layer.sharing.meeting import locked_meeting
 
 IDENTITY = "0123456789abcdef" * 2
 SCRIPT = Path(__file__).with_name("sharing_process.py")
-
-
-@pytest.fixture(scope="session")
-def here(load_module: Callable[[Path], Any]) -> Any:
-    """What the processes do, for this process to do as well."""
-    return load_module(SCRIPT)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where processes meet; not where those of the user do."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path / "npuw" / IDENTITY
 
 
 class Process:
@@ -294,51 +280,3 @@ def test_a_forked_child_does_not_keep_its_killed_parents_socket(start, folder) -
         assert len(list(folder.iterdir())) == 1
     finally:
         os.kill(child, signal.SIGKILL)
-
-
-def test_who_waits_for_a_folder_that_is_removed_makes_it_anew(folder) -> None:
-    """Else two could each hold the lock of a folder that they take for the same."""
-    found: list[bool] = []
-
-    def wait() -> None:
-        with locked_meeting(IDENTITY) as meeting:
-            found.append(meeting.is_there())
-
-    with locked_meeting(IDENTITY) as first:
-        waiting = threading.Thread(target=wait)
-        waiting.start()
-        while opened(folder) < 2:
-            time.sleep(0.01)
-        first.remove_if_empty()
-    waiting.join()
-    assert found == [True]
-
-
-def opened(folder: Path) -> int:
-    """How often this process has a folder open."""
-    links = []
-    for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            links.append(os.readlink(f"/proc/self/fd/{number}"))
-    return links.count(str(folder))
-
-
-@pytest.mark.parametrize("what", ["open to others", "a link", "a file"])
-def test_a_folder_that_others_could_reach_is_not_used(tmp_path, what) -> None:
-    place = tmp_path / "npuw"
-    if what == "open to others":
-        place.mkdir(mode=0o755)
-    elif what == "a link":
-        (tmp_path / "elsewhere").mkdir(mode=0o700)
-        place.symlink_to(tmp_path / "elsewhere")
-    else:
-        place.write_text("")
-    with pytest.raises(SharingError, match="private"):
-        private_folder()
-
-
-def test_folder_and_socket_are_the_users_alone(here, folder) -> None:
-    arena = here.join(IDENTITY)
-    (socket,) = folder.iterdir()
-    assert (folder.stat().st_mode & 0o777, socket.stat().st_mode & 0o777) == (0o700, 0o600)
-    arena.close()

@@ -9,7 +9,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from npuw_layer.errors import SharingError
 from npuw_layer.sharing import arena as arena_module
 from npuw_layer.sharing import server as server_module
 from npuw_layer.sharing import wire
-from npuw_layer.sharing.arena import SharedArena
 from npuw_layer.sharing.meeting import locked_meeting
 from npuw_layer.sharing.wire import REPLY_BYTES, REQUEST_BYTES, Connection, Offer, Request, Usage
 
@@ -31,26 +30,10 @@ IDENTITY = "0123456789abcdef" * 2
 ASK = Request(want="arena", identity=IDENTITY)
 
 
-@pytest.fixture(scope="session")
-def here(load_module: Callable[[Path], Any]) -> Any:
-    """What a process that shares does."""
-    return load_module(Path(__file__).with_name("sharing_process.py"))
-
-
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "_REQUEST_SECONDS", 0.2)
     monkeypatch.setattr(arena_module, "_ANSWER_SECONDS", 1.0)
-    return tmp_path / "npuw" / IDENTITY
-
-
-@pytest.fixture
-def arena(here: Any) -> Iterator[SharedArena]:
-    """An arena that is served."""
-    arena = here.join(IDENTITY)
-    yield arena
-    arena.close()
 
 
 def connected(folder: Path) -> socket.socket:
@@ -247,9 +230,8 @@ def test_if_nobody_offers_the_right_thing_one_makes_it(here) -> None:
 def test_another_user_is_refused(monkeypatch) -> None:
     mine, other = socket.socketpair()
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
-    with other, pytest.raises(SharingError, match="another user"):
+    with mine, other, pytest.raises(SharingError, match="another user"):
         Connection(mine, 1)
-    assert mine.fileno() == -1
 
 
 def test_messages_arrive_as_they_were_sent() -> None:
@@ -269,5 +251,5 @@ def test_messages_arrive_as_they_were_sent() -> None:
     assert not os.get_inheritable(descriptor)
     for each in (null, descriptor):
         os.close(each)
-    one.close()
-    two.close()
+    mine.close()
+    other.close()

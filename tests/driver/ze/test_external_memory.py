@@ -1,0 +1,177 @@
+"""External memory: descriptors that are exported, imported, and close when memory goes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+from collections.abc import Callable
+
+import pytest
+
+from driver_layer import ze
+from driver_layer.npu.shareable import CAN_SHARE
+from driver_layer.ze import ze_result_t as r
+
+pytestmark = pytest.mark.skipif(not CAN_SHARE, reason="the host has no memfd")
+
+DMA_BUF = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
+OPAQUE = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD
+SIZE = 10_000
+
+
+def memory_descriptors() -> int:
+    """How many descriptors of shareable memory this process has."""
+    count = 0
+    for one in os.listdir("/proc/self/fd"):
+        try:
+            count += "memfd:npu" in os.readlink(f"/proc/self/fd/{one}")
+        except FileNotFoundError:
+            continue
+    return count
+
+
+def test_the_device_says_how_memory_is_handed_on(rig) -> None:
+    found = ze.zeDeviceGetExternalMemoryProperties(rig.device)
+    for flags in (found.memoryAllocationExportTypes, found.memoryAllocationImportTypes):
+        assert flags == DMA_BUF | OPAQUE
+    assert not found.imageExportTypes | found.imageImportTypes
+
+
+def test_an_exported_descriptor_is_imported_and_outlives_everybody(rig, child) -> None:
+    child("allocate", "theirs", SIZE, 3)
+    child("send", "theirs")
+    descriptor = child.receive()
+    child.kill()
+    mine = rig.imported(descriptor)
+    os.close(descriptor)
+    assert (mine.data == 3).all()
+    ze.zeMemFree(rig.context, mine)
+
+
+def test_what_is_imported_to_read_is_written_by_nobody(rig) -> None:
+    mine = rig.exportable()
+    mine.data[:] = 2
+    descriptor = rig.exported_fd(mine)
+    view = rig.imported(descriptor, read_only=True)
+    os.close(descriptor)
+    assert (view.data == 2).all()
+    with pytest.raises(ValueError, match="read-only"):
+        view.data[0] = 1
+    commands = ze.zeCommandListCreate(rig.context, rig.device)
+    for write in (
+        lambda: ze.zeCommandListAppendMemoryFill(commands, view, b"\1", SIZE),
+        lambda: ze.zeCommandListAppendMemoryCopy(commands, view, mine, SIZE),
+    ):
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, write)
+    assert (mine.data == 2).all()
+
+
+def test_every_question_gives_a_descriptor_of_its_own(rig) -> None:
+    mine = rig.exportable()
+    one, two = rig.exported_fd(mine), rig.exported_fd(mine)
+    assert one != two
+    assert not os.get_inheritable(one)
+    os.close(one)
+    assert rig.imported(two).size == SIZE
+    os.close(two)
+
+
+def test_only_what_was_allocated_for_it_is_exported(rig) -> None:
+    private = ze.zeMemAllocHost(rig.context, SIZE)
+    rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.exported_fd(private))
+    ask = ze.ze_external_memory_export_fd_t
+    for flags, code in (
+        (OPAQUE, r.ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        (ze.ze_external_memory_type_flags_t(4), r.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION),
+    ):
+        rig.fails(
+            code,
+            lambda flags=flags: ze.zeMemGetAllocProperties(
+                rig.context, rig.exportable(), ask(flags)
+            ),
+        )
+
+
+def test_allocating_checks_flags_and_sizes(rig) -> None:
+    def allocate(size: int, flags: int) -> ze.Memory:
+        wanted = ze.ze_external_memory_export_desc_t(ze.ze_external_memory_type_flags_t(flags))
+        desc = ze.ze_host_mem_alloc_desc_t(pNext=wanted)
+        return ze.zeMemAllocHost(rig.context, size, 0, desc)
+
+    rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, lambda: allocate(0, DMA_BUF))
+    rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, lambda: allocate(SIZE, 0))
+    rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, lambda: allocate(SIZE, 64))
+    rig.fails(r.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, lambda: allocate(1 << 50, DMA_BUF))
+    rig.fails(r.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, lambda: allocate(1 << 70, DMA_BUF))
+
+
+@pytest.mark.parametrize("kind", ["closed", "negative", "file", "pipe", "can shrink", "short"])
+def test_a_descriptor_that_is_no_such_memory_is_refused(rig, kind) -> None:
+    """A file could be cut short while the device reads it, and end the process."""
+    make: dict[str, Callable[[], int]] = {
+        "closed": lambda: 10_000,
+        "negative": lambda: -1,
+        "pipe": lambda: os.pipe()[0],
+        "can shrink": lambda: os.memfd_create("x", os.MFD_ALLOW_SEALING),
+        "short": lambda: rig.exported_fd(rig.exportable(4096)),
+    }
+    with tempfile.TemporaryFile() as file:
+        file.write(bytes(SIZE))
+        file.flush()
+        descriptor = file.fileno() if kind == "file" else make[kind]()
+        if kind == "can shrink":
+            os.ftruncate(descriptor, SIZE)
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.imported(descriptor))
+
+
+def test_nobody_can_cut_exported_memory_short(rig) -> None:
+    descriptor = rig.exported_fd(rig.exportable())
+    for size in (0, 4096, 1 << 20):
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, size)
+    os.close(descriptor)
+
+
+def test_nothing_stays_open_when_memory_goes(rig, child) -> None:
+    gc.collect()  # what other tests left
+    before = memory_descriptors()
+    child("allocate", "theirs", SIZE, 1)
+    theirs = rig.opened(child.handle("theirs"))
+    mine = rig.exportable()
+    ze.zeMemGetIpcHandle(rig.context, mine)
+    descriptor = rig.exported_fd(mine)
+    again = rig.imported(descriptor)
+    os.close(descriptor)
+    assert memory_descriptors() > before
+    ze.zeMemCloseIpcHandle(rig.context, theirs)
+    ze.zeMemFree(rig.context, mine)
+    held = memory_descriptors()
+    ze.zeMemFree(rig.context, again)
+    assert memory_descriptors() < held
+    del theirs, mine, again  # whoever looks at bytes keeps them
+    assert memory_descriptors() == before
+    rig.exportable()
+    rig.opened(ze.zeMemGetIpcHandle(rig.context, rig.exportable()))
+    ze.zeContextDestroy(rig.context)
+    assert memory_descriptors() == before
+
+
+def test_without_descriptors_left_nothing_is_handed_on(rig, no_descriptors) -> None:
+    mine = rig.exportable()
+    handle = ze.zeMemGetIpcHandle(rig.context, mine)
+    other, descriptor = rig.exportable(), rig.exported_fd(mine)
+    elsewhere = ze.ze_ipc_mem_handle_t((9999).to_bytes(4, "little") + handle.data[4:])
+    for call in (
+        rig.exportable,
+        lambda: rig.exported_fd(mine),
+        lambda: rig.imported(descriptor),
+        lambda: rig.opened(handle),
+        lambda: ze.zeMemGetIpcHandle(rig.context, other),
+    ):
+        with no_descriptors():
+            rig.fails(r.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, call)
+        call()
+    with no_descriptors():
+        rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.opened(elsewhere))
+    os.close(descriptor)

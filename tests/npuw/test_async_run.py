@@ -1,0 +1,70 @@
+"""What a request runs beside its caller: where threads end, or do not begin."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from npuw_layer.async_run import AsyncRun
+from npuw_layer.errors import NpuwFault, RequestBusy
+
+FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+
+
+def said_by_child(say: Callable[[], bool]) -> bool:
+    """Whether a forked child says yes; it is not waited for longer than a minute."""
+    child = os.fork()
+    if child == 0:
+        threading.Timer(60, lambda: os._exit(2)).start()
+        os._exit(0 if say() else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def runs(run: AsyncRun) -> bool:
+    """Whether something begins and ends."""
+    done: list[int] = []
+    run.start(lambda: done.append(1), None)
+    return run.wait(30_000) and done == [1]
+
+
+@FORKS
+def test_a_forked_child_has_a_thread_of_its_own() -> None:
+    run = AsyncRun()
+    assert runs(run)
+    assert said_by_child(lambda: runs(run))
+    assert runs(run)
+
+
+@FORKS
+def test_a_forked_child_does_not_wait_for_what_its_parent_runs() -> None:
+    run, begun, go_on = AsyncRun(), threading.Event(), threading.Event()
+
+    def last() -> None:
+        begun.set()
+        go_on.wait(60)
+
+    run.start(last, None)
+    begun.wait(60)
+    assert said_by_child(lambda: run.wait(30_000) and runs(run))
+    with pytest.raises(RequestBusy):
+        run.check_idle()
+    go_on.set()
+    assert run.wait(60_000)
+
+
+def test_without_a_thread_nothing_is_begun_and_the_request_stays_idle(monkeypatch) -> None:
+    run = AsyncRun()
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        with pytest.raises(NpuwFault, match="can't start new thread"):
+            run.start(lambda: None, None)
+    run.check_idle()
+    assert run.wait()
+    assert runs(run)
