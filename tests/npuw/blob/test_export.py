@@ -15,6 +15,7 @@ from npuw_layer import Core, versions
 from npuw_layer.errors import (
     BlobError,
     BlobVersionError,
+    DeviceError,
     ModelError,
     NpuwError,
     OptionError,
@@ -279,3 +280,17 @@ def test_errors_name_the_file(blobs, tmp_path) -> None:
     damaged.write_bytes(blobs["OPTIMIZE_SPEED"].read_bytes()[:-1])
     with pytest.raises(NpuwError, match=re.escape(f"{damaged}: it has")):
         Core().import_model(damaged)
+
+
+def test_a_program_that_the_device_refuses_is_named_with_its_file(
+    blobs, tmp_path, monkeypatch
+) -> None:
+    """There is no model to compile it from anew."""
+
+    def refuse(*_: object) -> None:
+        raise DeviceError("no such machine")
+
+    monkeypatch.setattr("npuw_layer.adapters.level_zero.LevelZeroDevice.load", refuse)
+    problem = "the device refuses prefill_32: no such machine; export the model anew"
+    with pytest.raises(DeviceError, match=re.escape(f"{blobs['OPTIMIZE_SPEED']}: {problem}")):
+        Core().import_model(blobs["OPTIMIZE_SPEED"])

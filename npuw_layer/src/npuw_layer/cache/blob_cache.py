@@ -11,7 +11,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npuw_layer.blob.container import (
@@ -26,7 +26,7 @@ from npuw_layer.blob.manifest import EntryManifest
 from npuw_layer.blob.source import map_file
 from npuw_layer.cache.key import MODEL, VERSIONS, CacheKey
 from npuw_layer.cache.key import STAGE as STAGE_PART
-from npuw_layer.cache.known_files import KnownFiles
+from npuw_layer.cache.known_files import KnownFiles, Seen, seen
 from npuw_layer.cache.lock import locked
 from npuw_layer.cache.replace import LOCK, remove_leftovers, replacing
 from npuw_layer.errors import BlobError, NpuwFault
@@ -43,6 +43,17 @@ class Obtained:
     program: bytes | memoryview
     compiled: bool
     how: str
+    entry: Seen | None = None
+    """The file that it is in, if it was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A program that is whole, and that the device does not load all the same."""
+
+    entry: Seen | None
+    """The file that it is in."""
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +87,24 @@ class BlobCache:
         if left:
             _log.info("CACHE_DIR %s: %d files of killed processes deleted", folder, len(left))
 
-    def obtain(self, label: str, key: CacheKey, make: Callable[[], bytes]) -> Obtained:
+    def obtain(
+        self,
+        label: str,
+        key: CacheKey,
+        make: Callable[[], bytes],
+        refused: Refused | None = None,
+    ) -> Obtained:
         """Give a program from its entry, or make both; one process does while others wait.
 
         Args:
             label: what the log calls the program.
             key: what it depends on.
             make: compiles it.
+            refused: an entry that is not to be given again, but replaced.
         """
-        program, _ = self._find(key)
-        if program is not None:
-            return Obtained(program, False, "from cache")
+        found, _ = self._find(key, refused)
+        if found is not None:
+            return found
         began = time.perf_counter()
         owners: list[str] = []
 
@@ -98,9 +116,9 @@ class BlobCache:
             waited = ""
             if owners:
                 waited = f", waited {time.perf_counter() - began:.2f} s for {owners[0]}"
-            program, reason = self._find(key)
-            if program is not None:
-                return Obtained(program, False, f"from cache{waited}")
+            found, reason = self._find(key, refused)
+            if found is not None:
+                return replace(found, how=f"{found.how}{waited}")
             if reason.warn:
                 _log.warning("%s: %s; it is compiled anew", label, reason.text)
             _log.info("%s: compiling: %s%s", label, reason.text, waited)
@@ -108,7 +126,7 @@ class BlobCache:
             self._write(label, key, made)
         return Obtained(made, True, f"compiled{waited}")
 
-    def _find(self, key: CacheKey) -> tuple[memoryview | None, _Reason]:
+    def _find(self, key: CacheKey, refused: Refused | None) -> tuple[Obtained | None, _Reason]:
         """Give a program that is whole and the right one; or say why there is none."""
         path = self._path(key)
         try:
@@ -119,8 +137,11 @@ class BlobCache:
             return None, self._why_missing(key)
         except (OSError, ValueError) as error:
             return None, _Reason(f"{path} cannot be read: {error}", True)
+        if refused is not None and refused.entry == seen(status):
+            return None, _Reason(f"{path} is whole, but the device refuses it: {refused.why}", True)
         try:
-            return self._check(path, status, content, key), _Reason("")
+            program = self._check(path, status, content, key)
+            return Obtained(program, False, "from cache", seen(status)), _Reason("")
         except BlobError as error:
             return None, _Reason(f"{path} is not used: {error}", True)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import model_files
 from npuw_layer.llm.model_files import ModelFiles
@@ -68,20 +67,13 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     programs: list[StageProgram] = []
     compiled = 0
     for number, stage in enumerate(stages, 1):
-        obtained = maker.obtain(stage, f"{stage.name} ({number} of {len(stages)})")
+        obtained, model = maker.load(stage, f"{stage.name} ({number} of {len(stages)})")
         compiled += obtained.compiled
         programs.append(StageProgram(stage, obtained.program))
-        loaded.append(load(device, obtained.program))
+        loaded.append(model)
     origin = Origin(time.perf_counter() - began, compiled, len(stages) - compiled)
     _log.info("%s", origin)
     return assemble(device, options, loaded, programs, origin, files)
-
-
-def load(device: Device, program: bytes | memoryview) -> LoadedModel:
-    """Load a program; of one that is mapped nothing stays in memory but what runs."""
-    loaded = device.load(program)
-    drop_pages(program)
-    return loaded
 
 
 def assemble(

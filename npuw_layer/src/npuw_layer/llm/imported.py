@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,15 @@ from npuw_layer.blob.source import Source, open_blob
 from npuw_layer.cache.key import current_versions, own_version
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import digest_files
-from npuw_layer.errors import BlobError, BlobVersionError, ModelError, OptionError
-from npuw_layer.llm.compiled import CompiledLLM, assemble, load
+from npuw_layer.errors import BlobError, BlobVersionError, DeviceError, ModelError, OptionError
+from npuw_layer.llm.compiled import CompiledLLM, assemble
 from npuw_layer.llm.exported import check_device, check_options, is_own_platform
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.model_files import ModelFiles, needed_files
-from npuw_layer.llm.programs import Origin, StageProgram
+from npuw_layer.llm.programs import Origin, StageProgram, load
 from npuw_layer.llm.stages import Stage, plan
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
-from npuw_layer.ports import Device
+from npuw_layer.ports import Device, LoadedModel
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ def import_llm(
         _check_names(blob, stages)
         _verify(blob, path, KnownFiles(_folder(options)))
         files = _find_weights(blob.manifest.files, options, model)
-        loaded = [load(device, program) for program in blob.programs]
+        loaded = list(map(partial(_load, device), stages, blob.programs))
         if not needed_files(loaded) <= files.statuses.keys():
             raise BlobError("a program needs files that the manifest does not name")
         check_ports(stages, loaded)
@@ -88,6 +89,8 @@ def _named(name: str) -> Generator[None, None, None]:
         raise BlobVersionError(error.what, error.found, error.needed, name) from None
     except BlobError as error:
         raise BlobError(f"{name}: {error}") from None
+    except DeviceError as error:
+        raise DeviceError(f"{name}: {error}") from error
 
 
 def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Options:
@@ -151,6 +154,19 @@ def _plan_stages(options: Options) -> list[Stage]:
         return list(plan(options).stages)
     except OptionError as error:
         raise BlobError(f"its options are wrong: {error}") from None
+
+
+def _load(device: Device, stage: Stage, program: memoryview) -> LoadedModel:
+    """Load a program, which there is nothing to make anew from.
+
+    Raises:
+        DeviceError: the device refuses it.
+    """
+    try:
+        return load(device, program)
+    except RuntimeError as error:
+        what = f"the device refuses {stage.name}: {error}; export the model anew"
+        raise DeviceError(what) from error
 
 
 def _check_names(blob: Container[ModelManifest], stages: Sequence[Stage]) -> None:

@@ -6,18 +6,19 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.blob.container import Span
-from npuw_layer.cache.blob_cache import BlobCache, Obtained
+from npuw_layer.blob.source import drop_pages
+from npuw_layer.cache.blob_cache import BlobCache, Obtained, Refused
 from npuw_layer.cache.key import CacheKey, current_versions, stage_key
 from npuw_layer.cache.model_digest import digest_model
-from npuw_layer.errors import ModelError, NotFolded
+from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
 from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options
-from npuw_layer.ports import SUBMODEL, Device, FindsConstants
+from npuw_layer.ports import SUBMODEL, Device, FindsConstants, LoadedModel, MovesOn
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -78,8 +79,8 @@ class ProgramMaker:
         self._folder = folder
         self._cache = None if folder is None else BlobCache(folder, self._constants)
 
-    def obtain(self, stage: Stage, label: str) -> Obtained:
-        """Give a stage's program.
+    def load(self, stage: Stage, label: str) -> tuple[Obtained, LoadedModel]:
+        """Get a stage's program and load it; one from the cache is replaced if that fails.
 
         Args:
             stage: which.
@@ -87,14 +88,33 @@ class ProgramMaker:
 
         Raises:
             ModelError: the model cannot be read or split.
-            RuntimeError: the compiler refuses it.
+            RuntimeError: the compiler or the device refuses it.
         """
+        obtained = self._obtain(stage, label, None)
+        try:
+            loaded = load(self._device, obtained.program)
+            why = loaded.refusal if isinstance(loaded, MovesOn) else ""
+        except NpuwUsageError:
+            raise  # another program would fare no better
+        except RuntimeError as error:
+            if obtained.entry is None:
+                raise
+            why = str(error)
+        else:
+            if not why or obtained.entry is None:
+                return obtained, loaded
+        obtained = self._obtain(stage, label, Refused(obtained.entry, why))
+        return obtained, load(self._device, obtained.program)
+
+    def _obtain(self, stage: Stage, label: str, refused: Refused | None) -> Obtained:
+        """Compile a stage, or find its program."""
         began = time.perf_counter()
         if self._cache is None:
             _log.info("%s: compiling: there is no CACHE_DIR", label)
             obtained = Obtained(self._compile(stage), True, "compiled")
         else:
-            obtained = self._cache.obtain(label, self._key(stage), lambda: self._compile(stage))
+            make = partial(self._compile, stage)
+            obtained = self._cache.obtain(label, self._key(stage), make, refused)
         _log.info("%s: %s in %.2f s", label, obtained.how, time.perf_counter() - began)
         return obtained
 
@@ -152,6 +172,13 @@ class ProgramMaker:
 
     def _constants(self, program: bytes) -> Sequence[Span]:
         return constants_of(self._device, program)
+
+
+def load(device: Device, program: bytes | memoryview) -> LoadedModel:
+    """Load a program; of one that is mapped nothing stays in memory but what runs."""
+    loaded = device.load(program)
+    drop_pages(program)
+    return loaded
 
 
 def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:
