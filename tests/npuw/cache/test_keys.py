@@ -11,7 +11,7 @@ import pytest
 from driver_layer.abi import platforms
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.cache.key import current_versions, stage_key
+from npuw_layer.cache.key import current_versions, stage_key, weights_key
 from npuw_layer.devices.make import make_device
 from npuw_layer.llm.stages import Kind, Stage, plan
 from npuw_layer.offload.device import offloading
@@ -38,7 +38,7 @@ MATTERING: dict[str, object] = {
     "++NPUW_LLM_PREFILL_CONFIG": {"NPUW_FOLD": "NO"},
     "NPUW_LLM_GENERATE_CONFIG": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 1},
     "++NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1},
-    "NPUW_LLM_SHARED_HEAD_CONFIG": {"ENABLE_WEIGHTLESS": "NO"},
+    "NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1},
     "NPUW_LLM_BATCH_SLOTS": 4,
     "NPUW_LLM_CACHE_ROPE": "NO",
     "NPUW_LLM_ON_FULL": "SLIDE",
@@ -51,8 +51,6 @@ MATTERING: dict[str, object] = {
     "NPUW_WEIGHTS_OFFLOAD": "SYNC",
     "NPU_PLATFORM": "3720",
     "NPU_TILES": 1,
-    "CACHE_MODE": "OPTIMIZE_SPEED",
-    "ENABLE_WEIGHTLESS": "NO",
     "NPUW_FOLD": "NO",
 }
 """Options with values that change what is compiled."""
@@ -62,14 +60,14 @@ SAME: dict[str, object] = {
     "NPUW_LLM": "YES",
     "NPUW_COMPILER": "npuc",
     "NPU_PLATFORM": 4000,
-    "ENABLE_WEIGHTLESS": "YES",
+    "ENABLE_WEIGHTLESS": "NO",
     "NPU_TILES": 0,
     "NPUW_SUBMODEL_DEVICE": "last:NPU",
     "NPUW_LLM_MAX_PROMPT_LEN": 1000,
     "NPUW_LLM_MIN_RESPONSE_LEN": 100,
     "NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 0},
     "++NPUW_LLM_GENERATE_CONFIG": '{"NPUW_FOLD": "YES"}',
-    "CACHE_MODE": "OPTIMIZE_SIZE",
+    "CACHE_MODE": "OPTIMIZE_SPEED",
     "NPUW_LLM_BATCH_DIM": 0,
     "NPUW_LLM_SEQ_LEN_DIM": 2,
     "NPUW_LLM_MAX_LORA_RANK": 32,
@@ -137,8 +135,6 @@ EVERYWHERE = {
     "NPUW_WEIGHTS_OFFLOAD",
     "NPU_PLATFORM",
     "NPU_TILES",
-    "CACHE_MODE",
-    "ENABLE_WEIGHTLESS",
     "NPUW_FOLD",
 }
 """Of those that matter the ones that change programs, not which stages there are."""
@@ -219,6 +215,17 @@ def test_versions_and_the_model_matter() -> None:
         for other in ({}, {"npuw": "2"}, {"device": "NPU 2"})
     }
     assert len(seen) == 6
+
+
+def test_stored_weights_depend_on_the_model_on_which_they_are_and_on_who_converts_them() -> None:
+    versions = {"npuw": "1", "device": "NPU 1"}
+    seen = {
+        weights_key(model, weights, versions | other).name
+        for model in ("ab" * 32, "cd" * 32)
+        for weights in ("ef" * 32, "01" * 32)
+        for other in ({}, {"npuw": "2"}, {"device": "NPU 2"})
+    }
+    assert len(seen) == 12
 
 
 def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch) -> None:

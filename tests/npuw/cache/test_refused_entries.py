@@ -28,15 +28,6 @@ def forge(path: Path, edit: Callable[[bytes], bytes]) -> None:
         write_container(file, STAGE, manifest, [program])
 
 
-def entry_named(folder: Path, name: str) -> Path:
-    """The entry of a stage."""
-    for path in folder.glob("*.blob"):
-        entry = read_container(memoryview(path.read_bytes()), STAGE, EntryManifest)
-        if entry.manifest.parts[0].name.startswith(name):
-            return path
-    raise AssertionError(name)
-
-
 REFUSED: list[Callable[[bytes], bytes]] = [
     lambda program: b"\x7fELF",
     lambda program: program[:-64] + bytes(64),  # the table of its sections
@@ -46,7 +37,7 @@ REFUSED: list[Callable[[bytes], bytes]] = [
 
 @pytest.mark.parametrize("edit", REFUSED)
 def test_what_the_device_refuses_is_compiled_anew_with_a_warning(
-    start, tiny, tmp_path, caplog, edit
+    start, tiny, tmp_path, entry_named, caplog, edit
 ) -> None:
     _, logits = start(tiny, tmp_path)
     forge(entry_named(tmp_path, "generate"), edit)
@@ -61,7 +52,9 @@ def test_what_the_device_refuses_is_compiled_anew_with_a_warning(
 
 
 @pytest.mark.parametrize("devices", ["NPU,CPU", "CPU"])
-def test_so_it_is_where_other_devices_could_take_over(tiny, tmp_path, caplog, devices: str) -> None:
+def test_so_it_is_where_other_devices_could_take_over(
+    tiny, tmp_path, entry_named, caplog, devices: str
+) -> None:
     config = SMALL | {"NPUW_DEVICES": devices, "CACHE_DIR": str(tmp_path)}
     Core().compile_model(tiny, "NPU", config)
     forge(entry_named(tmp_path, "generate"), lambda program: b"junk" + program)
@@ -71,6 +64,18 @@ def test_so_it_is_where_other_devices_could_take_over(tiny, tmp_path, caplog, de
         assert compiled.get_property("LOADED_FROM_CACHE") is from_cache
         assert ("but the device refuses it" in caplog.text) is not from_cache
         assert compiled.get_property("EXECUTION_DEVICES") == [devices.split(",")[0]]
+
+
+def test_stored_weights_that_are_not_what_programs_read_are_made_anew(
+    start, tiny, tmp_path, entry_named, caplog
+) -> None:
+    _, logits = start(tiny, tmp_path, CACHE_MODE="OPTIMIZE_SPEED")
+    forge(entry_named(tmp_path, "weights"), lambda content: content[:-64])
+    for refused in (True, False):
+        caplog.clear()
+        compiled, again = start(tiny, tmp_path, CACHE_MODE="OPTIMIZE_SPEED")
+        assert (compiled, "it has another length" in caplog.text) == (0, refused)
+        assert np.array_equal(again, logits)
 
 
 def test_of_two_that_are_refused_an_entry_one_makes_another(

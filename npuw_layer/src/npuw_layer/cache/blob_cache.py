@@ -75,7 +75,9 @@ class BlobCache:
         NpuwFault: it cannot be made.
     """
 
-    def __init__(self, folder: Path, constants: Callable[[bytes], Sequence[Span]]) -> None:
+    def __init__(
+        self, folder: Path, constants: Callable[[bytes | memoryview], Sequence[Span]]
+    ) -> None:
         self._folder = folder
         self._constants = constants
         self._known = KnownFiles(folder)
@@ -91,7 +93,7 @@ class BlobCache:
         self,
         label: str,
         key: CacheKey,
-        make: Callable[[], bytes],
+        make: Callable[[], bytes | memoryview],
         refused: Refused | None = None,
     ) -> Obtained:
         """Give a program from its entry, or make both; one process does while others wait.
@@ -170,7 +172,7 @@ class BlobCache:
             entry.check_constants()
             self._known.learn(path, status, entry.digest)
 
-    def _write(self, label: str, key: CacheKey, program: bytes) -> None:
+    def _write(self, label: str, key: CacheKey, program: bytes | memoryview) -> None:
         """Keep a program; a full or read-only disk is not the caller's problem."""
         path = self._path(key)
         part = describe(label, program, self._constants(program))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import model_files
-from npuw_layer.llm.model_files import ModelFiles
+from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.prefix_cache import PrefixCache
-from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram
+from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.stages import Plan, Stage, plan
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
@@ -41,7 +41,7 @@ class CompiledLLM:
     origin: Origin
     programs: tuple[StageProgram, ...]
     """What was loaded, in the order of the plan's stages."""
-    files: ModelFiles
+    sources: WeightSources
     """Where the weights are, and how the files were when this was compiled."""
     shared: SharedArena | None
     """The weights that other processes use too."""
@@ -71,9 +71,11 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
         compiled += obtained.compiled
         programs.append(StageProgram(stage, obtained.program))
         loaded.append(model)
+    wanted = blob_weights(stages, loaded, options)
+    sources = WeightSources(files, None if wanted is None else maker.weights(wanted))
     origin = Origin(time.perf_counter() - began, compiled, len(stages) - compiled)
     _log.info("%s", origin)
-    return assemble(device, options, loaded, programs, origin, files)
+    return assemble(device, options, loaded, programs, origin, sources)
 
 
 def assemble(
@@ -82,7 +84,7 @@ def assemble(
     loaded: Sequence[LoadedModel],
     programs: Sequence[StageProgram],
     origin: Origin,
-    files: ModelFiles,
+    sources: WeightSources,
 ) -> CompiledLLM:
     """Put loaded stages together.
 
@@ -92,15 +94,22 @@ def assemble(
         loaded: in the order of the plan's stages.
         programs: what was loaded.
         origin: where they came from.
-        files: those that have the weights.
+        sources: where the weights are.
     """
     planned = plan(options)
     models = dict(zip(planned.stages, loaded, strict=True))
-    bank = WeightsBank(device, files.folder)
-    shared = _share(bank, loaded, files, device, options)
-    prefixes = _prefixes(options)
+    bank = WeightsBank(device, sources.files.folder, sources.stored)
     return CompiledLLM(
-        device, options, planned, models, bank, prefixes, origin, tuple(programs), files, shared
+        device=device,
+        options=options,
+        plan=planned,
+        models=models,
+        bank=bank,
+        prefixes=_prefixes(options),
+        origin=origin,
+        programs=tuple(programs),
+        sources=sources,
+        shared=_share(bank, loaded, sources, device, options),
     )
 
 
@@ -117,7 +126,7 @@ def _prefixes(options: Options) -> PrefixCache | None:
 def _share(
     bank: WeightsBank,
     loaded: Iterable[LoadedModel],
-    files: ModelFiles,
+    sources: WeightSources,
     device: Device,
     options: Options,
 ) -> SharedArena | None:
@@ -131,5 +140,5 @@ def _share(
     weights = bank.to_allocate(inputs, in_place)
     known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
     return share_weights(
-        device, bank, weights, options.weights_bank, lambda: files.read_digest(known)
+        device, bank, weights, options.weights_bank, lambda: sources.read_digest(known)
     )

@@ -17,11 +17,12 @@ from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.replace import remove_leftovers, replacing
 from npuw_layer.errors import NpuwFault, OptionError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.model_files import needed_files
-from npuw_layer.llm.programs import constants_of
+from npuw_layer.llm.model_files import needed_files, weight_files
+from npuw_layer.llm.programs import blob_weights, constants_of
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.base import written
 from npuw_layer.ports import Device, FindsConstants
+from npuw_layer.stored_weights import PART, WantedWeights
 
 DEFAULT_PATH = "openvino_model.blob"
 """Where EXPORT_BLOB writes without a BLOB_PATH, as in openvino_genai."""
@@ -97,17 +98,40 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
     device = compiled.device
     check_device(device, options)
     known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
-    files = needed_files(compiled.models.values())
+    programs = [one.program for one in compiled.programs]
+    parts = [
+        describe(one.stage.name, one.program, constants_of(device, one.program))
+        for one in compiled.programs
+    ]
+    loaded = list(compiled.models.values())
+    weights = blob_weights(compiled.plan.stages, loaded, options)
+    if weights is not None:
+        programs.append(_gather(compiled, weights))
+        parts.append(describe(PART, programs[-1], weights.spans))
+    files = needed_files(loaded, () if weights is None else weights.infos)
     manifest = ModelManifest(
-        parts=tuple(
-            describe(one.stage.name, one.program, constants_of(device, one.program))
-            for one in compiled.programs
-        ),
+        parts=tuple(parts),
         versions=current_versions(device, options),
         options=fixed_options(options),
-        files=compiled.files.digests(files, known) if files else {},
+        files=compiled.sources.files.digests(files, known) if files else {},
     )
-    write_container(file, MODEL, manifest, [one.program for one in compiled.programs])
+    write_container(file, MODEL, manifest, programs)
+
+
+def _gather(compiled: CompiledLLM, weights: WantedWeights) -> memoryview:
+    """Give the weights as one part, those of the files as these were.
+
+    Raises:
+        ModelError: the files have changed since the model was compiled.
+    """
+    stored = compiled.sources.stored
+    if stored is not None and stored.layout == weights.layout:
+        return stored.content
+    content = weights.gather(compiled.bank.read)
+    compiled.sources.files.check(
+        weight_files(name for name in weights.infos if name not in (stored or ()))
+    )
+    return content
 
 
 def fixed_options(options: Options) -> dict[str, str]:

@@ -5,11 +5,11 @@ Source: fact sheet npuw §d, §f 23 and 27 to 29; genai §c.2.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,12 @@ from npuw_layer.errors import BlobError, BlobVersionError, DeviceError, ModelErr
 from npuw_layer.llm.compiled import CompiledLLM, assemble
 from npuw_layer.llm.exported import check_device, check_options, is_own_platform
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.model_files import ModelFiles, needed_files
-from npuw_layer.llm.programs import Origin, StageProgram, load
+from npuw_layer.llm.model_files import ModelFiles, WeightSources, needed_files
+from npuw_layer.llm.programs import Origin, StageProgram, blob_weights, load
 from npuw_layer.llm.stages import Stage, plan
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
 from npuw_layer.ports import Device, LoadedModel
+from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
 
 _log = logging.getLogger(__name__)
 
@@ -70,14 +71,17 @@ def import_llm(
         _check_names(blob, stages)
         _verify(blob, path, KnownFiles(_folder(options)))
         files = _find_weights(blob.manifest.files, options, model)
-        loaded = list(map(partial(_load, device), stages, blob.programs))
-        if not needed_files(loaded) <= files.statuses.keys():
+        programs = list(map(StageProgram, stages, blob.programs))
+        loaded = [_load(device, one) for one in programs]
+        stored = _stored(blob, blob_weights(stages, loaded, options))
+        if not needed_files(loaded, stored or ()) <= files.statuses.keys():
             raise BlobError("a program needs files that the manifest does not name")
         check_ports(stages, loaded)
     origin = Origin(time.perf_counter() - began, imported=len(stages))
     _log.info("%s: %s", name, origin)
-    programs = list(map(StageProgram, stages, blob.programs))
-    return assemble(device, options, loaded, programs, origin, files), options
+    return assemble(
+        device, options, loaded, programs, origin, WeightSources(files, stored)
+    ), options
 
 
 @contextmanager
@@ -156,29 +160,45 @@ def _plan_stages(options: Options) -> list[Stage]:
         raise BlobError(f"its options are wrong: {error}") from None
 
 
-def _load(device: Device, stage: Stage, program: memoryview) -> LoadedModel:
+def _load(device: Device, one: StageProgram) -> LoadedModel:
     """Load a program, which there is nothing to make anew from.
 
     Raises:
         DeviceError: the device refuses it.
     """
     try:
-        return load(device, program)
+        return load(device, one.program)
     except RuntimeError as error:
-        what = f"the device refuses {stage.name}: {error}; export the model anew"
+        what = f"the device refuses {one.stage.name}: {error}; export the model anew"
         raise DeviceError(what) from error
 
 
 def _check_names(blob: Container[ModelManifest], stages: Sequence[Stage]) -> None:
-    """A blob has just the programs that there should be.
+    """A blob has just the programs that there should be, and maybe weights behind them.
 
     Raises:
         BlobError: it has others.
     """
     expected = [stage.name for stage in stages]
     found = [part.name for part in blob.manifest.parts]
-    if found != expected:
+    if found not in (expected, [*expected, PART]):
         raise BlobError(f"its programs are {', '.join(found)}, not {', '.join(expected)}")
+
+
+def _stored(blob: Container[ModelManifest], wanted: WantedWeights | None) -> StoredWeights | None:
+    """Take the weights that are in the blob.
+
+    Raises:
+        BlobError: they are not those that should be.
+    """
+    part = blob.manifest.parts[-1]
+    there = part.name == PART
+    if there != (wanted is not None):
+        raise BlobError(f"it has {'weights that no program reads' if there else 'no weights'}")
+    if wanted is None:
+        return None
+    digest = hashlib.sha256(part.model_dump_json().encode()).hexdigest()
+    return StoredWeights(blob.programs[-1], wanted.layout, digest)
 
 
 def _find_weights(digests: Mapping[str, str], options: Options, model: Path | None) -> ModelFiles:

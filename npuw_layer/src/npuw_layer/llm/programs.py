@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from npuw_layer.blob.container import Span
 from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.blob_cache import BlobCache, Obtained, Refused
-from npuw_layer.cache.key import CacheKey, current_versions, stage_key
+from npuw_layer.cache.key import CacheKey, current_versions, stage_key, weights_key
 from npuw_layer.cache.model_digest import digest_model
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
 from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options
 from npuw_layer.ports import SUBMODEL, Device, FindsConstants, LoadedModel, MovesOn
+from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
+from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -162,6 +164,27 @@ class ProgramMaker:
             return key
         return CacheKey({**key.parts, "place": str(self._path.resolve())})
 
+    def weights(self, wanted: WantedWeights) -> StoredWeights | None:
+        """Get weights from the cache, converted; None without CACHE_DIR.
+
+        Raises:
+            ModelError: they cannot be read from the model's files.
+        """
+        if self._folder is None:
+            return None
+        cache = BlobCache(self._folder, lambda _: wanted.spans)
+        key = weights_key(self._digest, wanted.digest, self._versions)
+        path = self._path
+        bank = WeightsBank(self._device, path if path.is_dir() else path.parent)
+        make = partial(wanted.gather, bank.read)
+        obtained = cache.obtain(PART, key, make)
+        if len(obtained.program) != wanted.layout.nbytes:
+            refused = Refused(obtained.entry, "it has another length")
+            obtained = cache.obtain(PART, key, make, refused)
+        if obtained.entry is not None:
+            drop_pages(obtained.program)
+        return StoredWeights(memoryview(obtained.program), wanted.layout)
+
     @cached_property
     def _digest(self) -> str:
         return digest_model(self._path, self._folder)
@@ -170,7 +193,7 @@ class ProgramMaker:
     def _versions(self) -> dict[str, str]:
         return current_versions(self._device, self._options)
 
-    def _constants(self, program: bytes) -> Sequence[Span]:
+    def _constants(self, program: bytes | memoryview) -> Sequence[Span]:
         return constants_of(self._device, program)
 
 
@@ -179,6 +202,22 @@ def load(device: Device, program: bytes | memoryview) -> LoadedModel:
     loaded = device.load(program)
     drop_pages(program)
     return loaded
+
+
+def blob_weights(
+    stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
+) -> WantedWeights | None:
+    """Give the weights of those stages whose blobs are to have them; None if there are none.
+
+    Raises:
+        BlobError: a program has an input that is no such weight as its name says.
+    """
+    return WantedWeights.of(
+        info
+        for stage, program in zip(stages, loaded, strict=True)
+        if not options.of_stage(stage.kind.value).weightless
+        for info in program.inputs
+    )
 
 
 def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:

@@ -19,8 +19,9 @@ class CacheOptions(OptionGroup):
     cache_mode: Literal["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"] = Field(
         "OPTIMIZE_SIZE", alias="CACHE_MODE"
     )
-    """OPTIMIZE_SIZE makes blobs without weights, which all share one copy of the model's file;
-    OPTIMIZE_SPEED puts the weights into each blob."""
+    """OPTIMIZE_SIZE keeps programs alone, which all use the weights in the model's files.
+    OPTIMIZE_SPEED keeps the weights with them, once and as programs read them, so that a start
+    converts none: in an exported blob, which then needs no other file, and in CACHE_DIR."""
     blob_path: str = Field("", alias="BLOB_PATH")
     """A whole compiled model in one file, *.blob: it is imported instead of compiling anything; or
     written, with EXPORT_BLOB."""

@@ -58,7 +58,7 @@ class Options(
 
     @property
     def weightless(self) -> bool:
-        """Whether blobs are without weights."""
+        """Whether blobs are without weights; programs always are, so that they share them."""
         if self.enable_weightless is not None:
             return self.enable_weightless
         return self.cache_mode == "OPTIMIZE_SIZE"
@@ -98,7 +98,7 @@ class Options(
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": str(self.dynamic_quantization_group_size),
             "NPU_PLATFORM": self.platform,
             "NPU_TILES": str(self.tiles),
-            "ENABLE_WEIGHTLESS": "YES" if self.weightless else "NO",
+            "ENABLE_WEIGHTLESS": "YES",
             "NPUW_FOLD": "YES" if self.fold else "NO",
         }
 

@@ -11,6 +11,7 @@ from npuw_layer.blob.container import MODEL, STAGE, Container, read_container
 from npuw_layer.blob.manifest import EntryManifest, ModelManifest
 from npuw_layer.blob.source import open_blob
 from npuw_layer.errors import BlobError, NpuwFault
+from npuw_layer.stored_weights import PART
 
 _EXAMPLES = """\
   npuw extract model.blob blobs            what EXPORT_BLOB wrote, a file for each static model
@@ -38,6 +39,8 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         arguments.folder.mkdir(parents=True, exist_ok=True)
         for part, program in zip(found.manifest.parts, found.programs, strict=True):
+            if part.name == PART:
+                continue
             # A name is no path, whatever the file says.
             (name,) = re.findall(r"^\w+", part.name) or ["program"]
             path = arguments.folder / f"{name}.blob"
