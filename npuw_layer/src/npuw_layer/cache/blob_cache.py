@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from npuw_layer.blob.container import (
     STAGE,
@@ -28,12 +30,17 @@ from npuw_layer.cache.key import MODEL, VERSIONS, CacheKey
 from npuw_layer.cache.key import STAGE as STAGE_PART
 from npuw_layer.cache.known_files import KnownFiles, Seen, seen
 from npuw_layer.cache.lock import locked
-from npuw_layer.cache.replace import LOCK, remove_leftovers, replacing
-from npuw_layer.errors import BlobError, NpuwFault
+from npuw_layer.cache.replace import lock_of, remove_leftovers, replacing
+from npuw_layer.errors import BlobError, NpuwFault, NpuwUsageError
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 SUFFIX = ".blob"
+
+_OURS = re.compile(r"[0-9a-f]{12}-[0-9a-f]{40}\.blob|[0-9a-f]{32}\.digest")
+"""The names of entries and digests; the folder may have other files, which are not ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class Obtained:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A program that is whole, and that the device does not load all the same."""
+    """An entry that is whole, and that cannot be used all the same."""
 
     entry: Seen | None
     """The file that it is in."""
@@ -83,7 +90,7 @@ class BlobCache:
         self._known = KnownFiles(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            left = remove_leftovers(folder)
+            left = remove_leftovers(folder, _OURS.fullmatch)
         except OSError as error:
             raise NpuwFault(f"CACHE_DIR {folder}: {error.strerror}") from None
         if left:
@@ -114,7 +121,7 @@ class BlobCache:
             owners.append(owner)
             _log.info("%s: waiting for %s, which compiles it", label, owner)
 
-        with locked(self._path(key).with_suffix(LOCK), wait_for):
+        with locked(lock_of(self._path(key)), wait_for):
             waited = ""
             if owners:
                 waited = f", waited {time.perf_counter() - began:.2f} s for {owners[0]}"
@@ -128,6 +135,37 @@ class BlobCache:
             self._write(label, key, made)
         return Obtained(made, True, f"compiled{waited}")
 
+    def load(
+        self,
+        label: str,
+        key: CacheKey,
+        make: Callable[[], bytes | memoryview],
+        use: Callable[[bytes | memoryview], T],
+    ) -> tuple[Obtained, T]:
+        """Obtain a program and use it; an entry with which that fails is replaced.
+
+        Args:
+            label: what the log calls the program.
+            key: what it depends on.
+            make: compiles it.
+            use: loads it, say.
+
+        Raises:
+            NpuwUsageError: as ``use``; another program would fare no better.
+            RuntimeError: as ``use`` with a program that was just made, or ``make``.
+        """
+        obtained = self.obtain(label, key, make)
+        try:
+            return obtained, use(obtained.program)
+        except NpuwUsageError:
+            raise
+        except RuntimeError as error:
+            if obtained.entry is None:
+                raise
+            refused = Refused(obtained.entry, str(error))
+        obtained = self.obtain(label, key, make, refused)
+        return obtained, use(obtained.program)
+
     def _find(self, key: CacheKey, refused: Refused | None) -> tuple[Obtained | None, _Reason]:
         """Give a program that is whole and the right one; or say why there is none."""
         path = self._path(key)
@@ -140,7 +178,7 @@ class BlobCache:
         except (OSError, ValueError) as error:
             return None, _Reason(f"{path} cannot be read: {error}", True)
         if refused is not None and refused.entry == seen(status):
-            return None, _Reason(f"{path} is whole, but the device refuses it: {refused.why}", True)
+            return None, _Reason(f"{path} is whole, but cannot be used: {refused.why}", True)
         try:
             program = self._check(path, status, content, key)
             return Obtained(program, False, "from cache", seen(status)), _Reason("")

@@ -80,7 +80,7 @@ def export_file(compiled: CompiledLLM, options: Options, path: Path) -> None:
         NpuwFault: the disk is full, or the folder is read-only.
     """
     try:
-        remove_leftovers(path.absolute().parent, path.name)
+        remove_leftovers(path.absolute().parent, lambda name: name == path.name, locks=False)
         with replacing(path.absolute()) as file:
             export_llm(compiled, options, file)
     except OSError as error:

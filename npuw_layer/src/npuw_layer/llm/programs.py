@@ -177,13 +177,12 @@ class ProgramMaker:
         path = self._path
         bank = WeightsBank(self._device, path if path.is_dir() else path.parent)
         make = partial(wanted.gather, bank.read)
-        obtained = cache.obtain(PART, key, make)
-        if len(obtained.program) != wanted.layout.nbytes:
-            refused = Refused(obtained.entry, "it has another length")
-            obtained = cache.obtain(PART, key, make, refused)
+        obtained, stored = cache.load(
+            PART, key, make, lambda content: StoredWeights(memoryview(content), wanted.layout)
+        )
         if obtained.entry is not None:
             drop_pages(obtained.program)
-        return StoredWeights(memoryview(obtained.program), wanted.layout)
+        return stored
 
     @cached_property
     def _digest(self) -> str:

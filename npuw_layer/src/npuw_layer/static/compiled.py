@@ -74,9 +74,7 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
         DeviceError: the device refuses it.
     """
     began = time.perf_counter()
-    program, initial, cached = _program(path, device, options)
-    loaded = device.load(program)
-    drop_pages(program)
+    loaded, initial, cached = _loaded(path, device, options)
     origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
     _log.info("%s", origin)
     made = (READ_PREFIX, WEIGHT_PREFIX)
@@ -93,26 +91,31 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
     )
 
 
-def _program(
+def _loaded(
     path: Path, device: LevelZeroDevice, options: Options
-) -> tuple[bytes | memoryview, Mapping[str, Array], bool]:
+) -> tuple[LoadedModel, Mapping[str, Array], bool]:
     """Give the program, its variables' initial values, and whether both were in the cache."""
     model = _PreparedModel(path, options)
+
+    def load(program: bytes | memoryview) -> LoadedModel:
+        loaded = device.load(program)
+        drop_pages(program)
+        return loaded
+
     if not options.cache_dir:
-        return model.compile(device), model.initial, False
+        return load(model.compile(device)), model.initial, False
     folder = Path(options.cache_dir).expanduser()
     versions = current_versions(device, options)
     parts = {MODEL: digest_model(path, folder), **versions, **compiler_choices(options), **_STATE}
     keys = [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
     name = path.name
-    program = BlobCache(folder, device.constants).obtain(
-        name, keys[0], lambda: model.compile(device)
+    program, loaded = BlobCache(folder, device.constants).load(
+        name, keys[0], lambda: model.compile(device), load
     )
-    packed = BlobCache(folder, lambda _: ()).obtain(
-        f"initial values of {name}", keys[1], lambda: pack_values(model.initial)
+    packed, initial = BlobCache(folder, lambda _: ()).load(
+        f"initial values of {name}", keys[1], lambda: pack_values(model.initial), unpack_values
     )
-    cached = not (program.compiled or packed.compiled)
-    return program.program, unpack_values(packed.program), cached
+    return loaded, initial, not (program.compiled or packed.compiled)
 
 
 class _PreparedModel:
