@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,9 +48,18 @@ class WeightsBank:
         device: where they lie.
         folder: where the model's files are.
         stored: weights that are not looked for in them.
+        check: is given names of files when a weight of theirs is first used; raises a ModelError
+            if one is not what the programs were made of any more.
     """
 
-    def __init__(self, device: Device, folder: Path, stored: StoredWeights | None = None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        folder: Path,
+        stored: StoredWeights | None = None,
+        check: Callable[[Sequence[str]], None] = lambda _: None,
+    ) -> None:
+        self._check = check
         self._device = device
         self._folder = folder
         self._stored = stored
@@ -148,12 +157,14 @@ class WeightsBank:
 
     def _find(self, ref: WeightRef, info: TensorInfo) -> _Place:
         place = self._in_place(ref, info)
-        if place is not None:
-            return place
-        content = self.read(info)
-        memory = self._device.allocate(content.size)
-        memory.data[:] = content
-        return _Place(memory, 0)
+        if place is None:
+            content = self.read(info)
+            memory = self._device.allocate(content.size)
+            memory.data[:] = content
+            place = _Place(memory, 0)
+        if self._stored is None or info.name not in self._stored:
+            self._check([ref.file])  # what is mapped now stays, whatever becomes of the name
+        return place
 
     def _in_place(self, ref: WeightRef, info: TensorInfo) -> _Place | None:
         """Find a weight that the device reads where it is, in its file or with the blob."""

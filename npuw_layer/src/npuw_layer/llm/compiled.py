@@ -62,7 +62,7 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
-    maker = ProgramMaker(path, device, options)
+    maker = ProgramMaker(path, files, device, options)
     loaded: list[LoadedModel] = []
     programs: list[StageProgram] = []
     compiled = 0
@@ -98,7 +98,7 @@ def assemble(
     """
     planned = plan(options)
     models = dict(zip(planned.stages, loaded, strict=True))
-    bank = WeightsBank(device, sources.files.folder, sources.stored)
+    bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
     return CompiledLLM(
         device=device,
         options=options,

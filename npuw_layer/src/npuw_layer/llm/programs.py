@@ -16,6 +16,7 @@ from npuw_layer.cache.blob_cache import BlobCache, Obtained, Refused
 from npuw_layer.cache.key import CacheKey, current_versions, stage_key, weights_key
 from npuw_layer.cache.model_digest import digest_model
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
+from npuw_layer.llm.model_files import ModelFiles
 from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options
 from npuw_layer.ports import SUBMODEL, Device, FindsConstants, LoadedModel, MovesOn
@@ -65,6 +66,7 @@ class ProgramMaker:
 
     Args:
         path: an IR's ``.xml`` or a Hugging Face folder; read when something is to be compiled.
+        files: those of the model, as they were before anything was read.
         device: what they are for.
         options: precision, variants, cache.
 
@@ -72,8 +74,9 @@ class ProgramMaker:
         NpuwFault: the cache's folder cannot be made.
     """
 
-    def __init__(self, path: Path, device: Device, options: Options) -> None:
+    def __init__(self, path: Path, files: ModelFiles, device: Device, options: Options) -> None:
         self._path = path
+        self._files = files
         self._device = device
         self._options = options
         self._smallest: Model | None = None
@@ -121,7 +124,22 @@ class ProgramMaker:
         return obtained
 
     def _compile(self, stage: Stage) -> bytes:
-        """Split and compile what a stage needs."""
+        """Split and compile what a stage needs.
+
+        Raises:
+            ModelError: the model's files were changed meanwhile; its digest is that of others.
+        """
+        program = self._compiled(stage)
+        self._files.check(self._files.statuses)
+        return program
+
+    def _gather(self, wanted: WantedWeights) -> memoryview:
+        """Read weights; errors as ``_compile``."""
+        content = wanted.gather(WeightsBank(self._device, self._files.folder).read)
+        self._files.check(self._files.statuses)
+        return content
+
+    def _compiled(self, stage: Stage) -> bytes:
         # Imported here and below: a warm start, which compiles nothing, loads no graphs.
         from npuw_layer.llm.stage_graph import stage_graph
 
@@ -174,9 +192,7 @@ class ProgramMaker:
             return None
         cache = BlobCache(self._folder, lambda _: wanted.spans)
         key = weights_key(self._digest, wanted.digest, self._versions)
-        path = self._path
-        bank = WeightsBank(self._device, path if path.is_dir() else path.parent)
-        make = partial(wanted.gather, bank.read)
+        make = partial(self._gather, wanted)
         obtained, stored = cache.load(
             PART, key, make, lambda content: StoredWeights(memoryview(content), wanted.layout)
         )

@@ -18,8 +18,9 @@ from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.blob_cache import BlobCache
 from npuw_layer.cache.key import MODEL, STAGE, CacheKey, compiler_choices, current_versions
-from npuw_layer.cache.model_digest import digest_model
+from npuw_layer.cache.model_digest import digest_model, model_files
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.llm.model_files import ModelFiles
 from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, LoadedModel, TensorInfo
@@ -74,7 +75,8 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
         DeviceError: the device refuses it.
     """
     began = time.perf_counter()
-    loaded, initial, cached = _loaded(path, device, options)
+    files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
+    loaded, initial, cached = _loaded(path, files, device, options)
     origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
     _log.info("%s", origin)
     made = (READ_PREFIX, WEIGHT_PREFIX)
@@ -86,16 +88,16 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
         tuple(Port.of(info, index, is_input=True) for index, info in enumerate(inputs)),
         tuple(Port.of(info, index, is_input=False) for index, info in enumerate(outputs)),
         tuple(_variables(loaded, initial)),
-        WeightsBank(device, path if path.is_dir() else path.parent),
+        WeightsBank(device, files.folder, check=files.check),
         origin,
     )
 
 
 def _loaded(
-    path: Path, device: LevelZeroDevice, options: Options
+    path: Path, files: ModelFiles, device: LevelZeroDevice, options: Options
 ) -> tuple[LoadedModel, Mapping[str, Array], bool]:
     """Give the program, its variables' initial values, and whether both were in the cache."""
-    model = _PreparedModel(path, options)
+    model = _PreparedModel(path, files, options)
 
     def load(program: bytes | memoryview) -> LoadedModel:
         loaded = device.load(program)
@@ -121,13 +123,20 @@ def _loaded(
 class _PreparedModel:
     """The graph, read when it is first needed."""
 
-    def __init__(self, path: Path, options: Options) -> None:
+    def __init__(self, path: Path, files: ModelFiles, options: Options) -> None:
         self._path = path
+        self._files = files
         self._options = options
 
     def compile(self, device: LevelZeroDevice) -> bytes:
-        """Compile it; its graph is consumed."""
-        return device.compile(self._prepared[0], _config(self._options))
+        """Compile it; its graph is consumed.
+
+        Raises:
+            ModelError: its files were changed meanwhile; their digest is that of others.
+        """
+        program = device.compile(self._prepared[0], _config(self._options))
+        self._files.check(self._files.statuses)
+        return program
 
     @property
     def initial(self) -> Mapping[str, Array]:
