@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
@@ -377,3 +378,11 @@ def test_a_program_that_the_device_refuses_is_named_with_its_file(
     problem = "the device refuses prefill_32: no such machine; export the model anew"
     with pytest.raises(DeviceError, match=re.escape(f"{blobs['OPTIMIZE_SPEED']}: {problem}")):
         Core().import_model(blobs["OPTIMIZE_SPEED"])
+
+
+def test_a_stream_that_unpacks_a_file_gives_what_it_unpacks(blobs, tmp_path) -> None:
+    """It has the descriptor of the packed file, which must not be mapped in its place."""
+    packed = tmp_path / "x.blob.gz"
+    packed.write_bytes(gzip.compress(blobs["OPTIMIZE_SPEED"].read_bytes(), 1))
+    with gzip.open(packed) as source:
+        Core().import_model(source)

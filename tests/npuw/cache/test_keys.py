@@ -10,7 +10,9 @@ import pytest
 
 from driver_layer.abi import platforms
 from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.openvino import OpenVINODevice
 from npuw_layer.cache.key import current_versions, stage_key, weights_key
 from npuw_layer.devices.make import make_device
 from npuw_layer.llm.stages import Kind, Stage, plan
@@ -228,12 +230,15 @@ def test_stored_weights_depend_on_the_model_on_which_they_are_and_on_who_convert
     assert len(seen) == 12
 
 
-def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("name", ["code.py", "platform.toml"])
+def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch, name) -> None:
+    """Those of a table, too: what tasks cost decides how a program is cut."""
     versions: list[str] = []
     for text in ("a = 1", "a = 2", "a = 1"):
         package = tmp_path / "some_package"
         package.mkdir(exist_ok=True)
-        (package / "__init__.py").write_text(text)
+        (package / "__init__.py").write_text("")
+        (package / name).write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
         package_version.cache_clear()
         versions.append(package_version("some_package"))
@@ -243,5 +248,8 @@ def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch
 
 def test_the_compilers_version_is_in_the_devices() -> None:
     version = LevelZeroDevice(StaticCompiler(), "4000").version
-    for part in (package_version("compiler_layer"), "NPU 4000", "ELF 1.2", "MI 11.13"):
+    compiler, abi = (package_version(name) for name in ("compiler_layer", "driver_layer.abi"))
+    for part in (compiler, abi, "NPU 4000", "ELF 1.2", "MI 11.13"):
         assert part in version
+    for device in (InterpreterDevice(), OpenVINODevice()):
+        assert compiler in device.version
