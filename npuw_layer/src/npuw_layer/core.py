@@ -14,7 +14,7 @@ from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import make_compiler, make_device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.llm.compiled import compile_llm
-from npuw_layer.llm.exported import DEFAULT_PATH, check_device, check_target
+from npuw_layer.llm.exported import DEFAULT_PATH, check_compatibility, check_device, check_target
 from npuw_layer.llm.stages import plan
 from npuw_layer.options import Options, parse_options
 from npuw_layer.ports import Compiler, Device
@@ -148,6 +148,7 @@ class Core:
             device = offloading(device, path if path.is_dir() else path.parent, options)
         if target is not None:
             check_target(target)
+            check_compatibility(options)
             check_device(device, options)
         compiled = CompiledModel(compile_llm(path, device, options), options)
         if target is not None:

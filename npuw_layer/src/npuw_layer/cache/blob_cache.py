@@ -7,6 +7,7 @@ An entry that is not whole, or not what its name says, is never used but made an
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import re
@@ -24,6 +25,7 @@ from npuw_layer.blob.container import (
     read_container,
     write_container,
 )
+from npuw_layer.blob.encryption import OPTION, Callbacks, decrypt, encrypt, is_encrypted
 from npuw_layer.blob.manifest import EntryManifest
 from npuw_layer.blob.source import map_file
 from npuw_layer.cache.key import MODEL, VERSIONS, CacheKey
@@ -31,7 +33,7 @@ from npuw_layer.cache.key import STAGE as STAGE_PART
 from npuw_layer.cache.known_files import KnownFiles, Seen, seen
 from npuw_layer.cache.lock import locked
 from npuw_layer.cache.replace import lock_of, remove_leftovers, replacing
-from npuw_layer.errors import BlobError, NpuwFault, NpuwUsageError
+from npuw_layer.errors import BlobError, NpuwFault, NpuwUsageError, OptionError
 
 _log = logging.getLogger(__name__)
 
@@ -77,15 +79,20 @@ class BlobCache:
     Args:
         folder: made if it is not there.
         constants: tells what of a program is used in place, and so not to be read.
+        callbacks: encrypt and decrypt entries; then those in clear are not used.
 
     Raises:
         NpuwFault: it cannot be made.
     """
 
     def __init__(
-        self, folder: Path, constants: Callable[[bytes | memoryview], Sequence[Span]]
+        self,
+        folder: Path,
+        constants: Callable[[bytes | memoryview], Sequence[Span]],
+        callbacks: Callbacks = (),
     ) -> None:
         self._folder = folder
+        self._callbacks = callbacks
         self._constants = constants
         self._known = KnownFiles(folder)
         try:
@@ -191,9 +198,11 @@ class BlobCache:
         """Verify an entry.
 
         Raises:
-            BlobError: it is damaged, or that of another key.
+            BlobError: it is damaged, or that of another key; or encrypted, or not.
         """
-        entry = read_container(content, STAGE, EntryManifest)
+        if self._callbacks and not is_encrypted(content):
+            raise BlobError(f"it is not encrypted, as {OPTION} has it")
+        entry = read_container(decrypt(content, self._callbacks), STAGE, EntryManifest)
         different = key.differences(entry.manifest.key)
         if different:
             raise BlobError(f"it was made for other {_listed(different)}")
@@ -223,9 +232,15 @@ class BlobCache:
 
         try:
             with replacing(path, learn) as file:
-                digest = write_container(file, STAGE, manifest, [program])
-        except OSError as error:
-            _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, error.strerror)
+                if self._callbacks:
+                    plain = io.BytesIO()
+                    digest = write_container(plain, STAGE, manifest, [program])
+                    file.write(encrypt(plain.getvalue(), self._callbacks))
+                else:
+                    digest = write_container(file, STAGE, manifest, [program])
+        except (OSError, OptionError) as error:
+            what = error.strerror if isinstance(error, OSError) else error
+            _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, what)
 
     def _why_missing(self, key: CacheKey) -> _Reason:
         """Find the entry of this model that is most alike, to say what is different now."""

@@ -5,12 +5,14 @@ Source: fact sheet npuw §d (what the original's LLM blob holds), genai §c.2 (E
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from npuw_layer.blob.container import MODEL, describe, write_container
+from npuw_layer.blob.encryption import encrypt
 from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.cache.key import current_versions
 from npuw_layer.cache.known_files import KnownFiles
@@ -73,6 +75,25 @@ def check_options(options: Options) -> None:
         )
 
 
+def check_compatibility(options: Options) -> None:
+    """See that whoever has this version can import what is exported, if that is asked for.
+
+    Raises:
+        OptionError: they cannot.
+    """
+    if not options.ensure_compatibility:
+        return
+    problem = ""
+    if options.encryption:
+        problem = "what CACHE_ENCRYPTION_CALLBACKS encrypt is for their owner alone"
+    elif is_own_platform({"NPU_PLATFORM": options.platform}):
+        problem = f"NPU_PLATFORM {options.platform} is of this machine alone"
+    elif options.devices != "NPU":
+        problem = f"programs of NPUW_DEVICES = {options.devices!r} have no versioned layout"
+    if problem:
+        raise OptionError(f"NPUW_ENSURE_COMPATIBILITY = YES: {problem}; leave one of them out")
+
+
 def export_file(compiled: CompiledLLM, options: Options, path: Path) -> None:
     """Write a compiled LLM to a file, which replaces another only when it is whole.
 
@@ -91,11 +112,12 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
     """Write a compiled LLM to a stream.
 
     Raises:
-        OptionError: its device's programs cannot be exported.
+        OptionError: its device's programs cannot be exported, or encrypting fails.
         ModelError: the model's files have changed since it was compiled.
         OSError: the stream fails.
     """
     device = compiled.device
+    check_compatibility(options)
     check_device(device, options)
     known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
     programs = [one.program for one in compiled.programs]
@@ -115,7 +137,12 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
         options=fixed_options(options),
         files=compiled.sources.files.digests(files, known) if files else {},
     )
-    write_container(file, MODEL, manifest, programs)
+    if not options.encryption:
+        write_container(file, MODEL, manifest, programs)
+        return
+    plain = io.BytesIO()
+    write_container(plain, MODEL, manifest, programs)
+    file.write(encrypt(plain.getvalue(), options.encryption))
 
 
 def _gather(compiled: CompiledLLM, weights: WantedWeights) -> memoryview:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from npuw_layer.blob.container import MODEL, Container, read_container
+from npuw_layer.blob.encryption import decrypt
 from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.blob.source import Source, open_blob
 from npuw_layer.cache.key import current_versions, own_version
@@ -58,9 +59,15 @@ def import_llm(
         DeviceError: the device refuses it.
     """
     began = time.perf_counter()
+    given = parse_options(config)
+    if given.untrusted_source:
+        raise OptionError(
+            "NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW are imported from trusted sources alone"
+        )
     content, path = open_blob(source)
     name = str(path or "the blob")
     with _named(name):
+        content = decrypt(content, given.encryption)
         blob = read_container(content, MODEL, ModelManifest)
         _check_versions(blob.manifest.versions, own_version())
         options = _join_options(blob.manifest.options, config)

@@ -82,7 +82,9 @@ class ProgramMaker:
         self._smallest: Model | None = None
         folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
         self._folder = folder
-        self._cache = None if folder is None else BlobCache(folder, self._constants)
+        self._cache = (
+            None if folder is None else BlobCache(folder, self._constants, options.encryption)
+        )
 
     def load(self, stage: Stage, label: str) -> tuple[Obtained, LoadedModel]:
         """Get a stage's program and load it; one from the cache is replaced if that fails.
@@ -190,7 +192,7 @@ class ProgramMaker:
         """
         if self._folder is None:
             return None
-        cache = BlobCache(self._folder, lambda _: wanted.spans)
+        cache = BlobCache(self._folder, lambda _: wanted.spans, self._options.encryption)
         key = weights_key(self._digest, wanted.digest, self._versions)
         make = partial(self._gather, wanted)
         obtained, stored = cache.load(

@@ -119,6 +119,10 @@ RUN_TIME: frozenset[str] = frozenset(
         "EXPORT_BLOB",
         "WEIGHTS_PATH",
         "MODEL_PTR",
+        # Who may read them.
+        "CACHE_ENCRYPTION_CALLBACKS",
+        "NPUW_ENSURE_COMPATIBILITY",
+        "NPU_UNTRUSTED_SOURCE",
         # What a conversation does with its cache, and what is kept of it.
         "NPUW_LLM_KV_SWITCHOVER",
         "NPUW_LLM_SINK_TOKENS",

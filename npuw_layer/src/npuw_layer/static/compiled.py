@@ -111,10 +111,10 @@ def _loaded(
     parts = {MODEL: digest_model(path, folder), **versions, **compiler_choices(options), **_STATE}
     keys = [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
     name = path.name
-    program, loaded = BlobCache(folder, device.constants).load(
+    program, loaded = BlobCache(folder, device.constants, options.encryption).load(
         name, keys[0], lambda: model.compile(device), load
     )
-    packed, initial = BlobCache(folder, lambda _: ()).load(
+    packed, initial = BlobCache(folder, lambda _: (), options.encryption).load(
         f"initial values of {name}", keys[1], lambda: pack_values(model.initial), unpack_values
     )
     return loaded, initial, not (program.compiled or packed.compiled)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from compiler_layer.tools.command import Commands, declare
 from npuw_layer.blob.container import MODEL, STAGE, Container, read_container
+from npuw_layer.blob.encryption import decrypt
 from npuw_layer.blob.manifest import EntryManifest, ModelManifest
 from npuw_layer.blob.source import open_blob
 from npuw_layer.errors import BlobError, NpuwFault
@@ -32,7 +33,7 @@ def add_to(commands: Commands) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     content, _ = open_blob(arguments.file)
     try:
-        found = _read(content)
+        found = _read(decrypt(content, ()))
         found.check_programs()
     except BlobError as error:
         raise BlobError(f"{arguments.file}: {error}") from None
