@@ -51,6 +51,22 @@ def test_what_the_device_refuses_is_compiled_anew_with_a_warning(
     assert start(tiny, tmp_path)[0] == 0, "the entry is replaced"
 
 
+@pytest.mark.parametrize(("name", "other"), [("generate", "prefill"), ("lm_head", "generate")])
+def test_a_program_that_is_another_stages_is_compiled_anew(
+    start, tiny, tmp_path, entry_named, caplog, name: str, other: str
+) -> None:
+    """It would be loaded, and fail when it is first run, or write where it must not."""
+    _, logits = start(tiny, tmp_path)
+    entry = entry_named(tmp_path, other).read_bytes()
+    program = bytes(read_container(memoryview(entry), STAGE, EntryManifest).programs[0])
+    forge(entry_named(tmp_path, name), lambda _: program)
+    for compiled in (1, 0):
+        caplog.clear()
+        found, again = start(tiny, tmp_path)
+        assert (found, "cannot be used" in caplog.text) == (compiled, bool(compiled))
+        assert np.array_equal(again, logits)
+
+
 @pytest.mark.parametrize("devices", ["NPU,CPU", "CPU"])
 def test_so_it_is_where_other_devices_could_take_over(
     tiny, tmp_path, entry_named, caplog, devices: str

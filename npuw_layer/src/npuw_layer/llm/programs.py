@@ -16,6 +16,7 @@ from npuw_layer.cache.blob_cache import BlobCache, Obtained, Refused
 from npuw_layer.cache.key import CacheKey, current_versions, stage_key, weights_key
 from npuw_layer.cache.model_digest import digest_model
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
+from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.model_files import ModelFiles
 from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options
@@ -101,6 +102,8 @@ class ProgramMaker:
         try:
             loaded = load(self._device, obtained.program)
             why = loaded.refusal if isinstance(loaded, MovesOn) else ""
+            if obtained.entry is not None and isinstance(self._device, FindsConstants):
+                check_ports([stage], [loaded], self._options.cuts_head)
         except NpuwUsageError:
             raise  # another program would fare no better
         except RuntimeError as error:
