@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from compiler_layer.errors import BadModel, CompilerUsageError
-from compiler_layer.files import FileView
+from compiler_layer.files import FileView, mapped_file
 from compiler_layer.weights import WeightRef
 
 VALUES = np.arange(12, dtype=np.float32)
@@ -55,3 +56,14 @@ def test_a_weight_that_is_not_there_is_one_clear_error(
 ) -> None:
     with pytest.raises(BadModel, match=r"\.bin"):
         WeightRef.parse(ref.name.replace(old, new)).read(tmp_path, (3, 4))
+
+
+def test_a_file_in_the_place_of_another_is_mapped_anew(tmp_path: Path) -> None:
+    """Also where it has as many bytes and the same time, as copies that keep times have."""
+    path, other = tmp_path / "model.bin", tmp_path / "other.bin"
+    for file, byte in ((path, b"a"), (other, b"b")):
+        file.write_bytes(byte * 8)
+        os.utime(file, ns=(1, 1))
+    assert bytes(mapped_file(str(path))) == b"a" * 8
+    other.replace(path)
+    assert bytes(mapped_file(str(path))) == b"b" * 8

@@ -230,6 +230,50 @@ def test_if_the_last_device_is_lost_too_each_says_why(tiny: Path, faulty: Any) -
         chat(tiny, SeveralDevices(makers)).say(80)
 
 
+class NoPrograms(InterpreterDevice):
+    """Loads everything, and has no room to run anything."""
+
+    def load(self, program: bytes | memoryview) -> Any:
+        loaded = super().load(program)
+
+        def refuse() -> None:
+            raise DeviceError("no room for another program")
+
+        loaded.create_program = refuse  # type: ignore[method-assign, assignment]
+        return loaded
+
+
+def test_a_device_that_takes_over_and_has_no_room_hands_on(
+    tiny: Path, answer: list[int], faulty: Any
+) -> None:
+    lost = faulty(npu(), good_runs=5)
+    makers = {"NPU": lambda: lost, "full": NoPrograms, "CPU": InterpreterDevice}
+    talk = chat(tiny, SeveralDevices(makers))
+    assert talk.say(80) == answer
+    assert "full failed: no room for another program" in talk.notes
+    assert set(talk.placed.values()) <= {"NPU", "CPU"}
+
+
+def test_requests_share_the_weights_that_another_device_needs(tiny: Path, faulty: Any) -> None:
+    """In f16, which the checkpoint is not in: they are converted once, and the graph compiled."""
+    lost = faulty(InterpreterDevice(), good_runs=0)  # whose programs have no weights to bind
+    makers = {"CPU": lambda: lost, "OPENVINO_CPU": OpenVINODevice}
+    one = chat(tiny, SeveralDevices(makers), INFERENCE_PRECISION_HINT="f16")
+    two = Chat(one.compiled)
+    assert one.say(3) == two.say(3)
+    moved = [placed.place for placed in one.compiled._compiled.models.values()]
+    graphs = [len(place.loaded._compiled) for place in moved if place.device == "OPENVINO_CPU"]
+    assert graphs == [1, 1, 1], "prefill, the smaller variant and the head"
+
+
+def test_a_model_whose_files_are_gone_is_an_error_of_the_device(tiny: Path, tmp_path) -> None:
+    copy = shutil.copytree(tiny, tmp_path / "copy")
+    talk = chat(copy, NPUW_DEVICES="CPU")
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(DeviceError, match=r"the interpreter failed: .*model\.safetensors"):
+        talk.say(1)
+
+
 def test_misuse_does_not_make_a_submodel_move(faulty: Any) -> None:
     device = SeveralDevices({"NPU": npu, "CPU": InterpreterDevice})
     loaded = device.load(device.compile(small_graph(), CONFIG))

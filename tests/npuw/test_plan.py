@@ -302,20 +302,6 @@ def test_a_few_tokens_more_take_a_small_chunk(large: Plan) -> None:
     assert seconds["prefill_64_after_768"] < seconds["prefill_256_after_256"] / 2
 
 
-def test_weights_are_there_once_or_in_each_program_that_uses_them(tmp_path: Path) -> None:
-    folder = write_config(tmp_path, LLAMA_1B)
-    prompt = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_GENERATE_PYRAMID": "NO"}
-
-    def weights(**options: Any) -> dict[str, int]:
-        plan = plan_model(folder, parse_options(prompt | options), None)
-        return {item.name: item.nbytes for item in plan.weights}
-
-    once, each = weights(), weights(ENABLE_WEIGHTLESS="NO")
-    assert each["attention"] == 2 * once["attention"], "prefill and generate"
-    assert each["head"] == once["head"], "the shared head alone"
-    assert weights(ENABLE_WEIGHTLESS="NO", NPUW_LLM_SHARED_HEAD="NO")["head"] == 2 * once["head"]
-
-
 def test_several_tokens_at_a_time_go_through_the_head_together(tmp_path: Path) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
     plan = plan_model(write_config(tmp_path, LLAMA_1B), parse_options(options), None)

@@ -72,14 +72,15 @@ def mapped_file(path: str) -> memoryview:
     """
     try:
         status = Path(path).stat()
-        return _map(path, status.st_mtime_ns, status.st_size)
+        times = status.st_mtime_ns, status.st_ctime_ns
+        return _map(path, status.st_dev, status.st_ino, status.st_size, times)
     except (OSError, ValueError) as error:
         raise BadModel(path, f"the weights cannot be read: {error}") from None
 
 
 @lru_cache(maxsize=64)
-def _map(path: str, mtime_ns: int, size: int) -> memoryview:
-    del mtime_ns, size  # They only tell files apart.
+def _map(path: str, *status: object) -> memoryview:
+    del status  # It only tells files of one name apart.
     with Path(path).open("rb") as file:
         whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if _HUGE_PAGES is not None:

@@ -108,6 +108,8 @@ class CompiledModel:
             near = nearest(name, (*_FACTS, *NAMES))
             hint = f"did you mean {near}?" if near else f"{SUPPORTED_PROPERTIES} lists all"
             raise OptionError(f"unknown property {name!r}; {hint}")
+        if NAMES[name] == "encryption":  # functions may hold what cannot be copied
+            return self._options.encryption
         return deepcopy(getattr(self._options, NAMES[name]))
 
     def _execution_devices(self) -> list[str]:

@@ -14,7 +14,7 @@ from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import make_compiler, make_device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.llm.compiled import compile_llm
-from npuw_layer.llm.exported import DEFAULT_PATH, check_device, check_target
+from npuw_layer.llm.exported import DEFAULT_PATH, check_compatibility, check_device, check_target
 from npuw_layer.llm.stages import plan
 from npuw_layer.options import Options, parse_options
 from npuw_layer.ports import Compiler, Device
@@ -68,7 +68,7 @@ class Core:
         path = _model_path(Path(model))
         options = parse_options(config or {})
         if options.blob_path and not options.export_blob:
-            return self._import(options.blob_path, config or {}, path)
+            return self._import(Path(options.blob_path).expanduser(), config or {}, path)
         options = route(path, options)
         with collected_later():
             return self._compile_llm(path, options) if options.llm else self._static(path, options)
@@ -139,7 +139,8 @@ class Core:
 
     def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
         """Compile, and export if that is wanted; what prevents that is said before."""
-        target = Path(options.blob_path or DEFAULT_PATH) if options.export_blob else None
+        target = Path(options.blob_path or DEFAULT_PATH).expanduser()
+        target = target if options.export_blob else None
         device = self._make_device(options)
         if options.weights_offload != "NO":
             # Imported here: who does not offload loads nothing of it.
@@ -148,6 +149,7 @@ class Core:
             device = offloading(device, path if path.is_dir() else path.parent, options)
         if target is not None:
             check_target(target)
+            check_compatibility(options)
             check_device(device, options)
         llm = compile_llm(path, device, options)
         compiled = CompiledModel(llm, llm.options)

@@ -136,6 +136,16 @@ class LoadedModel(Protocol):
         ...
 
 
+@runtime_checkable
+class MovesOn(Protocol):
+    """A loaded program that another device took over, if the first one refused it."""
+
+    @property
+    def refusal(self) -> str:
+        """Why the device that it was made for did not load it; empty if it did."""
+        ...
+
+
 class Device(Protocol):
     """Compiles, holds and runs programs.
 

@@ -56,7 +56,8 @@ def is_dynamic(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             scan.parser.ParseFile(file)
-    except (expat.ExpatError, OSError, _Found):
+    except (expat.ExpatError, OSError, LookupError, ValueError, _Found):
+        # Of a broken file, or one in an unknown encoding, the reader will say what is wrong.
         pass
     return scan.dynamic
 

@@ -8,30 +8,41 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 
+_SOURCES = {".py", ".toml"}
+"""Suffixes; tables that are data, as those of platforms, are sources as well."""
+
 
 @functools.cache
 def package_version(package: str) -> str:
     """Give a version like "0.1.0+3f9a2c41d0be"; what comes after + stands for the sources.
 
+    Args:
+        package: one that is installed, or a part of it, "a.b".
+
     An installed wheel lists its files' hashes, so that one small file is read. Of a package that is
     run from where it is developed the sources are.
     """
+    whole = package.partition(".")[0]
     try:
-        listed = distribution(package).read_text("RECORD") or ""
-        number = version(package)
+        listed = distribution(whole).read_text("RECORD") or ""
+        number = version(whole)
     except PackageNotFoundError:  # run from a folder on sys.path
         listed, number = "", "0"
+    folder = package.replace(".", "/")
     lines = sorted(
-        line for line in listed.splitlines() if line.startswith(f"{package}/") and ".py," in line
+        line
+        for line in listed.splitlines()
+        if line.startswith(f"{folder}/") and Path(line.split(",")[0]).suffix in _SOURCES
     )
     digest = hashlib.sha256("\n".join(lines).encode())
     if not lines:
         for path in _sources(package):
-            digest.update(path.read_bytes())
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return f"{number}+{digest.hexdigest()[:12]}"
 
 
 def _sources(package: str) -> list[Path]:
     found = find_spec(package)
     folders = [] if found is None else list(found.submodule_search_locations or [])
-    return sorted(path for folder in folders for path in Path(folder).rglob("*.py"))
+    files = (path for folder in folders for path in Path(folder).rglob("*.*"))
+    return sorted(path for path in files if path.suffix in _SOURCES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
 from npuw_layer.blob.source import drop_pages
 from npuw_layer.errors import ModelError
 from npuw_layer.ports import Array, Device, Memory, Program, TensorInfo
+from npuw_layer.stored_weights import StoredWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,30 @@ class WeightsBank:
     """Lets programs find weights in device memory.
 
     A model's file is mapped and used in place, as a whole; what the program reads as another type
-    than the file holds is converted when it is first needed.
+    than the file holds is converted when it is first needed. Weights that a blob has are used in
+    place there.
 
     Args:
         device: where they lie.
         folder: where the model's files are.
+        stored: weights that are not looked for in them.
+        check: is given names of files when a weight of theirs is first used; raises a ModelError
+            if one is not what the programs were made of any more.
     """
 
-    def __init__(self, device: Device, folder: Path) -> None:
+    def __init__(
+        self,
+        device: Device,
+        folder: Path,
+        stored: StoredWeights | None = None,
+        check: Callable[[Sequence[str]], None] = lambda _: None,
+    ) -> None:
+        self._check = check
         self._device = device
         self._folder = folder
+        self._stored = stored
+        self._mapped_stored: list[Memory | None] = []
+        """The stored weights as the device reaches them, once that was asked for."""
         self._files: dict[str, Memory | None] = {}
         self._places: dict[str, _Place] = {}
         self._lock = threading.Lock()
@@ -84,8 +99,7 @@ class WeightsBank:
             for info in inputs:
                 if info.name.startswith(WEIGHT_PREFIX):
                     ref = WeightRef.parse(info.name)
-                    ref.check(self._folder, info.shape)
-                    if not in_place or self._mapped(ref) is None:
+                    if not in_place or self._in_place(ref, info) is None:
                         found[ref] = info
         order = sorted(found, key=lambda ref: (ref.file, ref.offset, ref.name))
         return {ref.name: found[ref] for ref in order}
@@ -96,13 +110,17 @@ class WeightsBank:
         Raises:
             ModelError: it cannot be read from the model's files.
         """
+        if self._stored is not None and info.name in self._stored:
+            return self._stored.read(info.name)
         with _reported():
             content = WeightRef.parse(info.name).read(self._folder, info.shape)
         return np.frombuffer(content, np.uint8)
 
-    def drop_pages(self, files: Iterable[str]) -> None:
-        """Take files that were read, and are not in use here, out of this process's memory."""
-        for file in set(files) - self._files.keys():
+    def drop_pages(self, weights: Iterable[str]) -> None:
+        """Take the files of weights that were read out of this process's memory, if not in use."""
+        stored = self._stored or ()
+        files = {WeightRef.parse(name).file for name in weights if name not in stored}
+        for file in files - self._files.keys():
             drop_pages(mapped_file(str(self._folder / file)))
 
     def place_in(self, memory: Memory, offsets: Mapping[str, int]) -> None:
@@ -122,7 +140,8 @@ class WeightsBank:
     def nbytes(self) -> int:
         """Bytes of device memory in use, those of mapped files among them."""
         with self._lock:
-            files = [memory for memory in self._files.values() if memory is not None]
+            mapped = (*self._files.values(), *self._mapped_stored)
+            files = [memory for memory in mapped if memory is not None]
             memories = {id(one): one for one in files}
             memories |= {id(place.memory): place.memory for place in self._places.values()}
             return sum(memory.data.size for memory in memories.values())
@@ -137,18 +156,33 @@ class WeightsBank:
             return place
 
     def _find(self, ref: WeightRef, info: TensorInfo) -> _Place:
-        ref.check(self._folder, info.shape)
-        whole = self._mapped(ref)
-        if whole is not None:
-            return _Place(whole, ref.offset)
-        content = self.read(info)
-        memory = self._device.allocate(content.size)
-        memory.data[:] = content
-        return _Place(memory, 0)
+        place = self._in_place(ref, info)
+        if place is None:
+            content = self.read(info)
+            memory = self._device.allocate(content.size)
+            memory.data[:] = content
+            place = _Place(memory, 0)
+        if self._stored is None or info.name not in self._stored:
+            self._check([ref.file])  # what is mapped now stays, whatever becomes of the name
+        return place
 
-    def _mapped(self, ref: WeightRef) -> Memory | None:
-        """Give a weight's file, if the device reads the weight where it is."""
-        return self._map(ref.file) if ref.stored == ref.element else None
+    def _in_place(self, ref: WeightRef, info: TensorInfo) -> _Place | None:
+        """Find a weight that the device reads where it is, in its file or with the blob."""
+        if self._stored is not None and info.name in self._stored:
+            whole, offset = (
+                self._map_stored(self._stored),
+                self._stored.layout.slots[info.name].offset,
+            )
+        else:
+            ref.check(self._folder, info.shape)
+            whole = self._map(ref.file) if ref.stored == ref.element else None
+            offset = ref.offset
+        return None if whole is None else _Place(whole, offset)
+
+    def _map_stored(self, stored: StoredWeights) -> Memory | None:
+        if not self._mapped_stored:
+            self._mapped_stored.append(self._device.map_host(stored.data))
+        return self._mapped_stored[0]
 
     def _map(self, file: str) -> Memory | None:
         """Let the device reach a file; None if it cannot."""

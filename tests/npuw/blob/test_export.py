@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
@@ -15,13 +16,23 @@ from npuw_layer import Core, versions
 from npuw_layer.errors import (
     BlobError,
     BlobVersionError,
+    DeviceError,
     ModelError,
     NpuwError,
     OptionError,
+    StateError,
 )
 from npuw_layer.options import RUN_TIME
 
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
+
+BLOBS = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 64,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 128,
+    "NPUW_LLM_PREFILL_CHUNK_SIZE": 32,
+    "NPUW_LLM_GENERATE_PYRAMID_STEPS": "128,192",
+}
+"""What the blobs of ``conftest`` are compiled with."""
 
 MODES = ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"]
 
@@ -65,6 +76,80 @@ def test_cache_mode_says_whether_the_weights_are_in_the_blob(blobs, tiny) -> Non
     Core().import_model(blobs["OPTIMIZE_SPEED"])
     with pytest.raises(OptionError, match=r"WEIGHTS_PATH .* or MODEL_PTR"):
         Core().import_model(blobs["OPTIMIZE_SIZE"])
+
+
+def test_weights_are_in_the_blob_once_and_in_device_memory_once(blobs, tiny, speak) -> None:
+    """Of five programs; as they are read, which is in f16, where the checkpoint has f32."""
+    weights = (tiny / "model.safetensors").stat().st_size / 2
+    size, speed = (blobs[mode].stat().st_size for mode in MODES)
+    assert 0.9 * weights < speed - size < 1.1 * weights
+    used: list[int] = []
+    for mode in MODES:
+        imported = Core().import_model(blobs[mode], "NPU", {"WEIGHTS_PATH": str(tiny)})
+        speak(imported)
+        used.append(imported._compiled.bank.nbytes)
+    assert used[1] < 1.1 * weights
+    assert used[1] < 1.1 * used[0]
+
+
+def test_weights_may_be_in_the_blob_for_one_stage_alone(tiny, speak) -> None:
+    head = {"NPUW_LLM_SHARED_HEAD_CONFIG": {"ENABLE_WEIGHTLESS": "NO"}}
+    exported = Core().compile_model(tiny, "NPU", SMALL | head)
+    content = exported.export_model()
+    others = Core().compile_model(tiny, "NPU", SMALL).export_model()
+    assert 97 * 32 * 2 <= len(content) - len(others) < 97 * 32 * 2 + 8192, "the head's, in f16"
+    with pytest.raises(OptionError, match="WEIGHTS_PATH"):
+        Core().import_model(content)
+    imported = Core().import_model(content, "NPU", {"WEIGHTS_PATH": str(tiny)})
+    assert np.array_equal(speak(imported), speak(exported))
+    assert imported.export_model() == content
+
+
+def test_weights_that_changed_since_they_were_compiled_are_not_exported(tiny, tmp_path) -> None:
+    copy = shutil.copytree(tiny, tmp_path / "copy")
+    compiled = Core().compile_model(copy, "NPU", SMALL | {"CACHE_MODE": "OPTIMIZE_SPEED"})
+    os.utime(copy / "model.safetensors", ns=(1, 1))
+    with pytest.raises(ModelError, match="has changed since it was compiled"):
+        compiled.export_model()
+
+
+@pytest.fixture
+def another_blob(tiny, tmp_path) -> bytes:
+    """That of a model with the same shapes and other weights."""
+    copy = shutil.copytree(tiny, tmp_path / "another")
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-4096:] = bytes(4096)
+    (copy / "model.safetensors").write_bytes(weights)
+    mode = {"CACHE_MODE": "OPTIMIZE_SPEED", **BLOBS}
+    return Core().compile_model(copy, "NPU", mode).export_model()
+
+
+def test_blobs_of_other_weights_share_nothing_in_one_bank(
+    blobs, another_blob, speak, tmp_path, monkeypatch
+) -> None:
+    """Neither has files that would tell them apart."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    bank = {"NPUW_WEIGHTS_BANK": "b", "NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}
+    sources = (blobs["OPTIMIZE_SPEED"], another_blob)
+    alone = [speak(Core().import_model(source)) for source in sources]
+    assert not np.array_equal(*alone)
+    together = [Core().import_model(source, "NPU", bank) for source in sources]
+    for imported, expected in zip(together, alone, strict=True):
+        assert np.array_equal(speak(imported), expected)
+
+
+def test_a_conversation_saved_with_one_blob_is_not_anothers(
+    blobs, another_blob, speak, tmp_path
+) -> None:
+    ids = np.array([[5, 6, 7]])
+    request = Core().import_model(blobs["OPTIMIZE_SPEED"]).create_infer_request()
+    request.infer({"input_ids": ids, "attention_mask": ids * 0 + 1, "position_ids": ids - 5})
+    request.save_state(tmp_path / "said")
+    Core().import_model(blobs["OPTIMIZE_SPEED"]).create_infer_request().load_state(
+        tmp_path / "said"
+    )
+    with pytest.raises(StateError, match="model"):
+        Core().import_model(another_blob).create_infer_request().load_state(tmp_path / "said")
 
 
 @pytest.mark.parametrize("option", ["WEIGHTS_PATH", "MODEL_PTR"])
@@ -118,6 +203,7 @@ def test_options_of_the_blob_can_be_read_and_not_contradicted(blobs) -> None:
 
 
 OF_A_RUN = {
+    "CACHE_ENCRYPTION_CALLBACKS": (bytes, bytes),
     "NPUW_LLM_KV_SWITCHOVER": "COPY",
     "NPUW_LLM_SINK_TOKENS": 2,
     "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16,
@@ -136,13 +222,17 @@ OF_A_RUN = {
 def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     config = OF_A_RUN | {"CACHE_DIR": str(tmp_path), "WEIGHTS_PATH": str(tiny)}
-    assert config.keys() | {"BLOB_PATH", "EXPORT_BLOB", "MODEL_PTR"} == RUN_TIME
+    others = {"BLOB_PATH", "EXPORT_BLOB", "MODEL_PTR"}
+    refusing = {"NPUW_ENSURE_COMPATIBILITY", "NPU_UNTRUSTED_SOURCE"}
+    assert config.keys() | others | refusing == RUN_TIME
     imported = Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
     for name, value in config.items():
         assert imported.get_property(name) == value, name
     assert np.array_equal(speak(imported), speak(exporters["OPTIMIZE_SIZE"]))
     assert imported.sharing() is not None or sys.platform != "linux"
-    assert imported.export_model() == blobs["OPTIMIZE_SIZE"].read_bytes(), "they are not the blob's"
+    again = io.BytesIO(imported.export_model())
+    again.seek(56)  # behind the header of what is encrypted, here to itself
+    assert again.read() == blobs["OPTIMIZE_SIZE"].read_bytes(), "they are not the blob's"
 
 
 @pytest.mark.parametrize(
@@ -279,3 +369,25 @@ def test_errors_name_the_file(blobs, tmp_path) -> None:
     damaged.write_bytes(blobs["OPTIMIZE_SPEED"].read_bytes()[:-1])
     with pytest.raises(NpuwError, match=re.escape(f"{damaged}: it has")):
         Core().import_model(damaged)
+
+
+def test_a_program_that_the_device_refuses_is_named_with_its_file(
+    blobs, tmp_path, monkeypatch
+) -> None:
+    """There is no model to compile it from anew."""
+
+    def refuse(*_: object) -> None:
+        raise DeviceError("no such machine")
+
+    monkeypatch.setattr("npuw_layer.adapters.level_zero.LevelZeroDevice.load", refuse)
+    problem = "the device refuses prefill_32: no such machine; export the model anew"
+    with pytest.raises(DeviceError, match=re.escape(f"{blobs['OPTIMIZE_SPEED']}: {problem}")):
+        Core().import_model(blobs["OPTIMIZE_SPEED"])
+
+
+def test_a_stream_that_unpacks_a_file_gives_what_it_unpacks(blobs, tmp_path) -> None:
+    """It has the descriptor of the packed file, which must not be mapped in its place."""
+    packed = tmp_path / "x.blob.gz"
+    packed.write_bytes(gzip.compress(blobs["OPTIMIZE_SPEED"].read_bytes(), 1))
+    with gzip.open(packed) as source:
+        Core().import_model(source)

@@ -119,7 +119,7 @@ def forge(blobs) -> Forge:
 
 
 def swap(one: int, other: int) -> Callable[[Json, list[bytes]], None]:
-    """Of prefill_32, prefill_32_after_32, generate_128, generate_192 and lm_head."""
+    """Of prefill_32, prefill_32_after_32, generate_128, generate_192, lm_head; and the weights."""
 
     def edit(manifest: Json, programs: list[bytes]) -> None:
         programs[one], programs[other] = programs[other], programs[one]
@@ -127,8 +127,15 @@ def swap(one: int, other: int) -> Callable[[Json, list[bytes]], None]:
     return edit
 
 
-def drop(manifest: Json, programs: list[bytes]) -> None:
-    del manifest["names"][-1], programs[-1]
+def drop(which: int) -> Callable[[Json, list[bytes]], None]:
+    def edit(manifest: Json, programs: list[bytes]) -> None:
+        del manifest["names"][which], programs[which]
+
+    return edit
+
+
+def shorten(manifest: Json, programs: list[bytes]) -> None:
+    programs[-1] = programs[-1][:-64]
 
 
 def rename(manifest: Json, programs: list[bytes]) -> None:
@@ -153,7 +160,13 @@ def option(name: str, value: object) -> Callable[[Json, list[bytes]], None]:
         (swap(1, 2), r"prefill_32_after_32 has no npuw_output_embed f32 \[1, 32, "),
         (swap(2, 3), r"generate_128 has no attention_mask \[1, 128\]"),
         (swap(3, 4), r"generate_192 has no npuw_output_embed f32 \[1, 1, "),
-        (drop, "its programs are .*, generate_192, not prefill_32, .*, generate_192, lm_head"),
+        (
+            drop(4),
+            "its programs are .*, generate_192, weights, not prefill_32, .*, generate_192, lm_head",
+        ),
+        (drop(5), "it has no weights"),
+        (option("CACHE_MODE", "OPTIMIZE_SIZE"), "it has weights that no program reads"),
+        (shorten, "the weights have .* bytes, the programs read"),
         (rename, "its programs are generate_1, "),
         (empty, "loading a blob"),
         (option("NPUW_LLM_MAX_PROMPT_LEN", "128"), "its programs are"),
@@ -161,7 +174,7 @@ def option(name: str, value: object) -> Callable[[Json, list[bytes]], None]:
         (option("NPUW_LLM_MAX_PROMPT_LEN", "9" * 5000), "its options are wrong"),
         (option("NPUW_LLM_PREFILL_CHUNK_SIZE", "33"), "its options are wrong"),
         (option("NPUW_LLM_GENERATE_CONFIG", "{'NPU_TILES': 2}"), "its options are wrong"),
-        (option("NPUW_LLM_SHARED_HEAD", "NO"), "its programs are .*, lm_head, not "),
+        (option("NPUW_LLM_SHARED_HEAD", "NO"), "its programs are .*, lm_head, weights, not "),
         (
             option("NPUW_LLM_SINK_TOKENS", "9"),
             "it decides on NPUW_LLM_SINK_TOKENS, which it must not",

@@ -11,6 +11,8 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.blob.container import STAGE, read_container
+from npuw_layer.blob.manifest import EntryManifest
 from npuw_layer.cache.blob_cache import BlobCache
 from npuw_layer.cache.key import CacheKey
 
@@ -71,3 +73,17 @@ def halves() -> Callable[[Path], BlobCache]:
 @pytest.fixture
 def key() -> CacheKey:
     return CacheKey({"model": "ab" * 32, "stage.tokens": "1", "npuw": "1", "device": "NPU 1"})
+
+
+@pytest.fixture
+def entry_named() -> Callable[[Path, str], Path]:
+    """Find an entry by what is in it: "generate" is that of such a stage."""
+
+    def find(folder: Path, name: str) -> Path:
+        for path in folder.glob("*.blob"):
+            entry = read_container(memoryview(path.read_bytes()), STAGE, EntryManifest)
+            if entry.manifest.parts[0].name.startswith(name):
+                return path
+        raise AssertionError(name)
+
+    return find

@@ -177,7 +177,7 @@ def kill_starts(folder: Path, model: str, rounds: int, seed: int) -> dict[str, i
         seen["written"] += bool({path.name for path in folder.iterdir()} - before)
         assert survive() == expected
         assert {path.suffix for path in folder.iterdir()} <= KEPT, "cleaned up"
-        assert len(list(folder.glob("*.blob"))) == len(programs)
+        assert len(list(folder.glob("*.blob"))) == len(programs) + 1, "and the weights"
     return dict(seen)
 
 

@@ -16,9 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.cache.key import CacheKey
 from npuw_layer.cache.model_digest import digest_model
-from npuw_layer.errors import NpuwFault
+from npuw_layer.errors import ModelError, NpuwFault
+
+SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
 def test_the_second_start_compiles_nothing_and_says_the_same(start, tiny, tmp_path) -> None:
@@ -179,3 +183,41 @@ def test_a_read_only_folder_gives_what_it_has_and_keeps_nothing(
     assert again.obtain("two", other, lambda: b"other").program == b"other"
     assert "Permission denied; nothing is kept" in caplog.text
     assert sorted(readable.iterdir()) == before
+
+
+@pytest.fixture
+def copied(tiny, tmp_path) -> Path:
+    return shutil.copytree(tiny, tmp_path / "model")
+
+
+def change(folder: Path) -> None:
+    """Put other weights in the place of a model's."""
+    other = folder / "other"
+    other.write_bytes((folder / "model.safetensors").read_bytes()[:-400] + bytes(400))
+    other.replace(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
+def test_a_model_that_changes_while_it_is_compiled_leaves_no_entry(
+    start, copied, tmp_path, monkeypatch, mode
+) -> None:
+    """Its digest was that of the old weights; who brings them back would get the new ones."""
+    real = StaticCompiler.compile
+
+    def compile_and_change(self: StaticCompiler, model: Any, config: Any) -> bytes:
+        change(copied)
+        return real(self, model, config)
+
+    with monkeypatch.context() as changing:
+        changing.setattr(StaticCompiler, "compile", compile_and_change)
+        with pytest.raises(ModelError, match="has changed since"):
+            start(copied, tmp_path / "cache", CACHE_MODE=mode)
+    assert not list((tmp_path / "cache").glob("*.blob"))
+
+
+def test_programs_never_run_with_the_weights_of_another_model(tiny, copied) -> None:
+    """Weights are first needed when a conversation begins; the folder may be another one's then."""
+    compiled = Core().compile_model(copied, "NPU", SMALL)
+    change(copied)
+    with pytest.raises(ModelError, match=r"model\.safetensors has changed since it was compiled"):
+        compiled.create_infer_request()

@@ -10,8 +10,10 @@ import pytest
 
 from driver_layer.abi import platforms
 from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.cache.key import current_versions, stage_key
+from npuw_layer.adapters.openvino import OpenVINODevice
+from npuw_layer.cache.key import current_versions, stage_key, weights_key
 from npuw_layer.devices.make import make_device
 from npuw_layer.llm.stages import Kind, Stage, plan
 from npuw_layer.offload.device import offloading
@@ -38,7 +40,7 @@ MATTERING: dict[str, object] = {
     "++NPUW_LLM_PREFILL_CONFIG": {"NPUW_FOLD": "NO"},
     "NPUW_LLM_GENERATE_CONFIG": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 1},
     "++NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1},
-    "NPUW_LLM_SHARED_HEAD_CONFIG": {"ENABLE_WEIGHTLESS": "NO"},
+    "NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1},
     "NPUW_LLM_BATCH_SLOTS": 4,
     "NPUW_LLM_CACHE_ROPE": "NO",
     "NPUW_LLM_ON_FULL": "SLIDE",
@@ -52,8 +54,6 @@ MATTERING: dict[str, object] = {
     "NPUW_WEIGHTS_OFFLOAD": "SYNC",
     "NPU_PLATFORM": "3720",
     "NPU_TILES": 1,
-    "CACHE_MODE": "OPTIMIZE_SPEED",
-    "ENABLE_WEIGHTLESS": "NO",
     "NPUW_FOLD": "NO",
 }
 """Options with values that change what is compiled."""
@@ -63,14 +63,14 @@ SAME: dict[str, object] = {
     "NPUW_LLM": "YES",
     "NPUW_COMPILER": "npuc",
     "NPU_PLATFORM": 4000,
-    "ENABLE_WEIGHTLESS": "YES",
+    "ENABLE_WEIGHTLESS": "NO",
     "NPU_TILES": 0,
     "NPUW_SUBMODEL_DEVICE": "last:NPU",
     "NPUW_LLM_MAX_PROMPT_LEN": 1000,
     "NPUW_LLM_MIN_RESPONSE_LEN": 100,
     "NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 0},
     "++NPUW_LLM_GENERATE_CONFIG": '{"NPUW_FOLD": "YES"}',
-    "CACHE_MODE": "OPTIMIZE_SIZE",
+    "CACHE_MODE": "OPTIMIZE_SPEED",
     "NPUW_LLM_BATCH_DIM": 0,
     "NPUW_LLM_SEQ_LEN_DIM": 2,
     "NPUW_LLM_MAX_LORA_RANK": 32,
@@ -90,6 +90,9 @@ OF_A_RUN: dict[str, object] = {
     "EXPORT_BLOB": "YES",
     "WEIGHTS_PATH": "x.bin",
     "MODEL_PTR": "x.xml",
+    "CACHE_ENCRYPTION_CALLBACKS": (bytes, bytes),
+    "NPUW_ENSURE_COMPATIBILITY": "YES",
+    "NPU_UNTRUSTED_SOURCE": "YES",
     "NPUW_LLM_KV_SWITCHOVER": "COPY",
     "NPUW_LLM_SINK_TOKENS": 9,
     "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 64,
@@ -139,8 +142,6 @@ EVERYWHERE = {
     "NPUW_WEIGHTS_OFFLOAD",
     "NPU_PLATFORM",
     "NPU_TILES",
-    "CACHE_MODE",
-    "ENABLE_WEIGHTLESS",
     "NPUW_FOLD",
 }
 """Of those that matter the ones that change programs, not which stages there are."""
@@ -231,12 +232,26 @@ def test_versions_and_the_model_matter() -> None:
     assert len(seen) == 6
 
 
-def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch) -> None:
+def test_stored_weights_depend_on_the_model_on_which_they_are_and_on_who_converts_them() -> None:
+    versions = {"npuw": "1", "device": "NPU 1"}
+    seen = {
+        weights_key(model, weights, versions | other).name
+        for model in ("ab" * 32, "cd" * 32)
+        for weights in ("ef" * 32, "01" * 32)
+        for other in ({}, {"npuw": "2"}, {"device": "NPU 2"})
+    }
+    assert len(seen) == 12
+
+
+@pytest.mark.parametrize("name", ["code.py", "platform.toml"])
+def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch, name) -> None:
+    """Those of a table, too: what tasks cost decides how a program is cut."""
     versions: list[str] = []
     for text in ("a = 1", "a = 2", "a = 1"):
         package = tmp_path / "some_package"
         package.mkdir(exist_ok=True)
-        (package / "__init__.py").write_text(text)
+        (package / "__init__.py").write_text("")
+        (package / name).write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
         package_version.cache_clear()
         versions.append(package_version("some_package"))
@@ -246,5 +261,8 @@ def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch
 
 def test_the_compilers_version_is_in_the_devices() -> None:
     version = LevelZeroDevice(StaticCompiler(), "4000").version
-    for part in (package_version("compiler_layer"), "NPU 4000", "ELF 1.2", "MI 11.13"):
+    compiler, abi = (package_version(name) for name in ("compiler_layer", "driver_layer.abi"))
+    for part in (compiler, abi, "NPU 4000", "ELF 1.2", "MI 11.13"):
         assert part in version
+    for device in (InterpreterDevice(), OpenVINODevice()):
+        assert compiler in device.version

@@ -54,7 +54,6 @@ def test_memory_that_was_not_allocated_for_it_is_not_exported() -> None:
         ({"NPUW_WEIGHTS_BANK": "b"}, "converted"),
         ({"NPUW_WEIGHTS_BANK": "b", "INFERENCE_PRECISION_HINT": "f32"}, "nothing"),
         ({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED", "INFERENCE_PRECISION_HINT": "f32"}, "all"),
-        ({"NPUW_WEIGHTS_BANK": "b", "ENABLE_WEIGHTLESS": "NO"}, "nothing"),
     ],
 )
 def test_what_is_copied_and_what_stays_in_the_file(tiny, options, copied) -> None:
@@ -66,8 +65,7 @@ def test_what_is_copied_and_what_stays_in_the_file(tiny, options, copied) -> Non
     report = compiled.sharing()
     assert report is not None
     assert (report.arena_bytes > 0) == (copied != "nothing")
-    in_file = copied == "nothing" and "ENABLE_WEIGHTLESS" not in options
-    assert (report.file_bytes > 0) == in_file
+    assert (report.file_bytes > 0) == (copied == "nothing")
 
 
 def test_weights_that_must_be_converted_are_not_in_two_models_twice(tiny) -> None:

@@ -15,6 +15,8 @@ import pytest
 
 from npuw_layer import Core, StaticCompiledModel
 from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.blob.container import STAGE, describe, read_container, write_container
+from npuw_layer.blob.manifest import EntryManifest
 
 EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 
@@ -148,3 +150,20 @@ def test_a_warm_start_loads_no_compiler(start, recur, tmp_path) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert not {name for name in done.stdout.split() if name.split(".")[0] == "xdsl"}
+
+
+@pytest.mark.parametrize("name", ["classifier", "recurrent"])
+def test_entries_that_are_whole_and_cannot_be_used_are_made_anew(
+    start, models, name, tmp_path, caplog
+) -> None:
+    model = models[name]
+    start(model.path)
+    for path in tmp_path.glob("*.blob"):
+        entry = read_container(memoryview(path.read_bytes()), STAGE, EntryManifest)
+        with path.open("wb") as file:
+            part = describe(entry.manifest.parts[0].name, b"junk", ())
+            key = entry.manifest.key
+            write_container(file, STAGE, EntryManifest(parts=(part,), key=key), [b"junk"])
+    assert_same(answers(start(model.path)[1], model), model)
+    assert caplog.text.count("is whole, but cannot be used") == 2
+    assert start(model.path)[0] == 0

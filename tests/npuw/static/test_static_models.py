@@ -202,3 +202,11 @@ def test_weights_are_in_memory_once_whatever_the_number_of_requests(compile_stat
         used.append(space.allocated_bytes)
     assert used[0] > weights.nbytes
     assert used[2] - used[0] < weights.nbytes / 4
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "nonsense"])
+def test_an_ir_in_an_encoding_that_nobody_reads_is_no_model(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "openvino_model.xml"
+    path.write_text(f'<?xml version="1.0" encoding="{encoding}"?><net/>')
+    with pytest.raises(ModelError, match=r"openvino_model\.xml: no OpenVINO IR"):
+        Core().compile_model(path)

@@ -21,7 +21,8 @@ def constant_spans(program: bytes | memoryview) -> list[tuple[int, int]]:
     """Give offset and size of the sections that hold weights, ascending.
 
     Args:
-        program: a blob, as the compiler made it; of anything else nothing is a weight.
+        program: a blob, as the compiler made it; of anything else nothing is a weight, nor is what
+            lies beyond its end, or within another.
     """
     if len(program) < EHDR.itemsize:
         return []
@@ -39,4 +40,10 @@ def constant_spans(program: bytes | memoryview) -> list[tuple[int, int]]:
         and section["sh_size"] >= _LEAST
         and index not in patched
     ]
-    return sorted(spans)
+    kept: list[tuple[int, int]] = []
+    end = 0
+    for offset, size in sorted(spans):
+        if end <= offset and offset + size <= len(program):
+            kept.append((offset, size))
+            end = offset + size
+    return kept

@@ -21,9 +21,9 @@ class StaticCompiler:
 
     @property
     def version(self) -> str:
-        """Versions of the compiler and of the formats it writes."""
-        own = package_version("compiler_layer")
-        return f"{own} {LOADER_ABI_VERSION} {MAPPED_INFERENCE_VERSION}"
+        """Versions of the compiler, of the formats it writes, and of the tables it goes by."""
+        own, abi = package_version("compiler_layer"), package_version("driver_layer.abi")
+        return f"{own} abi {abi} {LOADER_ABI_VERSION} {MAPPED_INFERENCE_VERSION}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a graph.

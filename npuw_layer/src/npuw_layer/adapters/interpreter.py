@@ -155,13 +155,15 @@ class GraphProgram:
         """Evaluate the graph.
 
         Raises:
-            DeviceError: a tensor is not bound.
+            DeviceError: a tensor is not bound, or an op fails; or the model's files are gone.
         """
         unbound = [name for name in self._infos if name not in self._views]
         if unbound:
             raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
-        results = self._interpreter.run(
-            {info.name: self._views[info.name] for info in self._inputs}
-        )
+        inputs = {info.name: self._views[info.name] for info in self._inputs}
+        try:
+            results = self._interpreter.run(inputs)
+        except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
+            raise DeviceError(f"the interpreter failed: {error}") from error
         for info in self._outputs:
             self._views[info.name][...] = results[info.name]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import compiler_layer
 from compiler_layer.elements import stored_bytes
 from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX
@@ -26,6 +25,7 @@ from npuw_layer.adapters.openvino_program import (
 )
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
+from npuw_layer.versions import package_version
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -69,7 +69,7 @@ class OpenVINODevice:
     @property
     def version(self) -> str:
         """OpenVINO's version, and the compiler's, as graphs are rewritten by it."""
-        return f"openvino {self._version} graph {compiler_layer.__version__}"
+        return f"openvino {self._version} graph {package_version('compiler_layer')}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Make the graph static and pure, of OpenVINO's own ops; the program is its IR.

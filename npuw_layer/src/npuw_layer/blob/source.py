@@ -83,7 +83,8 @@ def open_blob(source: Source) -> tuple[memoryview, Path | None]:
         return memoryview(source).toreadonly().cast("B"), None
     if isinstance(source, io.BytesIO):
         return source.getbuffer()[source.tell() :].toreadonly(), None
-    try:
-        return map_file(source)[source.tell() :], None
-    except (OSError, ValueError):  # a pipe, a socket, or no file at all
-        return memoryview(source.read()), None
+    # What unpacks a file may have its descriptor, but not its bytes.
+    if isinstance(source, io.FileIO) or isinstance(getattr(source, "raw", None), io.FileIO):
+        with contextlib.suppress(OSError, ValueError):  # a pipe or a socket
+            return map_file(source)[source.tell() :], None
+    return memoryview(source.read()), None

@@ -7,12 +7,15 @@ An entry that is not whole, or not what its name says, is never used but made an
 
 from __future__ import annotations
 
+import io
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from npuw_layer.blob.container import (
     STAGE,
@@ -22,18 +25,24 @@ from npuw_layer.blob.container import (
     read_container,
     write_container,
 )
+from npuw_layer.blob.encryption import OPTION, Callbacks, decrypt, encrypt, is_encrypted
 from npuw_layer.blob.manifest import EntryManifest
 from npuw_layer.blob.source import map_file
 from npuw_layer.cache.key import MODEL, VERSIONS, CacheKey
 from npuw_layer.cache.key import STAGE as STAGE_PART
-from npuw_layer.cache.known_files import KnownFiles
+from npuw_layer.cache.known_files import KnownFiles, Seen, seen
 from npuw_layer.cache.lock import locked
-from npuw_layer.cache.replace import LOCK, remove_leftovers, replacing
-from npuw_layer.errors import BlobError, NpuwFault
+from npuw_layer.cache.replace import lock_of, remove_leftovers, replacing
+from npuw_layer.errors import BlobError, NpuwFault, NpuwUsageError, OptionError
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 SUFFIX = ".blob"
+
+_OURS = re.compile(r"[0-9a-f]{12}-[0-9a-f]{40}\.blob|[0-9a-f]{32}\.digest")
+"""The names of entries and digests; the folder may have other files, which are not ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,17 @@ class Obtained:
     program: bytes | memoryview
     compiled: bool
     how: str
+    entry: Seen | None = None
+    """The file that it is in, if it was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An entry that is whole, and that cannot be used all the same."""
+
+    entry: Seen | None
+    """The file that it is in."""
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,34 +79,48 @@ class BlobCache:
     Args:
         folder: made if it is not there.
         constants: tells what of a program is used in place, and so not to be read.
+        callbacks: encrypt and decrypt entries; then those in clear are not used.
 
     Raises:
         NpuwFault: it cannot be made.
     """
 
-    def __init__(self, folder: Path, constants: Callable[[bytes], Sequence[Span]]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        constants: Callable[[bytes | memoryview], Sequence[Span]],
+        callbacks: Callbacks = (),
+    ) -> None:
         self._folder = folder
+        self._callbacks = callbacks
         self._constants = constants
         self._known = KnownFiles(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            left = remove_leftovers(folder)
+            left = remove_leftovers(folder, _OURS.fullmatch)
         except OSError as error:
             raise NpuwFault(f"CACHE_DIR {folder}: {error.strerror}") from None
         if left:
             _log.info("CACHE_DIR %s: %d files of killed processes deleted", folder, len(left))
 
-    def obtain(self, label: str, key: CacheKey, make: Callable[[], bytes]) -> Obtained:
+    def obtain(
+        self,
+        label: str,
+        key: CacheKey,
+        make: Callable[[], bytes | memoryview],
+        refused: Refused | None = None,
+    ) -> Obtained:
         """Give a program from its entry, or make both; one process does while others wait.
 
         Args:
             label: what the log calls the program.
             key: what it depends on.
             make: compiles it.
+            refused: an entry that is not to be given again, but replaced.
         """
-        program, _ = self._find(key)
-        if program is not None:
-            return Obtained(program, False, "from cache")
+        found, _ = self._find(key, refused)
+        if found is not None:
+            return found
         began = time.perf_counter()
         owners: list[str] = []
 
@@ -94,13 +128,13 @@ class BlobCache:
             owners.append(owner)
             _log.info("%s: waiting for %s, which compiles it", label, owner)
 
-        with locked(self._path(key).with_suffix(LOCK), wait_for):
+        with locked(lock_of(self._path(key)), wait_for):
             waited = ""
             if owners:
                 waited = f", waited {time.perf_counter() - began:.2f} s for {owners[0]}"
-            program, reason = self._find(key)
-            if program is not None:
-                return Obtained(program, False, f"from cache{waited}")
+            found, reason = self._find(key, refused)
+            if found is not None:
+                return replace(found, how=f"{found.how}{waited}")
             if reason.warn:
                 _log.warning("%s: %s; it is compiled anew", label, reason.text)
             _log.info("%s: compiling: %s%s", label, reason.text, waited)
@@ -108,7 +142,38 @@ class BlobCache:
             self._write(label, key, made)
         return Obtained(made, True, f"compiled{waited}")
 
-    def _find(self, key: CacheKey) -> tuple[memoryview | None, _Reason]:
+    def load(
+        self,
+        label: str,
+        key: CacheKey,
+        make: Callable[[], bytes | memoryview],
+        use: Callable[[bytes | memoryview], T],
+    ) -> tuple[Obtained, T]:
+        """Obtain a program and use it; an entry with which that fails is replaced.
+
+        Args:
+            label: what the log calls the program.
+            key: what it depends on.
+            make: compiles it.
+            use: loads it, say.
+
+        Raises:
+            NpuwUsageError: as ``use``; another program would fare no better.
+            RuntimeError: as ``use`` with a program that was just made, or ``make``.
+        """
+        obtained = self.obtain(label, key, make)
+        try:
+            return obtained, use(obtained.program)
+        except NpuwUsageError:
+            raise
+        except RuntimeError as error:
+            if obtained.entry is None:
+                raise
+            refused = Refused(obtained.entry, str(error))
+        obtained = self.obtain(label, key, make, refused)
+        return obtained, use(obtained.program)
+
+    def _find(self, key: CacheKey, refused: Refused | None) -> tuple[Obtained | None, _Reason]:
         """Give a program that is whole and the right one; or say why there is none."""
         path = self._path(key)
         try:
@@ -119,8 +184,11 @@ class BlobCache:
             return None, self._why_missing(key)
         except (OSError, ValueError) as error:
             return None, _Reason(f"{path} cannot be read: {error}", True)
+        if refused is not None and refused.entry == seen(status):
+            return None, _Reason(f"{path} is whole, but cannot be used: {refused.why}", True)
         try:
-            return self._check(path, status, content, key), _Reason("")
+            program = self._check(path, status, content, key)
+            return Obtained(program, False, "from cache", seen(status)), _Reason("")
         except BlobError as error:
             return None, _Reason(f"{path} is not used: {error}", True)
 
@@ -130,9 +198,11 @@ class BlobCache:
         """Verify an entry.
 
         Raises:
-            BlobError: it is damaged, or that of another key.
+            BlobError: it is damaged, or that of another key; or encrypted, or not.
         """
-        entry = read_container(content, STAGE, EntryManifest)
+        if self._callbacks and not is_encrypted(content):
+            raise BlobError(f"it is not encrypted, as {OPTION} has it")
+        entry = read_container(decrypt(content, self._callbacks), STAGE, EntryManifest)
         different = key.differences(entry.manifest.key)
         if different:
             raise BlobError(f"it was made for other {_listed(different)}")
@@ -149,7 +219,7 @@ class BlobCache:
             entry.check_constants()
             self._known.learn(path, status, entry.digest)
 
-    def _write(self, label: str, key: CacheKey, program: bytes) -> None:
+    def _write(self, label: str, key: CacheKey, program: bytes | memoryview) -> None:
         """Keep a program; a full or read-only disk is not the caller's problem."""
         path = self._path(key)
         part = describe(label, program, self._constants(program))
@@ -162,9 +232,15 @@ class BlobCache:
 
         try:
             with replacing(path, learn) as file:
-                digest = write_container(file, STAGE, manifest, [program])
-        except OSError as error:
-            _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, error.strerror)
+                if self._callbacks:
+                    plain = io.BytesIO()
+                    digest = write_container(plain, STAGE, manifest, [program])
+                    file.write(encrypt(plain.getvalue(), self._callbacks))
+                else:
+                    digest = write_container(file, STAGE, manifest, [program])
+        except (OSError, OptionError) as error:
+            what = error.strerror if isinstance(error, OSError) else error
+            _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, what)
 
     def _why_missing(self, key: CacheKey) -> _Reason:
         """Find the entry of this model that is most alike, to say what is different now."""

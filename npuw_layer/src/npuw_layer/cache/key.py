@@ -66,6 +66,11 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
     )
 
 
+def weights_key(model: str, weights: str, versions: Mapping[str, str]) -> CacheKey:
+    """Join what stored weights depend on: the model, which they are, and who converts them."""
+    return CacheKey({MODEL: model, "weights": weights, **versions})
+
+
 def own_version() -> dict[str, str]:
     """This package, which knows options and splits models."""
     return {"npuw": package_version("npuw_layer")}

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from npuw_layer.cache.known_files import KnownFiles
+from npuw_layer.cache.known_files import KnownFiles, seen
 from npuw_layer.errors import ModelError
 
 
@@ -71,7 +71,6 @@ def _digest_file(file: Path, known: KnownFiles) -> str:
         digest = known.recall(file, status)
         if digest is None:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
-            after = os.fstat(content.fileno())
-            if (after.st_mtime_ns, after.st_size) == (status.st_mtime_ns, status.st_size):
+            if seen(os.fstat(content.fileno())) == seen(status):
                 known.learn(file, status, digest)
     return digest

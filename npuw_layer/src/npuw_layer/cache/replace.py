@@ -7,6 +7,7 @@ lies there unlocked was left by somebody who was killed, and the next start dele
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sys
 import time
@@ -19,6 +20,9 @@ from npuw_layer.cache.lock import NoLocks, hold, is_at, remove_abandoned
 
 TEMPORARY = ".tmp"
 LOCK = ".lock"
+
+_TEMPORARY_NAME = re.compile(r"\.(?P<of>.+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+_LOCK_NAME = re.compile(r"(?P<of>.+)\.lock", re.DOTALL)
 
 _FORGOTTEN = 24 * 60 * 60
 """Seconds after which nobody is still writing, where locks cannot tell."""
@@ -60,16 +64,25 @@ def replacing(
             file.close()
 
 
-def remove_leftovers(folder: Path, name: str = "") -> list[Path]:
-    """Delete what killed processes left in a folder; give it.
+def lock_of(path: Path) -> Path:
+    """Give the file that is locked by whoever makes the one at a path."""
+    return path.with_name(path.name + LOCK)
+
+
+def remove_leftovers(folder: Path, ours: Callable[[str], object], locks: bool = True) -> list[Path]:
+    """Delete what killed processes left in a folder, which may hold files of others; give it.
 
     Args:
         folder: where to look.
-        name: only what was to become the file of this name; "" means all, locks among them.
+        ours: tells the names of the files that we write.
+        locks: whether these have locks.
     """
     removed: list[Path] = []
     for path in folder.iterdir():
-        if _is_temporary(path, name) or (not name and path.suffix == LOCK):
+        found = _TEMPORARY_NAME.fullmatch(path.name)
+        if found is None and locks:
+            found = _LOCK_NAME.fullmatch(path.name)
+        if found is not None and ours(found["of"]):
             with suppress(OSError):  # others clean up, too
                 if _remove_if_left(path):
                     removed.append(path)
@@ -85,10 +98,6 @@ def _make(path: Path) -> tuple[int, Path]:
         if is_at(handle, temporary):  # nobody took it for a leftover before it was locked
             return handle, temporary
         os.close(handle)
-
-
-def _is_temporary(path: Path, name: str) -> bool:
-    return path.suffix == TEMPORARY and path.name.startswith(f".{name}-" if name else ".")
 
 
 def _remove_if_left(path: Path) -> bool:

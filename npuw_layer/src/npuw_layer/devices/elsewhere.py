@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,26 @@ class Place:
 
     device: str
     loaded: LoadedModel
-    folder: Path | None = None
-    """Where the model's files are, as far as the graph was looked at."""
+    bank: WeightsBank | None = None
+    """The weights of a graph that was compiled here; None of a program that came with its own."""
+
+
+class Banks:
+    """Weights for graphs that are compiled for another device, once for all of these.
+
+    Args:
+        memory: the device whose memory all can use.
+    """
+
+    def __init__(self, memory: Device) -> None:
+        self._memory = memory
+        self._lock = threading.Lock()
+        self._of: dict[Path, WeightsBank] = {}
+
+    def of(self, folder: Path) -> WeightsBank:
+        """Give the weights of the model in a folder."""
+        with self._lock:
+            return self._of.setdefault(folder, WeightsBank(self._memory, folder))
 
 
 class Elsewhere:
@@ -33,15 +52,13 @@ class Elsewhere:
 
     Args:
         devices: by name.
-        memory: the one whose memory all can use; weights lie there.
+        banks: where weights lie.
         placed: the submodel.
     """
 
-    def __init__(
-        self, devices: Mapping[str, Device], memory: Device, placed: StoredProgram
-    ) -> None:
+    def __init__(self, devices: Mapping[str, Device], banks: Banks, placed: StoredProgram) -> None:
         self._devices = devices
-        self._memory = memory
+        self._banks = banks
         self._placed = placed
 
     def device(self, name: str) -> Device:
@@ -70,7 +87,7 @@ class Elsewhere:
         loaded = device.load(device.compile(graph, self._placed.head.config))
         if like is not None:
             _check_alike(loaded, like)
-        return Place(name, loaded, folder)
+        return Place(name, loaded, None if folder is None else self._banks.of(folder))
 
     def bind_weights(self, program: Program, place: Place, bound: Collection[str]) -> None:
         """Let a program that was compiled here find the weights that nobody has bound.
@@ -83,8 +100,8 @@ class Elsewhere:
             for info in place.loaded.inputs
             if info.name.startswith(WEIGHT_PREFIX) and info.name not in bound
         ]
-        if missing and place.folder is not None:
-            WeightsBank(self._memory, place.folder).bind(program, missing)
+        if place.bank is not None:
+            place.bank.bind(program, missing)
 
 
 def _folder(graph: Model) -> Path | None:

@@ -89,6 +89,8 @@ class PlacedModel:
         self._left = list(rules.after)
         self._notes = list(head.notes)
         self.findings = Findings()
+        self.refusal = "" if isinstance(first, Place) else str(first)
+        """Why the device that it was compiled for did not load it; see ``ports.MovesOn``."""
         if isinstance(first, Place):
             self._place = first
         else:

@@ -65,7 +65,12 @@ class PlacedProgram:
     def _somewhere(self, act: Callable[[Program], None]) -> None:
         """Do something with the program, on the next device if one fails."""
         while True:
-            self._follow()
+            place = self._model.place
+            try:
+                self._follow(place)
+            except RuntimeError as error:  # there is no memory left, or a weight cannot be read
+                self._model.leave(place, error)
+                continue
             self._check_bound()
             try:
                 return act(self._program)
@@ -90,9 +95,8 @@ class PlacedProgram:
         if not self._model.judge(self._place, reference.compare(outputs)):
             reference.give(outputs)
 
-    def _follow(self) -> None:
+    def _follow(self, place: Place) -> None:
         """Go where the submodel has gone."""
-        place = self._model.place
         if place is not self._place:
             self._program, self._place = self._enter(place), place
 
@@ -108,7 +112,7 @@ class PlacedProgram:
     def _check_bound(self) -> None:
         place = self._place
         # Where the submodel was compiled for another device, weights are found without the user.
-        needed = (*self._inputs, *self._outputs) if place.folder else _names(place)
+        needed = (*self._inputs, *self._outputs) if place.bank else _names(place)
         unbound = [name for name in needed if name not in self._bound]
         if unbound:
             raise DeviceError(f"{self._model.name}: not bound: {', '.join(unbound[:4])}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from npuw_layer.devices.elsewhere import Elsewhere, Place
+from npuw_layer.devices.elsewhere import Banks, Elsewhere, Place
 from npuw_layer.devices.placed import PlacedModel, Placement, Rules
 from npuw_layer.devices.stored import Head, StoredProgram
 from npuw_layer.errors import DeviceError, ModelError
@@ -72,6 +72,7 @@ class SeveralDevices:
         if reference is not None:
             self._devices[self._policy.reference] = reference()
         self._memory = self._device_with_memory()
+        self._banks = Banks(self._memory)
         self._placed: weakref.WeakSet[PlacedModel] = weakref.WeakSet()
 
     def _made(self, makers: Mapping[str, Callable[[], Device]]) -> dict[str, Device]:
@@ -148,7 +149,7 @@ class SeveralDevices:
         after = self._order[self._order.index(head.device) + 1 :]
         policy = self._policy
         rules = Rules(after, policy.fallback, policy.reference, policy.threshold)
-        elsewhere = Elsewhere(self._devices, self._memory, stored)
+        elsewhere = Elsewhere(self._devices, self._banks, stored)
         first: Place | RuntimeError
         try:
             first = Place(head.device, self._devices[head.device].load(stored.program))

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import model_files
 from npuw_layer.errors import NoHead
-from npuw_layer.llm.model_files import ModelFiles
+from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.prefix_cache import PrefixCache
-from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram
+from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.stages import Plan, Stage, plan
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
@@ -43,7 +42,7 @@ class CompiledLLM:
     origin: Origin
     programs: tuple[StageProgram, ...]
     """What was loaded, in the order of the plan's stages."""
-    files: ModelFiles
+    sources: WeightSources
     """Where the weights are, and how the files were when this was compiled."""
     shared: SharedArena | None
     """The weights that other processes use too."""
@@ -76,25 +75,20 @@ def _compile_stages(path: Path, device: Device, options: Options) -> CompiledLLM
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
-    maker = ProgramMaker(path, device, options)
+    maker = ProgramMaker(path, files, device, options)
     loaded: list[LoadedModel] = []
     programs: list[StageProgram] = []
     compiled = 0
     for number, stage in enumerate(stages, 1):
-        obtained = maker.obtain(stage, f"{stage.name} ({number} of {len(stages)})")
+        obtained, model = maker.load(stage, f"{stage.name} ({number} of {len(stages)})")
         compiled += obtained.compiled
         programs.append(StageProgram(stage, obtained.program))
-        loaded.append(load(device, obtained.program))
+        loaded.append(model)
+    wanted = blob_weights(stages, loaded, options)
+    sources = WeightSources(files, None if wanted is None else maker.weights(wanted))
     origin = Origin(time.perf_counter() - began, compiled, len(stages) - compiled)
     _log.info("%s", origin)
-    return assemble(device, options, loaded, programs, origin, files)
-
-
-def load(device: Device, program: bytes | memoryview) -> LoadedModel:
-    """Load a program; of one that is mapped nothing stays in memory but what runs."""
-    loaded = device.load(program)
-    drop_pages(program)
-    return loaded
+    return assemble(device, options, loaded, programs, origin, sources)
 
 
 def assemble(
@@ -103,7 +97,7 @@ def assemble(
     loaded: Sequence[LoadedModel],
     programs: Sequence[StageProgram],
     origin: Origin,
-    files: ModelFiles,
+    sources: WeightSources,
 ) -> CompiledLLM:
     """Put loaded stages together.
 
@@ -113,15 +107,22 @@ def assemble(
         loaded: in the order of the plan's stages.
         programs: what was loaded.
         origin: where they came from.
-        files: those that have the weights.
+        sources: where the weights are.
     """
     planned = plan(options)
     models = dict(zip(planned.stages, loaded, strict=True))
-    bank = WeightsBank(device, files.folder)
-    shared = _share(bank, loaded, files, device, options)
-    prefixes = _prefixes(options)
+    bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
     return CompiledLLM(
-        device, options, planned, models, bank, prefixes, origin, tuple(programs), files, shared
+        device=device,
+        options=options,
+        plan=planned,
+        models=models,
+        bank=bank,
+        prefixes=_prefixes(options),
+        origin=origin,
+        programs=tuple(programs),
+        sources=sources,
+        shared=_share(bank, loaded, sources, device, options),
     )
 
 
@@ -138,7 +139,7 @@ def _prefixes(options: Options) -> PrefixCache | None:
 def _share(
     bank: WeightsBank,
     loaded: Iterable[LoadedModel],
-    files: ModelFiles,
+    sources: WeightSources,
     device: Device,
     options: Options,
 ) -> SharedArena | None:
@@ -152,5 +153,5 @@ def _share(
     weights = bank.to_allocate(inputs, in_place)
     known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
     return share_weights(
-        device, bank, weights, options.weights_bank, lambda: files.read_digest(known)
+        device, bank, weights, options.weights_bank, lambda: sources.read_digest(known)
     )

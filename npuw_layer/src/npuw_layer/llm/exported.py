@@ -5,23 +5,26 @@ Source: fact sheet npuw §d (what the original's LLM blob holds), genai §c.2 (E
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from npuw_layer.blob.container import MODEL, describe, write_container
+from npuw_layer.blob.encryption import encrypt
 from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.cache.key import current_versions
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.replace import remove_leftovers, replacing
 from npuw_layer.errors import NpuwFault, OptionError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.model_files import needed_files
-from npuw_layer.llm.programs import constants_of
+from npuw_layer.llm.model_files import needed_files, weight_files
+from npuw_layer.llm.programs import blob_weights, constants_of
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.base import written
 from npuw_layer.ports import Device, FindsConstants
+from npuw_layer.stored_weights import PART, WantedWeights
 
 DEFAULT_PATH = "openvino_model.blob"
 """Where EXPORT_BLOB writes without a BLOB_PATH, as in openvino_genai."""
@@ -72,6 +75,25 @@ def check_options(options: Options) -> None:
         )
 
 
+def check_compatibility(options: Options) -> None:
+    """See that whoever has this version can import what is exported, if that is asked for.
+
+    Raises:
+        OptionError: they cannot.
+    """
+    if not options.ensure_compatibility:
+        return
+    problem = ""
+    if options.encryption:
+        problem = "what CACHE_ENCRYPTION_CALLBACKS encrypt is for their owner alone"
+    elif is_own_platform({"NPU_PLATFORM": options.platform}):
+        problem = f"NPU_PLATFORM {options.platform} is of this machine alone"
+    elif options.devices != "NPU":
+        problem = f"programs of NPUW_DEVICES = {options.devices!r} have no versioned layout"
+    if problem:
+        raise OptionError(f"NPUW_ENSURE_COMPATIBILITY = YES: {problem}; leave one of them out")
+
+
 def export_file(compiled: CompiledLLM, options: Options, path: Path) -> None:
     """Write a compiled LLM to a file, which replaces another only when it is whole.
 
@@ -79,7 +101,7 @@ def export_file(compiled: CompiledLLM, options: Options, path: Path) -> None:
         NpuwFault: the disk is full, or the folder is read-only.
     """
     try:
-        remove_leftovers(path.absolute().parent, path.name)
+        remove_leftovers(path.absolute().parent, lambda name: name == path.name, locks=False)
         with replacing(path.absolute()) as file:
             export_llm(compiled, options, file)
     except OSError as error:
@@ -90,24 +112,53 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
     """Write a compiled LLM to a stream.
 
     Raises:
-        OptionError: its device's programs cannot be exported.
+        OptionError: its device's programs cannot be exported, or encrypting fails.
         ModelError: the model's files have changed since it was compiled.
         OSError: the stream fails.
     """
     device = compiled.device
+    check_compatibility(options)
     check_device(device, options)
     known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
-    files = needed_files(compiled.models.values())
+    programs = [one.program for one in compiled.programs]
+    parts = [
+        describe(one.stage.name, one.program, constants_of(device, one.program))
+        for one in compiled.programs
+    ]
+    loaded = list(compiled.models.values())
+    weights = blob_weights(compiled.plan.stages, loaded, options)
+    if weights is not None:
+        programs.append(_gather(compiled, weights))
+        parts.append(describe(PART, programs[-1], weights.spans))
+    files = needed_files(loaded, () if weights is None else weights.infos)
     manifest = ModelManifest(
-        parts=tuple(
-            describe(one.stage.name, one.program, constants_of(device, one.program))
-            for one in compiled.programs
-        ),
+        parts=tuple(parts),
         versions=current_versions(device, options),
         options=fixed_options(options),
-        files=compiled.files.digests(files, known) if files else {},
+        files=compiled.sources.files.digests(files, known) if files else {},
     )
-    write_container(file, MODEL, manifest, [one.program for one in compiled.programs])
+    if not options.encryption:
+        write_container(file, MODEL, manifest, programs)
+        return
+    plain = io.BytesIO()
+    write_container(plain, MODEL, manifest, programs)
+    file.write(encrypt(plain.getvalue(), options.encryption))
+
+
+def _gather(compiled: CompiledLLM, weights: WantedWeights) -> memoryview:
+    """Give the weights as one part, those of the files as these were.
+
+    Raises:
+        ModelError: the files have changed since the model was compiled.
+    """
+    stored = compiled.sources.stored
+    if stored is not None and stored.layout == weights.layout:
+        return stored.content
+    content = weights.gather(compiled.bank.read)
+    compiled.sources.files.check(
+        weight_files(name for name in weights.infos if name not in (stored or ()))
+    )
+    return content
 
 
 def fixed_options(options: Options) -> dict[str, str]:

@@ -5,6 +5,7 @@ Source: fact sheet npuw §d, §f 23 and 27 to 29; genai §c.2.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -13,20 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from npuw_layer.blob.container import MODEL, Container, read_container
+from npuw_layer.blob.encryption import decrypt
 from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.blob.source import Source, open_blob
 from npuw_layer.cache.key import current_versions, own_version
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import digest_files
-from npuw_layer.errors import BlobError, BlobVersionError, ModelError, OptionError
-from npuw_layer.llm.compiled import CompiledLLM, assemble, load
+from npuw_layer.errors import BlobError, BlobVersionError, DeviceError, ModelError, OptionError
+from npuw_layer.llm.compiled import CompiledLLM, assemble
 from npuw_layer.llm.exported import check_device, check_options, is_own_platform
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.model_files import ModelFiles, needed_files
-from npuw_layer.llm.programs import Origin, StageProgram
+from npuw_layer.llm.model_files import ModelFiles, WeightSources, needed_files
+from npuw_layer.llm.programs import Origin, StageProgram, blob_weights, load
 from npuw_layer.llm.stages import Stage, plan
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
-from npuw_layer.ports import Device
+from npuw_layer.ports import Device, LoadedModel
+from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
 
 _log = logging.getLogger(__name__)
 
@@ -56,9 +59,15 @@ def import_llm(
         DeviceError: the device refuses it.
     """
     began = time.perf_counter()
+    given = parse_options(config)
+    if given.untrusted_source:
+        raise OptionError(
+            "NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW are imported from trusted sources alone"
+        )
     content, path = open_blob(source)
     name = str(path or "the blob")
     with _named(name):
+        content = decrypt(content, given.encryption)
         blob = read_container(content, MODEL, ModelManifest)
         _check_versions(blob.manifest.versions, own_version())
         options = _join_options(blob.manifest.options, config)
@@ -69,14 +78,17 @@ def import_llm(
         _check_names(blob, stages)
         _verify(blob, path, KnownFiles(_folder(options)))
         files = _find_weights(blob.manifest.files, options, model)
-        loaded = [load(device, program) for program in blob.programs]
-        if not needed_files(loaded) <= files.statuses.keys():
+        programs = list(map(StageProgram, stages, blob.programs))
+        loaded = [_load(device, one) for one in programs]
+        stored = _stored(blob, blob_weights(stages, loaded, options))
+        if not needed_files(loaded, stored or ()) <= files.statuses.keys():
             raise BlobError("a program needs files that the manifest does not name")
         check_ports(stages, loaded)
     origin = Origin(time.perf_counter() - began, imported=len(stages))
     _log.info("%s: %s", name, origin)
-    programs = list(map(StageProgram, stages, blob.programs))
-    return assemble(device, options, loaded, programs, origin, files), options
+    return assemble(
+        device, options, loaded, programs, origin, WeightSources(files, stored)
+    ), options
 
 
 @contextmanager
@@ -88,6 +100,8 @@ def _named(name: str) -> Generator[None, None, None]:
         raise BlobVersionError(error.what, error.found, error.needed, name) from None
     except BlobError as error:
         raise BlobError(f"{name}: {error}") from None
+    except DeviceError as error:
+        raise DeviceError(f"{name}: {error}") from error
 
 
 def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Options:
@@ -153,16 +167,45 @@ def _plan_stages(options: Options) -> list[Stage]:
         raise BlobError(f"its options are wrong: {error}") from None
 
 
+def _load(device: Device, one: StageProgram) -> LoadedModel:
+    """Load a program, which there is nothing to make anew from.
+
+    Raises:
+        DeviceError: the device refuses it.
+    """
+    try:
+        return load(device, one.program)
+    except RuntimeError as error:
+        what = f"the device refuses {one.stage.name}: {error}; export the model anew"
+        raise DeviceError(what) from error
+
+
 def _check_names(blob: Container[ModelManifest], stages: Sequence[Stage]) -> None:
-    """A blob has just the programs that there should be.
+    """A blob has just the programs that there should be, and maybe weights behind them.
 
     Raises:
         BlobError: it has others.
     """
     expected = [stage.name for stage in stages]
     found = [part.name for part in blob.manifest.parts]
-    if found != expected:
+    if found not in (expected, [*expected, PART]):
         raise BlobError(f"its programs are {', '.join(found)}, not {', '.join(expected)}")
+
+
+def _stored(blob: Container[ModelManifest], wanted: WantedWeights | None) -> StoredWeights | None:
+    """Take the weights that are in the blob.
+
+    Raises:
+        BlobError: they are not those that should be.
+    """
+    part = blob.manifest.parts[-1]
+    there = part.name == PART
+    if there != (wanted is not None):
+        raise BlobError(f"it has {'weights that no program reads' if there else 'no weights'}")
+    if wanted is None:
+        return None
+    digest = hashlib.sha256(part.model_dump_json().encode()).hexdigest()
+    return StoredWeights(blob.programs[-1], wanted.layout, digest)
 
 
 def _find_weights(digests: Mapping[str, str], options: Options, model: Path | None) -> ModelFiles:

@@ -16,17 +16,20 @@ _Cache = tuple[str, int, tuple[int, ...]]
 """Element type, rows, and the shape of a row."""
 
 
-def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
+def check_ports(
+    stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads: bool = False
+) -> None:
     """Compare the programs' inputs and outputs with the stages', and with one another's.
 
     Args:
         stages: what the programs should be.
         loaded: the programs.
+        heads: whether there is a head besides; one among the stages counts anyway.
 
     Raises:
         BlobError: one is another stage, or has other caches than the rest.
     """
-    _check_results(stages, loaded)
+    _check_results(stages, loaded, heads or any(stage.kind is Kind.HEAD for stage in stages))
     rows_of_all: dict[str, _Row] = {}
     room = max(stage.capacity for stage in stages)
     for stage, program in zip(stages, loaded, strict=True):
@@ -58,13 +61,12 @@ def _read_by(stage: Stage, rows: Mapping[str, _Row]) -> dict[str, _Row]:
     }
 
 
-def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
+def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads: bool) -> None:
     """Hidden states fit the head that takes them, and all logits are of one vocabulary.
 
     Raises:
         BlobError: they do not.
     """
-    heads = any(stage.kind is Kind.HEAD for stage in stages)
     rows_of_all: dict[str, _Row] = {}
     for stage, program in zip(stages, loaded, strict=True):
         found = [(program.outputs, EMBED if heads else LOGITS)]

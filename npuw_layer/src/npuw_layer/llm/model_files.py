@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from npuw_layer.cache.known_files import KnownFiles, Seen, seen
 from npuw_layer.cache.model_digest import digest_files, join_digests
 from npuw_layer.errors import ModelError
 from npuw_layer.ports import LoadedModel
+from npuw_layer.stored_weights import StoredWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +48,67 @@ class ModelFiles:
         Raises:
             ModelError: one is not as it was.
         """
-        paths = [self.folder / name for name in sorted(names)]
-        found = digest_files(paths, known)
-        now = ModelFiles.look(paths, self.folder).statuses
+        named = sorted(names)
+        found = digest_files([self.folder / name for name in named], known)
+        self.check(named)
+        return found
+
+    def check(self, names: Iterable[str]) -> None:
+        """See that some of the files are as they were.
+
+        Raises:
+            ModelError: one is not.
+        """
+        now = ModelFiles.look([self.folder / name for name in names], self.folder).statuses
         for name, status in now.items():
             if self.statuses.get(name) != status:
                 raise ModelError(f"{self.folder / name} has changed since it was compiled")
-        return found
 
 
-def needed_files(programs: Iterable[LoadedModel]) -> set[str]:
+@dataclass(frozen=True, slots=True)
+class WeightSources:
+    """Where the weights of a compiled model are.
+
+    Attributes:
+        files: the model's, as far as they are needed.
+        stored: those that came with the programs.
+    """
+
+    files: ModelFiles
+    stored: StoredWeights | None
+
+    def read_digest(self, known: KnownFiles) -> str:
+        """Give what tells the weights from others.
+
+        Raises:
+            ModelError: a file cannot be read.
+        """
+        return self.files.read_digest(known) + (self.stored.digest if self.stored else "")
+
+
+def needed_files(programs: Iterable[LoadedModel], stored: Container[str] = ()) -> set[str]:
     """Give the names of the files that programs read their weights from.
+
+    Args:
+        programs: loaded ones.
+        stored: the weights that are elsewhere.
 
     Raises:
         ModelError: an input does not say where its weight is.
     """
     names = {info.name for program in programs for info in program.inputs}
+    return weight_files(
+        name for name in names if name.startswith(WEIGHT_PREFIX) and name not in stored
+    )
+
+
+def weight_files(weights: Iterable[str]) -> set[str]:
+    """Give the names of the files that weights are in.
+
+    Raises:
+        ModelError: a name does not say where its weight is.
+    """
     try:
-        return {WeightRef.parse(name).file for name in names if name.startswith(WEIGHT_PREFIX)}
+        return {WeightRef.parse(name).file for name in weights}
     except CompilerError as error:
         raise ModelError(str(error)) from error

@@ -6,18 +6,23 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.blob.container import Span
-from npuw_layer.cache.blob_cache import BlobCache, Obtained
-from npuw_layer.cache.key import CacheKey, current_versions, stage_key
+from npuw_layer.blob.source import drop_pages
+from npuw_layer.cache.blob_cache import BlobCache, Obtained, Refused
+from npuw_layer.cache.key import CacheKey, current_versions, stage_key, weights_key
 from npuw_layer.cache.model_digest import digest_model
-from npuw_layer.errors import ModelError, NotFolded
+from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
+from npuw_layer.llm.imported_ports import check_ports
+from npuw_layer.llm.model_files import ModelFiles
 from npuw_layer.llm.stages import Stage
 from npuw_layer.options import Options
-from npuw_layer.ports import SUBMODEL, Device, FindsConstants
+from npuw_layer.ports import SUBMODEL, Device, FindsConstants, LoadedModel, MovesOn
+from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
+from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -62,6 +67,7 @@ class ProgramMaker:
 
     Args:
         path: an IR's ``.xml`` or a Hugging Face folder; read when something is to be compiled.
+        files: those of the model, as they were before anything was read.
         device: what they are for.
         options: precision, variants, cache.
 
@@ -69,17 +75,20 @@ class ProgramMaker:
         NpuwFault: the cache's folder cannot be made.
     """
 
-    def __init__(self, path: Path, device: Device, options: Options) -> None:
+    def __init__(self, path: Path, files: ModelFiles, device: Device, options: Options) -> None:
         self._path = path
+        self._files = files
         self._device = device
         self._options = options
         self._smallest: Model | None = None
         folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
         self._folder = folder
-        self._cache = None if folder is None else BlobCache(folder, self._constants)
+        self._cache = (
+            None if folder is None else BlobCache(folder, self._constants, options.encryption)
+        )
 
-    def obtain(self, stage: Stage, label: str) -> Obtained:
-        """Give a stage's program.
+    def load(self, stage: Stage, label: str) -> tuple[Obtained, LoadedModel]:
+        """Get a stage's program and load it; one from the cache is replaced if that fails.
 
         Args:
             stage: which.
@@ -87,19 +96,55 @@ class ProgramMaker:
 
         Raises:
             ModelError: the model cannot be read or split.
-            RuntimeError: the compiler refuses it.
+            RuntimeError: the compiler or the device refuses it.
         """
+        obtained = self._obtain(stage, label, None)
+        try:
+            loaded = load(self._device, obtained.program)
+            why = loaded.refusal if isinstance(loaded, MovesOn) else ""
+            if obtained.entry is not None and isinstance(self._device, FindsConstants):
+                check_ports([stage], [loaded], self._options.cuts_head)
+        except NpuwUsageError:
+            raise  # another program would fare no better
+        except RuntimeError as error:
+            if obtained.entry is None:
+                raise
+            why = str(error)
+        else:
+            if not why or obtained.entry is None:
+                return obtained, loaded
+        obtained = self._obtain(stage, label, Refused(obtained.entry, why))
+        return obtained, load(self._device, obtained.program)
+
+    def _obtain(self, stage: Stage, label: str, refused: Refused | None) -> Obtained:
+        """Compile a stage, or find its program."""
         began = time.perf_counter()
         if self._cache is None:
             _log.info("%s: compiling: there is no CACHE_DIR", label)
             obtained = Obtained(self._compile(stage), True, "compiled")
         else:
-            obtained = self._cache.obtain(label, self._key(stage), lambda: self._compile(stage))
+            make = partial(self._compile, stage)
+            obtained = self._cache.obtain(label, self._key(stage), make, refused)
         _log.info("%s: %s in %.2f s", label, obtained.how, time.perf_counter() - began)
         return obtained
 
     def _compile(self, stage: Stage) -> bytes:
-        """Split and compile what a stage needs."""
+        """Split and compile what a stage needs.
+
+        Raises:
+            ModelError: the model's files were changed meanwhile; its digest is that of others.
+        """
+        program = self._compiled(stage)
+        self._files.check(self._files.statuses)
+        return program
+
+    def _gather(self, wanted: WantedWeights) -> memoryview:
+        """Read weights; errors as ``_compile``."""
+        content = wanted.gather(WeightsBank(self._device, self._files.folder).read)
+        self._files.check(self._files.statuses)
+        return content
+
+    def _compiled(self, stage: Stage) -> bytes:
         # Imported here and below: a warm start, which compiles nothing, loads no graphs.
         from npuw_layer.llm.stage_graph import stage_graph
 
@@ -142,6 +187,24 @@ class ProgramMaker:
             return key
         return CacheKey({**key.parts, "place": str(self._path.resolve())})
 
+    def weights(self, wanted: WantedWeights) -> StoredWeights | None:
+        """Get weights from the cache, converted; None without CACHE_DIR.
+
+        Raises:
+            ModelError: they cannot be read from the model's files.
+        """
+        if self._folder is None:
+            return None
+        cache = BlobCache(self._folder, lambda _: wanted.spans, self._options.encryption)
+        key = weights_key(self._digest, wanted.digest, self._versions)
+        make = partial(self._gather, wanted)
+        obtained, stored = cache.load(
+            PART, key, make, lambda content: StoredWeights(memoryview(content), wanted.layout)
+        )
+        if obtained.entry is not None:
+            drop_pages(obtained.program)
+        return stored
+
     @cached_property
     def _digest(self) -> str:
         return digest_model(self._path, self._folder)
@@ -150,8 +213,31 @@ class ProgramMaker:
     def _versions(self) -> dict[str, str]:
         return current_versions(self._device, self._options)
 
-    def _constants(self, program: bytes) -> Sequence[Span]:
+    def _constants(self, program: bytes | memoryview) -> Sequence[Span]:
         return constants_of(self._device, program)
+
+
+def load(device: Device, program: bytes | memoryview) -> LoadedModel:
+    """Load a program; of one that is mapped nothing stays in memory but what runs."""
+    loaded = device.load(program)
+    drop_pages(program)
+    return loaded
+
+
+def blob_weights(
+    stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
+) -> WantedWeights | None:
+    """Give the weights of those stages whose blobs are to have them; None if there are none.
+
+    Raises:
+        BlobError: a program has an input that is no such weight as its name says.
+    """
+    return WantedWeights.of(
+        info
+        for stage, program in zip(stages, loaded, strict=True)
+        if not options.of_stage(stage.kind.value).weightless
+        for info in program.inputs
+    )
 
 
 def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:

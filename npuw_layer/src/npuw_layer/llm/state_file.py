@@ -181,11 +181,11 @@ def _tensors(
 
 
 def _fingerprint(conversation: Conversation) -> str:
-    """What rows depend on: the model's files, and the precision."""
+    """What rows depend on: the weights, and the precision."""
     compiled = conversation.compiled
     options = compiled.options
     folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
-    digest = compiled.files.read_digest(KnownFiles(folder))
+    digest = compiled.sources.read_digest(KnownFiles(folder))
     return f"{digest} {options.precision} {options.kv_cache_precision}"
 
 

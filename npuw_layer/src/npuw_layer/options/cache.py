@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -19,8 +20,9 @@ class CacheOptions(OptionGroup):
     cache_mode: Literal["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"] = Field(
         "OPTIMIZE_SIZE", alias="CACHE_MODE"
     )
-    """OPTIMIZE_SIZE makes blobs without weights, which all share one copy of the model's file;
-    OPTIMIZE_SPEED puts the weights into each blob."""
+    """OPTIMIZE_SIZE keeps programs alone, which all use the weights in the model's files.
+    OPTIMIZE_SPEED keeps the weights with them, once and as programs read them, so that a start
+    converts none: in an exported blob, which then needs no other file, and in CACHE_DIR."""
     blob_path: str = Field("", alias="BLOB_PATH")
     """A whole compiled model in one file, *.blob: it is imported instead of compiling anything; or
     written, with EXPORT_BLOB."""
@@ -32,6 +34,25 @@ class CacheOptions(OptionGroup):
     of its files."""
     model_ptr: str = Field("", alias="MODEL_PTR")
     """The same, by the model: its .xml or folder, where OpenVINO takes a model's object."""
+
+    encryption: tuple[Callable[[bytes], bytes], ...] = Field((), alias="CACHE_ENCRYPTION_CALLBACKS")
+    """Two functions of yours, one that encrypts and one that decrypts bytes: for entries of
+    CACHE_DIR, of which those in clear are then not used, and for exported blobs. What is encrypted
+    is read as a whole, and copied."""
+    ensure_compatibility: bool = Field(False, alias="NPUW_ENSURE_COMPATIBILITY")
+    """Export only what any NPU of this platform and version can import: a blob that is encrypted,
+    for a platform of your own, or with programs of other devices than the NPU is refused."""
+    untrusted_source: bool = Field(False, alias="NPU_UNTRUSTED_SOURCE")
+    """Whether blobs may come from somebody who is not trusted: then none is imported."""
+
+    @field_validator("encryption")
+    @classmethod
+    def _check_encryption(
+        cls, value: tuple[Callable[[bytes], bytes], ...]
+    ) -> tuple[Callable[[bytes], bytes], ...]:
+        if len(value) not in (0, 2):
+            raise ValueError("must be two functions: one that encrypts and one that decrypts")
+        return value
 
     @field_validator("blob_path")
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
@@ -72,6 +72,8 @@ def _typed(field: FieldInfo) -> str:
 
 
 def _list_of(element: object) -> str:
+    if get_origin(element) is Callable:
+        return "two functions from bytes to bytes"
     if element is int:
         return "integers separated by commas"
     if get_origin(element) is Annotated:
@@ -84,11 +86,14 @@ def _list_of(element: object) -> str:
 def _described(group: str, field: FieldInfo) -> Described:
     name = field.alias or ""
     kind = kind_of(field.annotation)
+    kinds = "enum" if kind is Literal else _KINDS.get(kind, ("text", ""))[0]
+    if kind is tuple and get_origin(get_args(field.annotation)[0]) is Callable:
+        kinds = "functions"
     original = "NPUW" if name.removeprefix("++").startswith("NPUW") else "OpenVINO"
     return Described(
         group=group,
         name=name,
-        type="enum" if kind is Literal else _KINDS.get(kind, ("text", ""))[0],
+        type=kinds,
         default=_default(field),
         allowed=allowed(field),
         effect=" ".join((field.description or "").split()),

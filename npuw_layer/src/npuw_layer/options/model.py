@@ -68,7 +68,7 @@ class Options(
 
     @property
     def weightless(self) -> bool:
-        """Whether blobs are without weights."""
+        """Whether blobs are without weights; programs always are, so that they share them."""
         if self.enable_weightless is not None:
             return self.enable_weightless
         return self.cache_mode == "OPTIMIZE_SIZE"
@@ -113,7 +113,7 @@ class Options(
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": str(self.dynamic_quantization_group_size),
             "NPU_PLATFORM": self.platform,
             "NPU_TILES": str(self.tiles),
-            "ENABLE_WEIGHTLESS": "YES" if self.weightless else "NO",
+            "ENABLE_WEIGHTLESS": "YES",
             "NPUW_FOLD": "YES" if self.fold else "NO",
         }
 
@@ -134,6 +134,10 @@ RUN_TIME: frozenset[str] = frozenset(
         "EXPORT_BLOB",
         "WEIGHTS_PATH",
         "MODEL_PTR",
+        # Who may read them.
+        "CACHE_ENCRYPTION_CALLBACKS",
+        "NPUW_ENSURE_COMPATIBILITY",
+        "NPU_UNTRUSTED_SOURCE",
         # What a conversation does with its cache, and what is kept of it.
         "NPUW_LLM_KV_SWITCHOVER",
         "NPUW_LLM_SINK_TOKENS",

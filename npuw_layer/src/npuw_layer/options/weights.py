@@ -24,7 +24,8 @@ class WeightOptions(OptionGroup):
     where weights have 8 bits and one scale per column (W8A8); tokens are not cut into groups. The
     graph interpreter (NPUW_DEVICES=CPU) stays exact."""
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
-    """Blobs without weights, or with them, whatever CACHE_MODE says; if unset, that decides."""
+    """Blobs without weights, or with them, whatever CACHE_MODE says; if unset, that decides. Of one
+    stage: its weights."""
     cache_rope: bool = Field(True, alias="NPUW_LLM_CACHE_ROPE")
     """Look rotary angles up in a table instead of computing their sines for each step."""
     weights_bank: str = Field("", alias="NPUW_WEIGHTS_BANK", max_length=256)

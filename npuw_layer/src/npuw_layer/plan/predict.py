@@ -125,7 +125,6 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
         except CompilerError as error:
             raise ModelError(str(error)) from error
     found = weigh(sample)
-    found = [Item(item.name, item.nbytes * _copies(item, planned, options)) for item in found]
     memory = _memory(sample.decoder, planned, stages, options)
     return Plan(
         family=_family(config),
@@ -162,16 +161,6 @@ def _check_foretold(options: Options) -> None:
             "a plan is that of a language model as NPUW splits it; leave NPUW_LLM and "
             "NPU_USE_NPUW out"
         )
-
-
-def _copies(item: Item, planned: Stages, options: Options) -> int:
-    """How often weights are in memory: once for all programs without them, and in each other."""
-    from npuw_layer.plan.weights import HEAD
-
-    bodies = (*planned.prefill, *planned.generate, *planned.batched)
-    users = planned.heads or bodies if item.name == HEAD else bodies
-    own = sum(not options.of_stage(stage.kind.value).weightless for stage in users)
-    return own + (own < len(users))
 
 
 def _check_platform(options: Options) -> None:

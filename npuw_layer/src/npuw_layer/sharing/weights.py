@@ -37,7 +37,7 @@ class _Source:
         for name, info in self.weights.items():
             slot = self.layout.slots[name]
             arena[slot.offset : slot.offset + slot.nbytes] = self.bank.read(info)
-        self.bank.drop_pages(WeightRef.parse(name).file for name in self.weights)
+        self.bank.drop_pages(self.weights)
         if self.digest() != self.expected:
             raise ModelError("the model's files were changed while its weights were read")
 

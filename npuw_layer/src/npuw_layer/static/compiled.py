@@ -18,8 +18,9 @@ from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.blob_cache import BlobCache
 from npuw_layer.cache.key import MODEL, STAGE, CacheKey, compiler_choices, current_versions
-from npuw_layer.cache.model_digest import digest_model
+from npuw_layer.cache.model_digest import digest_model, model_files
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.llm.model_files import ModelFiles
 from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, LoadedModel, TensorInfo
@@ -74,9 +75,8 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
         DeviceError: the device refuses it.
     """
     began = time.perf_counter()
-    program, initial, cached = _program(path, device, options)
-    loaded = device.load(program)
-    drop_pages(program)
+    files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
+    loaded, initial, cached = _loaded(path, files, device, options)
     origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
     _log.info("%s", origin)
     made = (READ_PREFIX, WEIGHT_PREFIX)
@@ -88,43 +88,55 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
         tuple(Port.of(info, index, is_input=True) for index, info in enumerate(inputs)),
         tuple(Port.of(info, index, is_input=False) for index, info in enumerate(outputs)),
         tuple(_variables(loaded, initial)),
-        WeightsBank(device, path if path.is_dir() else path.parent),
+        WeightsBank(device, files.folder, check=files.check),
         origin,
     )
 
 
-def _program(
-    path: Path, device: LevelZeroDevice, options: Options
-) -> tuple[bytes | memoryview, Mapping[str, Array], bool]:
+def _loaded(
+    path: Path, files: ModelFiles, device: LevelZeroDevice, options: Options
+) -> tuple[LoadedModel, Mapping[str, Array], bool]:
     """Give the program, its variables' initial values, and whether both were in the cache."""
-    model = _PreparedModel(path, options)
+    model = _PreparedModel(path, files, options)
+
+    def load(program: bytes | memoryview) -> LoadedModel:
+        loaded = device.load(program)
+        drop_pages(program)
+        return loaded
+
     if not options.cache_dir:
-        return model.compile(device), model.initial, False
+        return load(model.compile(device)), model.initial, False
     folder = Path(options.cache_dir).expanduser()
     versions = current_versions(device, options)
     parts = {MODEL: digest_model(path, folder), **versions, **compiler_choices(options), **_STATE}
     keys = [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
     name = path.name
-    program = BlobCache(folder, device.constants).obtain(
-        name, keys[0], lambda: model.compile(device)
+    program, loaded = BlobCache(folder, device.constants, options.encryption).load(
+        name, keys[0], lambda: model.compile(device), load
     )
-    packed = BlobCache(folder, lambda _: ()).obtain(
-        f"initial values of {name}", keys[1], lambda: pack_values(model.initial)
+    packed, initial = BlobCache(folder, lambda _: (), options.encryption).load(
+        f"initial values of {name}", keys[1], lambda: pack_values(model.initial), unpack_values
     )
-    cached = not (program.compiled or packed.compiled)
-    return program.program, unpack_values(packed.program), cached
+    return loaded, initial, not (program.compiled or packed.compiled)
 
 
 class _PreparedModel:
     """The graph, read when it is first needed."""
 
-    def __init__(self, path: Path, options: Options) -> None:
+    def __init__(self, path: Path, files: ModelFiles, options: Options) -> None:
         self._path = path
+        self._files = files
         self._options = options
 
     def compile(self, device: LevelZeroDevice) -> bytes:
-        """Compile it; its graph is consumed."""
-        return device.compile(self._prepared[0], _config(self._options))
+        """Compile it; its graph is consumed.
+
+        Raises:
+            ModelError: its files were changed meanwhile; their digest is that of others.
+        """
+        program = device.compile(self._prepared[0], _config(self._options))
+        self._files.check(self._files.statuses)
+        return program
 
     @property
     def initial(self) -> Mapping[str, Array]:

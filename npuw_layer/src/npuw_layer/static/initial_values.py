@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from zipfile import BadZipFile
 
 import numpy as np
 
+from npuw_layer.errors import BlobError
 from npuw_layer.ports import Array
 
 _NAMES = "names"
@@ -27,7 +29,22 @@ def pack_values(values: Mapping[str, Array]) -> bytes:
 
 
 def unpack_values(content: bytes | memoryview) -> dict[str, Array]:
-    """Read what ``pack_values`` made; the cache has seen that it is whole."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as held:
-        names = [str(name) for name in held[_NAMES]]
-        return {name: held[str(index)] for index, name in enumerate(names)}
+    """Read what ``pack_values`` made; the cache has seen that it is whole.
+
+    Raises:
+        BlobError: it is something else.
+    """
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as held:
+            names = [str(name) for name in held[_NAMES]]
+            return {name: held[str(index)] for index, name in enumerate(names)}
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        KeyError,
+        AttributeError,
+        TypeError,
+        BadZipFile,
+    ) as error:
+        raise BlobError(f"no initial values: {error}") from None

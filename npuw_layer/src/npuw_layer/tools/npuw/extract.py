@@ -8,9 +8,11 @@ from pathlib import Path
 
 from compiler_layer.tools.command import Commands, declare
 from npuw_layer.blob.container import MODEL, STAGE, Container, read_container
+from npuw_layer.blob.encryption import decrypt
 from npuw_layer.blob.manifest import EntryManifest, ModelManifest
 from npuw_layer.blob.source import open_blob
 from npuw_layer.errors import BlobError, NpuwFault
+from npuw_layer.stored_weights import PART
 
 _EXAMPLES = """\
   npuw extract model.blob blobs            what EXPORT_BLOB wrote, a file for each static model
@@ -31,13 +33,15 @@ def add_to(commands: Commands) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     content, _ = open_blob(arguments.file)
     try:
-        found = _read(content)
+        found = _read(decrypt(content, ()))
         found.check_programs()
     except BlobError as error:
         raise BlobError(f"{arguments.file}: {error}") from None
     try:
         arguments.folder.mkdir(parents=True, exist_ok=True)
         for part, program in zip(found.manifest.parts, found.programs, strict=True):
+            if part.name == PART:
+                continue
             # A name is no path, whatever the file says.
             (name,) = re.findall(r"^\w+", part.name) or ["program"]
             path = arguments.folder / f"{name}.blob"

@@ -1,0 +1,96 @@
+"""Files of programs that only their owner's functions can read: CACHE_ENCRYPTION_CALLBACKS.
+
+A header in clear says that the file is encrypted and what the encrypted bytes hash to, so that a
+damaged file is told from one that another key is for. All that follows is what the owner's function
+made of a whole file of programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import struct
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from npuw_layer.blob.container import MAGIC
+from npuw_layer.errors import BlobError, BlobVersionError, OptionError
+
+OPTION = "CACHE_ENCRYPTION_CALLBACKS"
+
+Callbacks = Sequence[Callable[[bytes], bytes]]
+"""Encrypts and decrypts; none leave files in clear."""
+
+_KIND = b"SECRET"
+_VERSION = (1, 0)
+_HEADER = struct.Struct("<6s6sHHQ32s")
+"""Magic, kind, version, encrypted bytes, and their SHA-256."""
+
+
+def is_encrypted(data: memoryview) -> bool:
+    """Tell whether a file of programs is encrypted."""
+    return bytes(data[: len(MAGIC + _KIND)]) == MAGIC + _KIND
+
+
+def encrypt(content: bytes, callbacks: Callbacks) -> bytes:
+    """Encrypt a file of programs; as it is without callbacks.
+
+    Raises:
+        OptionError: the owner's function fails.
+    """
+    if not callbacks:
+        return content
+    secret = _call(callbacks[0], content)
+    if isinstance(secret, str):
+        raise OptionError(f"{OPTION}: encrypting failed: {secret}")
+    digest = hashlib.sha256(secret).digest()
+    return _HEADER.pack(MAGIC, _KIND, *_VERSION, len(secret), digest) + secret
+
+
+def decrypt(data: memoryview, callbacks: Callbacks) -> memoryview:
+    """Give a file of programs in clear, at the beginning of a page; one that is so as it is.
+
+    Raises:
+        BlobVersionError: it was encrypted by another version.
+        BlobError: it is damaged, or the owner's functions are missing or fail.
+    """
+    if not is_encrypted(data):
+        return data
+    if not callbacks:
+        raise BlobError(f"it is encrypted; set {OPTION} to the functions that it was written with")
+    content = _call(callbacks[1], _secret(data))
+    if isinstance(content, str):
+        raise BlobError(f"{OPTION}: decrypting failed: {content}")
+    if not content:
+        raise BlobError(f"{OPTION}: decrypting gave no bytes")
+    place = memoryview(mmap.mmap(-1, len(content)))
+    place[:] = content
+    return place.toreadonly()
+
+
+def _secret(data: memoryview) -> bytes:
+    """The encrypted bytes.
+
+    Raises:
+        BlobError: they are not those that were written.
+    """
+    if len(data) < _HEADER.size:
+        raise BlobError(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
+    _, _, major, minor, size, digest = _HEADER.unpack_from(data)
+    if (major, minor) != _VERSION:
+        raise BlobVersionError("encryption", f"{major}.{minor}", "{}.{}".format(*_VERSION))
+    secret = bytes(data[_HEADER.size :])
+    if len(secret) != size or hashlib.sha256(secret).digest() != digest:
+        raise BlobError("the encrypted bytes are damaged")
+    return secret
+
+
+def _call(function: Callable[[bytes], bytes], content: bytes) -> bytes | str:
+    """Call the owner's function; give what is wrong as text, whatever it is."""
+    try:
+        made = cast(object, function(content))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    if not isinstance(made, bytes | bytearray):
+        return f"it gave {type(made).__name__}, not bytes"
+    return bytes(made)
