@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, overload
 from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.devices.make import device_names
 from npuw_layer.devices.several import SeveralDevices
-from npuw_layer.errors import OptionError
+from npuw_layer.errors import OptionError, RemoteError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_file, export_llm
 from npuw_layer.llm.infer_request import InferRequest
 from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.options import NAMES, Options, nearest
+from npuw_layer.remote.context import RemoteContext
+from npuw_layer.remote.npu import npu_of
 
 if TYPE_CHECKING:
     from npuw_layer.offload.report import OffloadReport
@@ -51,6 +53,20 @@ class CompiledModel:
             places: how many conversations hold caches at the same time; 0 is as many as slots.
         """
         return ContinuousBatching(self._compiled, places)
+
+    def get_context(self) -> RemoteContext:
+        """Give the context whose tensors its requests take: that of its Core.
+
+        Raises:
+            RemoteError: it runs on other devices than the NPU.
+        """
+        npu = npu_of(self._compiled.device)
+        if npu is None:
+            raise RemoteError(
+                f"NPUW_DEVICES = {self._options.devices}: remote tensors are memory of the NPU, "
+                "which the model does not run on"
+            )
+        return RemoteContext(npu)
 
     def sharing(self) -> SharingReport | None:
         """Tell what sharing weights with other processes saves; None if none are shared."""
