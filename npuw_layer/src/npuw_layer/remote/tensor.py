@@ -172,6 +172,39 @@ class RemoteTensor:
             raise TensorError(f"{element} {list(shape)} is not {self._element} {list(self._shape)}")
 
 
+AnyTensor = Tensor | RemoteTensor | Array
+"""What inputs and outputs are set to."""
+
+
+def as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
+    """See what a caller gave as a tensor.
+
+    Raises:
+        TensorError: it is none.
+    """
+    if isinstance(value, RemoteTensor):
+        return value
+    array = value.data if isinstance(value, Tensor) else value
+    if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
+        raise TensorError(f"a tensor is a Tensor, a RemoteTensor or an array, not {array!r}")
+    return Tensor(array)
+
+
+def values_of(value: AnyTensor) -> Array:
+    """Give a tensor's values: a view of what the host sees, else a copy.
+
+    Raises:
+        TensorError: it is no tensor.
+        RemoteError: its memory was freed.
+    """
+    tensor = as_tensor(value)
+    if isinstance(tensor, Tensor) or tensor.piece().memory.host_visible:
+        return tensor.data
+    values = np.empty(tensor.shape, NUMPY[tensor.element_type])
+    tensor.copy_to(values)
+    return values
+
+
 def element_name(element: str | npt.DTypeLike) -> str:
     """Give an element type's name: of a name, of numpy's type, or of an ``openvino.Type``.
 

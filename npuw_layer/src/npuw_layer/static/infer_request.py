@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from npuw_layer.async_run import AsyncRequest
 from npuw_layer.errors import TensorError
 from npuw_layer.ports import Array
-from npuw_layer.remote.tensor import RemoteTensor
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 from npuw_layer.static.bound_tensor import BoundTensor
 from npuw_layer.static.compiled import CompiledStatic
 from npuw_layer.static.port import Port, PortKey, find_port
-from npuw_layer.static.transfers import Transfers
 from npuw_layer.static.variable_state import VariableState
 from npuw_layer.tensor import Tensor
-
-AnyTensor = Tensor | RemoteTensor | Array
-"""What inputs and outputs are set to."""
+from npuw_layer.transfers import Transfers
 
 
 class StaticInferRequest(AsyncRequest):
@@ -122,7 +117,7 @@ class StaticInferRequest(AsyncRequest):
             RemoteError: it is a remote tensor for the other side.
         """
         self._run.check_idle()
-        self._at(key).set(_as_tensor(tensor))
+        self._at(key).set(as_tensor(tensor))
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
         """Give what an input or output is bound to.
@@ -185,7 +180,7 @@ class StaticInferRequest(AsyncRequest):
         ports = self._compiled.inputs
         pairs = [(self._bound[find_port(ports, key, "input")], x) for key, x in given.items()]
         for bound, value in pairs:
-            tensor = _as_tensor(value)
+            tensor = as_tensor(value)
             if isinstance(tensor, RemoteTensor):
                 bound.set(tensor)
             else:
@@ -210,11 +205,3 @@ def _numbered(ports: Sequence[Port], index: int | None, side: str) -> Port:
     if index is None and len(ports) != 1:
         raise TensorError(f"the model has {len(ports)} {side}s; say which by its number")
     return find_port(ports, index or 0, side)
-
-
-def _as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
-    if isinstance(value, Tensor | RemoteTensor):
-        return value
-    if not isinstance(value, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
-        raise TensorError(f"a tensor is a Tensor, a RemoteTensor or an array, not {value!r}")
-    return Tensor(value)
