@@ -353,3 +353,20 @@ def test_a_platform_that_is_not_known_is_an_option_that_is_wrong(tmp_path: Path)
         plan_model(folder, parse_options({"NPU_PLATFORM": "9"}), None)
     with pytest.raises(OptionError, match="9 tiles; platform 4000 has 6"):
         plan_model(folder, parse_options({"NPU_TILES": 9}), None)
+
+
+def test_what_is_not_stored_as_was_asked_for_is_said(tmp_path: Path) -> None:
+    """576 channels are no groups of 128: they keep 8 bits, as the exporter has it."""
+    odd = LLAMA_1B | {"hidden_size": 576, "num_attention_heads": 9, "num_key_value_heads": 3}
+    folder = write_config(tmp_path, odd)
+    options = parse_options({"NPUW_LLM_MAX_PROMPT_LEN": 64})
+    (note,) = plan_model(folder, options, Format("int4")).notes
+    assert "8 bits: 576 is no multiple of 128; another --group-size may divide it" in note
+    assert plan_model(folder, options, Format("int4", 64)).notes == ()
+    assert plan_model(folder, options, None).notes == ()
+
+
+def test_a_plan_of_other_devices_is_refused(tmp_path: Path) -> None:
+    folder = write_config(tmp_path, LLAMA_1B)
+    with pytest.raises(OptionError, match="NPUW_DEVICES = CPU: a plan is that of the NPU alone"):
+        plan_model(folder, parse_options({"NPUW_DEVICES": "CPU"}), None)
