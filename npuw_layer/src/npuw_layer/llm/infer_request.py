@@ -69,8 +69,12 @@ class InferRequest(AsyncRequest):
             InferenceCancelled: ``cancel`` was called meanwhile.
             DeviceError: the device failed.
         """
-        self._run.run(lambda: self._infer(inputs))
-        values = self._logits.value
+
+        def once() -> Array | None:
+            self._infer(inputs)
+            return self._logits.value
+
+        values = self._run.run(once)
         return {} if values is None else {LOGITS: values}
 
     def start_async(

@@ -132,10 +132,11 @@ class RemoteTensor:
             TensorError: type or shape differ, or the target is read-only.
             RemoteError: memory was freed.
         """
-        if isinstance(target, RemoteTensor):
-            target.copy_from(self)
+        tensor = as_tensor(target)
+        if isinstance(tensor, RemoteTensor):
+            tensor.copy_from(self)
             return
-        values = self._checked(target)
+        values = self._checked(tensor.data)
         if not values.flags.writeable:
             raise TensorError("the array that is copied to is read-only")
         found = fetch_bytes(self.piece(), self.byte_size)
@@ -151,17 +152,17 @@ class RemoteTensor:
         piece = self.piece()
         if not piece.memory.writable:
             raise TensorError(f"{self._properties.mem_type} memory is read-only")
-        if not isinstance(source, RemoteTensor):
-            store_bytes(piece, np.ascontiguousarray(self._checked(source)))
+        tensor = as_tensor(source)
+        if isinstance(tensor, Tensor):
+            store_bytes(piece, np.ascontiguousarray(self._checked(tensor.data)))
             return
-        self._check(source.element_type, source.shape)
-        if source.is_of(self._device):
-            copy_bytes(piece, source.piece(), self.byte_size)
+        self._check(tensor.element_type, tensor.shape)
+        if tensor.is_of(self._device):
+            copy_bytes(piece, tensor.piece(), self.byte_size)
         else:
-            store_bytes(piece, fetch_bytes(source.piece(), self.byte_size))
+            store_bytes(piece, fetch_bytes(tensor.piece(), self.byte_size))
 
-    def _checked(self, tensor: Tensor | Array) -> Array:
-        values = tensor.data if isinstance(tensor, Tensor) else tensor
+    def _checked(self, values: Array) -> Array:
         if values.dtype != NUMPY[self._element]:
             raise TensorError(f"{values.dtype} values for a tensor of {self._element}")
         self._check(self._element, values.shape)
@@ -223,6 +224,8 @@ def element_name(element: str | npt.DTypeLike) -> str:
 def _of_numpy(element: npt.DTypeLike) -> str:
     """Give the name of numpy's type; its short names ("f8") mean other types to OpenVINO."""
     try:
+        if not element:  # numpy takes None for f64
+            raise TypeError
         kind = np.dtype(element)
         if not isinstance(element, str) or element == kind.name:
             return numpy_element(kind)

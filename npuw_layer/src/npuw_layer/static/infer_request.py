@@ -74,11 +74,13 @@ class StaticInferRequest(AsyncRequest):
             InferenceCancelled: somebody cancelled it.
             DeviceError: the device failed.
         """
-        self._take(inputs)
-        self._run.run(self._infer)
-        outputs = [self._bound[port] for port in self._compiled.outputs]
-        values = ((o.port, o.value if share_outputs else o.copied_value()) for o in outputs)
-        return {port.any_name: value for port, value in values if value is not None}
+
+        def once() -> dict[str, Array]:
+            self._take(inputs)
+            self._infer()
+            return self._outputs(share_outputs)
+
+        return self._run.run(once)
 
     def start_async(
         self,
@@ -95,8 +97,7 @@ class StaticInferRequest(AsyncRequest):
         Raises:
             TensorError, RemoteError, RequestBusy: as ``infer``; the rest is raised by ``wait``.
         """
-        self._take(inputs)
-        self._start(self._infer, userdata)
+        self._start(self._infer, userdata, lambda: self._take(inputs))
 
     def cancel(self) -> None:
         """Give up the running inference: then ``wait``, or ``infer``, raises InferenceCancelled.
@@ -169,7 +170,7 @@ class StaticInferRequest(AsyncRequest):
             bound.after()
 
     def _take(self, inputs: Mapping[Any, AnyTensor] | AnyTensor | None) -> None:
-        self._run.check_idle()
+        """Set inputs: all that are given, or none if one does not fit."""
         if inputs is None:
             return
         given: Mapping[Any, AnyTensor]
@@ -178,13 +179,20 @@ class StaticInferRequest(AsyncRequest):
         else:
             given = {_numbered(self._compiled.inputs, None, "input"): inputs}
         ports = self._compiled.inputs
-        pairs = [(self._bound[find_port(ports, key, "input")], x) for key, x in given.items()]
-        for bound, value in pairs:
-            tensor = as_tensor(value)
+        found = [(find_port(ports, key, "input"), as_tensor(x)) for key, x in given.items()]
+        pairs = [(self._bound[port], tensor) for port, tensor in found]
+        for bound, tensor in pairs:
+            bound.check(tensor)
+        for bound, tensor in pairs:
             if isinstance(tensor, RemoteTensor):
                 bound.set(tensor)
             else:
                 bound.fill(tensor.data)
+
+    def _outputs(self, shared: bool) -> dict[str, Array]:
+        outputs = [self._bound[port] for port in self._compiled.outputs]
+        values = ((o.port, o.value if shared else o.copied_value()) for o in outputs)
+        return {port.any_name: value for port, value in values if value is not None}
 
     def _at(self, key: PortKey) -> BoundTensor:
         if isinstance(key, int):
