@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,7 +24,7 @@ from compiler_layer.quantize.schemes import Format
 from compiler_layer.tools.npuc import main as npuc
 from driver_layer.loader.read import read_blob
 from driver_layer.npu.timeline import predict
-from npuw_layer import Core
+from npuw_layer import CompiledModel, Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.blob.container import STAGE, read_container
@@ -247,6 +247,28 @@ def test_the_memory_map_is_that_of_a_running_conversation(
     actual = file + device.allocated + sum(scratch) + sum(map(len, blobs))
     assert error(plan.total_bytes, actual) <= MEMORY_ERROR
     del request
+
+
+@pytest.mark.parametrize("head", ["YES", "NO"])
+def test_programs_with_weights_are_as_large_as_they_are(
+    demo: Path, tmp_path: Path, head: str
+) -> None:
+    """The demo model's head is its embedding: both are in the program of either."""
+    config = {
+        "NPUW_LLM_MAX_PROMPT_LEN": 128,
+        "ENABLE_WEIGHTLESS": "NO",
+        "NPUW_LLM_SHARED_HEAD": head,
+        "CACHE_DIR": str(tmp_path / "cache"),
+    }
+    compiled = cast("CompiledModel", Core().compile_model(demo, "NPU", config))
+    plan = plan_model(demo, parse_options(config), None)
+    programs = {one.stage: len(one.program) for one in compiled._compiled.programs}
+    for one in plan.stages:
+        assert error(one.blob_bytes, programs[one.stage]) <= MEMORY_ERROR, one.stage
+    memory = {item.name: item.nbytes for item in plan.memory}
+    stored = sum(item.nbytes for item in plan.weights)
+    stored += memory["programs"] + memory["constants in programs"]
+    assert error(stored, sum(programs.values())) <= MEMORY_ERROR
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.garbage import collected_later
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.lengths import Lengths
-from npuw_layer.llm.stages import Kind, choose_prefill
+from npuw_layer.llm.stages import Kind, Stage, choose_prefill
 from npuw_layer.llm.stages import Plan as Stages
 from npuw_layer.llm.stages import plan as plan_stages
 from npuw_layer.options import Options
@@ -131,8 +131,12 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
             stages = _plan_stages(sample, planned, options)
         except CompilerError as error:
             raise ModelError(str(error)) from error
-    found = weigh(sample)
-    found = [Item(item.name, item.nbytes * _copies(item, planned, options)) for item in found]
+    once = weigh(sample)
+    inside = {stage: _weights_inside(once, stage, planned, options) for stage in planned.stages}
+    stages = tuple(replace(one, weight_bytes=sum(inside[one.stage].values())) for one in stages)
+    found = [
+        Item(item.name, item.nbytes * _copies(item.name, once, planned, inside)) for item in once
+    ]
     memory = _memory(sample.decoder, planned, stages, options)
     return Plan(
         family=_family(config),
@@ -183,13 +187,34 @@ def _notes(stored: Sequence[tuple[Weight, Scheme]]) -> Iterator[str]:
         yield f"matrices of the layers are stored in {note}; another --group-size may divide it"
 
 
-def _copies(item: Item, planned: Stages, options: Options) -> int:
-    """How often weights are in memory: once for all programs without them, and in each other."""
-    from npuw_layer.plan.weights import HEAD
+def _weights_inside(
+    weights: Sequence[Item], stage: Stage, planned: Stages, options: Options
+) -> dict[str, int]:
+    """The weights that are in a program, by what they are for; none in one without weights."""
+    if options.of_stage(stage.kind.value).weightless:
+        return {}
+    return {item.name: item.nbytes for item in weights if _uses(stage, item.name, weights, planned)}
 
-    bodies = (*planned.prefill, *planned.generate, *planned.batched)
-    users = planned.heads or bodies if item.name == HEAD else bodies
-    own = sum(not options.of_stage(stage.kind.value).weightless for stage in users)
+
+def _uses(stage: Stage, name: str, weights: Sequence[Item], planned: Stages) -> bool:
+    """Whether a static model needs some weights: a head of its own those of the head alone."""
+    from npuw_layer.plan.weights import EMBEDDING, HEAD
+
+    tied = all(item.name != HEAD for item in weights)
+    if stage.kind is Kind.HEAD:
+        return name == (EMBEDDING if tied else HEAD)
+    return name != HEAD or not planned.heads
+
+
+def _copies(
+    name: str,
+    weights: Sequence[Item],
+    planned: Stages,
+    inside: Mapping[Stage, Mapping[str, int]],
+) -> int:
+    """How often weights are in memory: once for all programs without them, and in each other."""
+    users = [stage for stage in planned.stages if _uses(stage, name, weights, planned)]
+    own = sum(name in inside[stage] for stage in users)
     return own + (own < len(users))
 
 
@@ -234,7 +259,7 @@ def _memory(
     return (
         Item("K and V cache" if talks == 1 else f"K and V caches of {talks}", caches),
         Item("scratch", sum(one.scratch_bytes for one in stages)),
-        Item("programs", sum(one.blob_bytes for one in stages) - constants),
+        Item("programs", sum(one.whole.blob_bytes for one in stages) - constants),
         Item("constants in programs", constants),
         Item("inputs, outputs", tensors),
     )

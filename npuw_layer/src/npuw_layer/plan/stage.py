@@ -25,6 +25,8 @@ class StagePlan:
     """Intermediate tensors."""
     tensor_bytes: int
     """Inputs and outputs of its own: ids, mask, logits …, but no K and V."""
+    weight_bytes: int = 0
+    """Weights that are in the program, as ENABLE_WEIGHTLESS or CACHE_MODE has it."""
 
     @property
     def seconds(self) -> float:
@@ -33,8 +35,8 @@ class StagePlan:
 
     @property
     def blob_bytes(self) -> int:
-        """The program, without weights."""
-        return self.whole.blob_bytes
+        """The program, with the weights that are in it."""
+        return self.whole.blob_bytes + self.weight_bytes
 
     @property
     def capacity(self) -> int:
