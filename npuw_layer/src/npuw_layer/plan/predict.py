@@ -184,7 +184,7 @@ def _notes(stored: Sequence[tuple[Weight, Scheme]]) -> Iterator[str]:
     """What matrices are stored otherwise than was asked for; embeddings and heads always are."""
     reasons = dict.fromkeys(scheme.note for weight, scheme in stored if weight.role == "linear")
     for note in filter(None, reasons):
-        yield f"matrices of the layers are stored in {note}; another --group-size may divide it"
+        yield f"some matrices keep {note}; another --group-size may divide it"
 
 
 def _weights_inside(
