@@ -72,8 +72,6 @@ class OptionGroup(BaseModel):
             return _FLAGS.get(value.upper(), value)
         if kind is int and isinstance(value, bool):
             raise ValueError("must be an integer")  # Python would take True for 1
-        if kind is str and isinstance(value, str | Path) and "\0" in str(value):
-            raise ValueError("must be text without null characters")
         if kind is str and (type(value) is int or isinstance(value, Path)):
             return str(value)
         if kind is tuple and type(value) is int:
