@@ -75,7 +75,8 @@ def test_what_is_stored_does_not_depend_on_how_it_was_read(talks, ids, following
     chunked, whole = talks(NPUW_LLM_PREFILL_CHUNK_SIZE=16), talks()
     for talk in (chunked, whole):
         talk.tell(ids)
-    for one, other in zip(chunked.request.query_state(), whole.request.query_state(), strict=True):
+    states = (talk.request.query_state()[:-1] for talk in (chunked, whole))
+    for one, other in zip(*states, strict=True):
         assert one.name == other.name
         assert one.state.shape == (1, 2, len(ids), 8)
         np.testing.assert_allclose(one.state.data, other.state.data, atol=1e-5)
@@ -255,7 +256,7 @@ def test_inputs_may_be_set_one_by_one_and_run_asynchronously(talks) -> None:
     request.start_async()
     request.wait()
     assert np.array_equal(request.get_tensor("logits").data[0, -1], expected)
-    with pytest.raises(TensorError, match="no input 'logits'"):
+    with pytest.raises(TensorError, match="logits is f32"):
         request.set_tensor("logits", np.zeros(3))
 
 

@@ -106,6 +106,7 @@ REFUSED = [
     ({"NPUW_LLM_GENERATE_PYRAMID_STEPS": "a,b"}, "must be integers separated by commas"),
     ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "MAYBE"}, "must be YES or NO"),
     ({"CACHE_DIR": None}, "must be text"),
+    ({"CACHE_DIR": "a\0b"}, "must be text without null characters"),
     ({"NPUW_LLM_PREFILL_CONFIG": "{"}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": [1]}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": "[" * 10**6}, "must be a map of options"),

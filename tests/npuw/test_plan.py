@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,7 +24,7 @@ from compiler_layer.quantize.schemes import Format
 from compiler_layer.tools.npuc import main as npuc
 from driver_layer.loader.read import read_blob
 from driver_layer.npu.timeline import predict
-from npuw_layer import Core
+from npuw_layer import CompiledModel, Core
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.blob.container import STAGE, read_container
@@ -249,6 +249,28 @@ def test_the_memory_map_is_that_of_a_running_conversation(
     del request
 
 
+@pytest.mark.parametrize("head", ["YES", "NO"])
+def test_programs_with_weights_are_as_large_as_they_are(
+    demo: Path, tmp_path: Path, head: str
+) -> None:
+    """The demo model's head is its embedding: both are in the program of either."""
+    config = {
+        "NPUW_LLM_MAX_PROMPT_LEN": 128,
+        "ENABLE_WEIGHTLESS": "NO",
+        "NPUW_LLM_SHARED_HEAD": head,
+        "CACHE_DIR": str(tmp_path / "cache"),
+    }
+    compiled = cast("CompiledModel", Core().compile_model(demo, "NPU", config))
+    plan = plan_model(demo, parse_options(config), None)
+    programs = {one.stage: len(one.program) for one in compiled._compiled.programs}
+    for one in plan.stages:
+        assert error(one.blob_bytes, programs[one.stage]) <= MEMORY_ERROR, one.stage
+    memory = {item.name: item.nbytes for item in plan.memory}
+    stored = sum(item.nbytes for item in plan.weights)
+    stored += memory["programs"] + memory["constants in programs"]
+    assert error(stored, sum(programs.values())) <= MEMORY_ERROR
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """A model of 70 B, of which nothing is here but its config."""
@@ -343,3 +365,20 @@ def test_a_platform_that_is_not_known_is_an_option_that_is_wrong(tmp_path: Path)
         plan_model(folder, parse_options({"NPU_PLATFORM": "9"}), None)
     with pytest.raises(OptionError, match="9 tiles; platform 4000 has 6"):
         plan_model(folder, parse_options({"NPU_TILES": 9}), None)
+
+
+def test_what_is_not_stored_as_was_asked_for_is_said(tmp_path: Path) -> None:
+    """576 channels are no groups of 128: they keep 8 bits, as the exporter has it."""
+    odd = LLAMA_1B | {"hidden_size": 576, "num_attention_heads": 9, "num_key_value_heads": 3}
+    folder = write_config(tmp_path, odd)
+    options = parse_options({"NPUW_LLM_MAX_PROMPT_LEN": 64})
+    (note,) = plan_model(folder, options, Format("int4")).notes
+    assert "8 bits: 576 is no multiple of 128; another --group-size may divide it" in note
+    assert plan_model(folder, options, Format("int4", 64)).notes == ()
+    assert plan_model(folder, options, None).notes == ()
+
+
+def test_a_plan_of_other_devices_is_refused(tmp_path: Path) -> None:
+    folder = write_config(tmp_path, LLAMA_1B)
+    with pytest.raises(OptionError, match="NPUW_DEVICES = CPU: a plan is that of the NPU alone"):
+        plan_model(folder, parse_options({"NPUW_DEVICES": "CPU"}), None)

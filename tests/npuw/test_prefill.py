@@ -94,8 +94,13 @@ def test_all_ways_to_read_a_prompt_say_the_same(talks, options, ids) -> None:
     assert close(one.tell(ids), other.tell(ids))
     for following in (5, 6):
         assert close(one.tell([following]), other.tell([following]))
-    for a, b in zip(one.request.query_state(), other.request.query_state(), strict=True):
-        np.testing.assert_allclose(a.state.data, b.state.data, atol=1e-5)
+    found, expected = (
+        {state.name: state.state.data for state in talk.request.query_state()}
+        for talk in (one, other)
+    )
+    for name in found.keys() & expected.keys():  # not all count what is stored
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-5)
+    assert len(found.keys() & expected.keys()) >= 2 * 2
 
 
 def copied(talk) -> int:

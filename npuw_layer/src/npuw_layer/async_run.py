@@ -6,10 +6,11 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy
 
+R = TypeVar("R")
 Work = Callable[[], None]
 Callback = Callable[[], None]
 
@@ -48,8 +49,8 @@ class AsyncRun:
         if self._cancelled.is_set():
             raise InferenceCancelled("the inference was cancelled")
 
-    def run(self, work: Work) -> None:
-        """Do it now.
+    def run(self, work: Callable[[], R]) -> R:
+        """Do it now, and give what it gives.
 
         Raises:
             RequestBusy: the request is running.
@@ -57,17 +58,18 @@ class AsyncRun:
         self._claim()
         self._started = None
         try:
-            work()
+            return work()
         finally:
             self._busy = False
 
-    def start(self, work: Work, callback: Callback | None) -> None:
+    def start(self, work: Work, callback: Callback | None, prepare: Work) -> None:
         """Begin on the request's own thread.
 
         Args:
             work: what to do.
             callback: called when it has ended, however; the request is idle then, and may be
                 started again. What it raises, ``wait`` raises.
+            prepare: what is done first, on the caller's thread; what it raises is raised here.
 
         Raises:
             RequestBusy: the request is running.
@@ -75,11 +77,19 @@ class AsyncRun:
         """
         self._claim()
         try:
+            prepare()
+            self._started = self._submit(work, callback)
+        except BaseException:
+            self._busy = False
+            raise
+
+    def _submit(self, work: Work, callback: Callback | None) -> Future[None]:
+        try:
             if self._worker is None:
                 self._worker = ThreadPoolExecutor(1, "npuw-request")
-            self._started = self._worker.submit(self._work, work, callback)
+            return self._worker.submit(self._work, work, callback)
         except RuntimeError as error:
-            self._worker, self._busy = None, False
+            self._worker = None
             raise NpuwFault(
                 f"no thread for a request that runs beside its caller: {error}"
             ) from None
@@ -164,7 +174,7 @@ class AsyncRequest:
         self._run.check_idle()
         self._callback, self._userdata = callback, userdata
 
-    def _start(self, work: Work, userdata: Any) -> None:
+    def _start(self, work: Work, userdata: Any, prepare: Work = lambda: None) -> None:
         """Begin on the request's own thread, with ``userdata`` in place of the callback's own."""
         callback, given = self._callback, self._userdata if userdata is None else userdata
 
@@ -172,4 +182,4 @@ class AsyncRequest:
             if callback is not None:
                 callback(given)
 
-        self._run.start(work, call)
+        self._run.start(work, call, prepare)

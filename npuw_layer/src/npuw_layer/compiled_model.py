@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import io
-from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.devices.make import device_names
 from npuw_layer.devices.several import SeveralDevices
-from npuw_layer.errors import OptionError
+from npuw_layer.errors import RemoteError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_file, export_llm
 from npuw_layer.llm.infer_request import InferRequest
 from npuw_layer.offload.ports import ReportsOffload
-from npuw_layer.options import NAMES, Options, nearest
+from npuw_layer.options import Options
+from npuw_layer.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
+from npuw_layer.remote.context import RemoteContext
+from npuw_layer.remote.npu import npu_of
 
 if TYPE_CHECKING:
     from npuw_layer.offload.report import OffloadReport
     from npuw_layer.sharing.usage import SharingReport
-
-SUPPORTED_PROPERTIES = "SUPPORTED_PROPERTIES"
-LOADED_FROM_CACHE = "LOADED_FROM_CACHE"
-EXECUTION_DEVICES = "EXECUTION_DEVICES"
-_FACTS = (SUPPORTED_PROPERTIES, LOADED_FROM_CACHE, EXECUTION_DEVICES)
-"""Properties that are no options."""
 
 
 class CompiledModel:
@@ -51,6 +47,20 @@ class CompiledModel:
             places: how many conversations hold caches at the same time; 0 is as many as slots.
         """
         return ContinuousBatching(self._compiled, places)
+
+    def get_context(self) -> RemoteContext:
+        """Give the context whose tensors its requests take: that of its Core.
+
+        Raises:
+            RemoteError: it runs on other devices than the NPU.
+        """
+        npu = npu_of(self._compiled.device)
+        if npu is None:
+            raise RemoteError(
+                f"NPUW_DEVICES = {self._options.devices}: remote tensors are memory of the NPU, "
+                "which the model does not run on"
+            )
+        return RemoteContext(npu)
 
     def sharing(self) -> SharingReport | None:
         """Tell what sharing weights with other processes saves; None if none are shared."""
@@ -93,24 +103,16 @@ class CompiledModel:
 
         Args:
             name: of an option, maps of stages among them; or SUPPORTED_PROPERTIES, a dict of all
-                names, each with "RO"; or LOADED_FROM_CACHE.
+                names, each with "RO"; or LOADED_FROM_CACHE; or EXECUTION_DEVICES.
 
         Raises:
             OptionError: there is no such option.
         """
-        if name == SUPPORTED_PROPERTIES:
-            return dict.fromkeys((*_FACTS, *NAMES), "RO")
-        if name == EXECUTION_DEVICES:
-            return self._execution_devices()
-        if name == LOADED_FROM_CACHE:
-            return self._compiled.origin.from_cache
-        if name not in NAMES:
-            near = nearest(name, (*_FACTS, *NAMES))
-            hint = f"did you mean {near}?" if near else f"{SUPPORTED_PROPERTIES} lists all"
-            raise OptionError(f"unknown property {name!r}; {hint}")
-        if NAMES[name] == "encryption":  # functions may hold what cannot be copied
-            return self._options.encryption
-        return deepcopy(getattr(self._options, NAMES[name]))
+        facts: Facts = {
+            LOADED_FROM_CACHE: lambda: self._compiled.origin.from_cache,
+            EXECUTION_DEVICES: self._execution_devices,
+        }
+        return read_property(name, self._options, facts)
 
     def _execution_devices(self) -> list[str]:
         """Which devices run its submodels now, in the order of NPUW_DEVICES."""

@@ -26,7 +26,7 @@ from npuw_layer.static.compiled_model import StaticCompiledModel
 
 
 class Core:
-    """Compiles models for the NPU; all static models of a Core share memory in place.
+    """Compiles models for the NPU; all models of a Core share memory in place.
 
     Args:
         compiler: used instead of the one that NPUW_COMPILER names.
@@ -97,7 +97,7 @@ class Core:
         return self._import(model, config or {}, None)
 
     def get_default_context(self, device_name: str = "NPU", /) -> RemoteContext:
-        """Give where remote tensors are made that static models of this Core bind in place.
+        """Give where remote tensors are made that models of this Core bind in place.
 
         Raises:
             OptionError: there is no such device.
@@ -174,7 +174,7 @@ class Core:
         if self._device is not None:
             return self._device
         submodels = [stage.name for stage in plan(options).stages]
-        return make_device(options, submodels, self._compiler)
+        return make_device(options, submodels, self._compiler, self._contexts)
 
     def _make_compiler(self, options: Options) -> Compiler:
         return self._compiler or make_compiler(options)

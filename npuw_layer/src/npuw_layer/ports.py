@@ -195,6 +195,16 @@ class Device(Protocol):
 
 
 @runtime_checkable
+class UsesMemoryOf(Protocol):
+    """A device that is made of others, and whose programs are bound to memory of one of them."""
+
+    @property
+    def memory_device(self) -> Device:
+        """Whose memory it is."""
+        ...
+
+
+@runtime_checkable
 class SharingDevice(Protocol):
     """A device whose memory can be handed to other processes; not every device's can."""
 

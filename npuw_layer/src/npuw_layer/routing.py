@@ -38,11 +38,29 @@ def route(path: Path, options: Options) -> Options:
             "NPU_USE_NPUW = YES with NPUW_LLM = NO: NPUW runs language models alone here; "
             "NPU_USE_NPUW = NO runs a static model as it is"
         )
-    if not llm and options.devices != "NPU":
+    if not llm:
+        _check_static(options)
+    return options.model_copy(update={"use_npuw": bool(llm), "llm": bool(llm)})
+
+
+def _check_static(options: Options) -> None:
+    """Refuse what is done with language models alone, and would be believed to be done.
+
+    Raises:
+        OptionError: it is asked for.
+    """
+    if options.devices != "NPU":
         raise OptionError(
             f"NPUW_DEVICES = {options.devices!r} is for NPUW; a static model runs on the NPU alone"
         )
-    return options.model_copy(update={"use_npuw": bool(llm), "llm": bool(llm)})
+    asked = {
+        "EXPORT_BLOB": options.export_blob,
+        "NPUW_WEIGHTS_OFFLOAD": options.weights_offload != "NO",
+        "NPUW_WEIGHTS_BANK": options.shares_weights,
+        "NPUW_ACC_CHECK": options.acc_check,
+    }
+    for name in filter(asked.__getitem__, asked):
+        raise OptionError(f"{name} is for language models; a static model is run as it is")
 
 
 def is_dynamic(path: Path) -> bool:

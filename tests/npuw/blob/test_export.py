@@ -356,6 +356,12 @@ def test_a_missing_blob_is_named(tiny, tmp_path) -> None:
         Core().compile_model(tiny, "NPU", {"BLOB_PATH": str(tmp_path / "x.blob")})
 
 
+def test_a_pipe_is_no_blob_and_not_waited_for(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BlobError, match="pipe: no regular file"):
+        Core().import_model(tmp_path / "pipe")
+
+
 def test_what_a_killed_export_left_is_deleted_by_the_next(exporters, tmp_path) -> None:
     left, others = tmp_path / ".x.blob-12345678.tmp", tmp_path / ".y.blob-12345678.tmp"
     for path in (left, others):

@@ -14,8 +14,15 @@ import pytest
 
 from driver_layer import ze
 from driver_layer.npu.shareable import CAN_SHARE
-from npuw_layer import Core, FileDescriptor, RemoteContext, RemoteTensor, page_aligned_bytes
-from npuw_layer.errors import OptionError, RemoteError, TensorError
+from npuw_layer import (
+    Core,
+    FileDescriptor,
+    RemoteContext,
+    RemoteTensor,
+    Tensor,
+    page_aligned_bytes,
+)
+from npuw_layer.errors import DeviceError, OptionError, RemoteError, TensorError
 
 SHAPE = (4, 16)
 NBYTES = 4 * 16 * 4
@@ -221,6 +228,8 @@ NUMPY_MEMORY = np.zeros(8192, np.uint8)
         (mapped("/nowhere/at/all"), "MMAPED_FILE /nowhere/at/all: No such file"),
         (mapped("/"), "MMAPED_FILE /: Is a directory"),
         (mapped("nul\0"), "MMAPED_FILE"),
+        (mapped(FileDescriptor("x", "1")), "has no offset '1'"),  # pyright: ignore[reportArgumentType]
+        ({7: 8}, "unknown property 7; known are"),
         (mapped("x", TENSOR_TYPE="OUTPUT"), "MMAPED_FILE is for inputs.*not OUTPUT"),
         (mapped("x", TENSOR_TYPE="BINDED"), "MMAPED_FILE is for inputs.*not BINDED"),
     ],
@@ -229,6 +238,12 @@ NUMPY_MEMORY = np.zeros(8192, np.uint8)
 def test_what_is_refused_says_why(context, properties: dict, message: str) -> None:
     with pytest.raises(RemoteError, match=message):
         context.create_tensor("f32", SHAPE, properties)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(context, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RemoteError, match=r"MMAPED_FILE .*pipe: no regular file"):
+        context.create_tensor("f32", SHAPE, mapped(tmp_path / "pipe"))
 
 
 def test_too_little_memory_is_refused_with_both_sizes(context, level_zero, tmp_path) -> None:
@@ -269,6 +284,10 @@ def test_read_only_memory_is_for_inputs(context) -> None:
         (object, SHAPE, "no element type"),
         ("complex64", SHAPE, "no element type 'complex64'"),
         ("u4", SHAPE, "two elements share a byte"),
+        (None, SHAPE, "no element type None"),
+        ("f32", 4, "a shape is a sequence of integers, not 4"),
+        ("f32", (2.5,), r"a shape is a sequence of integers, not \(2.5,\)"),
+        ("f32", "ab", "a shape is a sequence of integers, not 'ab'"),
         ("f32", (4, 0), r"a tensor of shape \[4, 0\] has no memory"),
         ("f32", (-1,), r"a tensor of shape \[-1\] has no memory"),
     ],
@@ -380,7 +399,26 @@ def test_copies_need_one_type_and_shape(context) -> None:
             tensor.copy_from(wrong)
         with pytest.raises(TensorError):
             tensor.copy_to(wrong)
+    for wrong in ([1.0], 3.0, Tensor([1.0])):  # pyright: ignore[reportArgumentType]
+        for copy in (tensor.copy_from, tensor.copy_to):
+            with pytest.raises(TensorError, match="a tensor is a Tensor, a RemoteTensor or"):
+                copy(wrong)
     frozen = some()
     frozen.flags.writeable = False
     with pytest.raises(TensorError, match="read-only"):
         tensor.copy_to(frozen)
+
+
+def test_a_copy_that_fails_leaves_nothing_behind(context, level_zero, monkeypatch) -> None:
+    memory = ze.zeMemAllocDevice(level_zero, 4096, 0, level_zero.device)
+    tensor = context.create_tensor("f32", SHAPE, shared(memory))
+    before = level_zero.space.allocated_bytes
+
+    def lost(*_: object) -> None:
+        raise ze.ZeError(ze.ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST, "gone")
+
+    monkeypatch.setattr(ze, "zeCommandQueueSynchronize", lost)
+    for copy in (tensor.copy_from, tensor.copy_to):
+        with pytest.raises(DeviceError, match=r"copying 256 bytes: .*DEVICE_LOST"):
+            copy(some())
+    assert level_zero.space.allocated_bytes == before

@@ -73,6 +73,56 @@ def test_a_running_request_is_busy(classify, hold) -> None:
     request.infer(inputs)
 
 
+class Inquisitive(dict[str, Any]):
+    """Inputs that call the request when they are read, as another thread might."""
+
+    def __init__(self, inputs: Any, ask: Callable[[], object]) -> None:
+        super().__init__(inputs)
+        self._ask = ask
+
+    def items(self) -> Any:
+        with pytest.raises(RequestBusy):
+            self._ask()
+        return super().items()
+
+
+def test_a_request_is_busy_from_when_its_inputs_are_read(classify, check_alike) -> None:
+    """Otherwise two threads would write to the same inputs, each believing to be alone."""
+    request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
+    expected = request.infer(inputs)
+    asking = Inquisitive(inputs, lambda: request.infer(classify.inputs(2)))
+    check_alike(request.infer(asking), expected)
+    request.start_async(asking)
+    request.wait()
+    check_alike({name: request.get_tensor(name).data for name in expected}, expected)
+
+
+def test_inputs_that_are_refused_set_nothing(classify, check_alike) -> None:
+    request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
+    expected = request.infer(inputs)
+    before = request.transfers.host_to_device
+    other = classify.inputs(2)
+    for wrong in ({"gain": other["gain"], "ids": np.zeros(3)}, {"gain": other["gain"], "x": 1}):
+        for act in (request.infer, request.start_async):
+            with pytest.raises(TensorError):
+                act(wrong)
+    assert request.transfers.host_to_device == before
+    check_alike(request.infer(), expected)
+
+
+def test_a_thread_that_cannot_be_started_leaves_the_request_idle(classify, monkeypatch) -> None:
+    request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start"):
+            request.start_async(inputs)
+    request.infer(inputs)
+
+
 def test_the_variables_of_a_running_request_are_busy(recur, hold) -> None:
     request = recur.compiled.create_infer_request()
     gate = hold(request)

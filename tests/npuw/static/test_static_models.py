@@ -160,11 +160,27 @@ def test_a_dynamic_model_cannot_go_to_the_npu_as_it_is(
         ({"NPU_USE_NPUW": "NO", "NPUW_LLM": "YES"}, "NPUW_LLM = YES needs NPU_USE_NPUW = YES"),
         ({"NPU_USE_NPUW": "YES", "NPUW_LLM": "NO"}, "NPUW runs language models alone"),
         ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES = 'CPU' is for NPUW"),
+        ({"EXPORT_BLOB": "YES"}, "EXPORT_BLOB is for language models"),
+        ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK is for language models"),
+        ({"NPUW_WEIGHTS_OFFLOAD": "ASYNC"}, "NPUW_WEIGHTS_OFFLOAD is for language models"),
+        ({"NPUW_WEIGHTS_BANK": "a"}, "NPUW_WEIGHTS_BANK is for language models"),
     ],
 )
 def test_options_that_contradict_are_refused(classify, config: dict, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Core().compile_model(classify.path, "NPU", config)
+
+
+def test_properties_are_read_as_those_of_a_language_model(classify) -> None:
+    supported = classify.compiled.get_property("SUPPORTED_PROPERTIES")
+    for name in supported:
+        classify.compiled.get_property(name)
+    assert {"LOADED_FROM_CACHE", "EXECUTION_DEVICES", "NPU_TILES"} <= supported.keys()
+    assert classify.compiled.get_property("EXECUTION_DEVICES") == ["NPU"]
+    with pytest.raises(OptionError, match="did you mean NPU_TILES"):
+        classify.compiled.get_property("NPU_TILE")
+    classify.compiled.get_property("NPUW_LLM_PREFILL_CONFIG")["NPU_TILES"] = 1
+    assert classify.compiled.get_property("NPUW_LLM_PREFILL_CONFIG") == {}, "it was a copy"
 
 
 def test_what_npuw_is_told_to_split_is_no_static_model(classify) -> None:

@@ -79,7 +79,9 @@ def quantize_weights(
     return reports
 
 
-def quantize_shapes(model: Model, wanted: Format, place: Callable[[str, Shape], FileView]) -> None:
+def quantize_shapes(
+    model: Model, wanted: Format, place: Callable[[str, Shape], FileView]
+) -> list[tuple[Weight, Scheme]]:
     """Give the weights of a model the types and shapes of quantised ones, whatever their values.
 
     Args:
@@ -87,16 +89,22 @@ def quantize_shapes(model: Model, wanted: Format, place: Callable[[str, Shape], 
         wanted: the format of its weights.
         place: makes a view of so many elements of a type.
 
+    Returns:
+        Each weight, and how it is stored.
+
     Raises:
         CompilerUsageError: there is nothing to quantise.
     """
     places: dict[Operation, int] = {op: index for index, op in enumerate(model.body.ops)}
+    schemes: list[tuple[Weight, Scheme]] = []
     for weight in _weights_of(model):
         scheme = scheme_of(weight, wanted)
         cut = Blocking.of(shape_of(weight.constant.output), weight.summed, scheme)
         zeros = place(scheme.element, cut.scale_shape) if scheme.element.startswith("u") else None
         values, scale = place(scheme.element, cut.shape), place("f16", cut.scale_shape)
         _replace(weight, StoredWeight(cut, values, scale, zeros), _before(model, weight, places))
+        schemes.append((weight, scheme))
+    return schemes
 
 
 def parameters(model: Model) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from npuw_layer.errors import BlobError
+from npuw_layer.regular_file import open_regular
 
 Source = str | Path | bytes | bytearray | memoryview | BinaryIO
 
@@ -75,7 +76,7 @@ def open_blob(source: Source) -> tuple[memoryview, Path | None]:
     if isinstance(source, str | Path):
         path = Path(source)
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 return map_file(file), path
         except OSError as error:
             raise BlobError(f"{path}: {error.strerror}") from None

@@ -8,6 +8,8 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_memory import Contexts
 from npuw_layer.devices.pins import parse_pins
 from npuw_layer.devices.several import Policy, SeveralDevices
 from npuw_layer.errors import OptionError
@@ -21,13 +23,19 @@ _REFERENCE = "CPU"
 """NPUW_ACC_DEVICE where none is named."""
 
 
-def make_device(options: Options, submodels: Sequence[str], compiler: Compiler | None) -> Device:
+def make_device(
+    options: Options,
+    submodels: Sequence[str],
+    compiler: Compiler | None,
+    contexts: Contexts | None = None,
+) -> Device:
     """Make the device, or several as one.
 
     Args:
         options: NPUW_DEVICES, NPUW_SUBMODEL_DEVICE, NPUW_ACC_CHECK and so on.
         submodels: what there will be to run, in order.
         compiler: used instead of the one that NPUW_COMPILER names.
+        contexts: what the NPU's memory is to lie in; one of its own if not given.
 
     Raises:
         OptionError: an option names what there is not.
@@ -38,7 +46,9 @@ def make_device(options: Options, submodels: Sequence[str], compiler: Compiler |
     compiler = compiler or make_compiler(options)
 
     def maker(option: str, name: str) -> Callable[[], Device]:
-        return partial(plugin(DEVICES, option, name), compiler, options.platform)
+        factory = plugin(DEVICES, option, name)
+        of_core = (contexts,) if factory is LevelZeroDevice else ()
+        return partial(factory, compiler, options.platform, *of_core)
 
     makers = {name: maker("NPUW_DEVICES", name) for name in names}
     checked = (options.acc_device or _REFERENCE) if options.acc_check else ""

@@ -96,6 +96,11 @@ class SeveralDevices:
         return self._devices[own[0] if own else self._order[0]]
 
     @property
+    def memory_device(self) -> Device:
+        """The one whose memory all of them use."""
+        return self._memory
+
+    @property
     def version(self) -> str:
         """Versions of all, and what decides who compiles what."""
         versions = [f"{name} {self._devices[name].version}" for name in self._order]

@@ -10,27 +10,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from npuw_layer.errors import (
-    CapacityError,
-    ModelError,
-    PromptTooLong,
-    StateError,
-    TensorError,
-    TooManyTokens,
-)
+from npuw_layer.errors import ModelError, PromptTooLong, StateError, TensorError
+from npuw_layer.llm.admission import Admission
 from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.continuation import Continuation
 from npuw_layer.llm.history import History
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_rows import KVRows
 from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.prefill import Counts, Prefill
-from npuw_layer.llm.stages import ROPE_LEAD
 from npuw_layer.llm.submodel import NewTokens, Submodel
 from npuw_layer.llm.variants import select_generate_request
-from npuw_layer.ports import READ_PREFIX, Array
+from npuw_layer.ports import READ_PREFIX, Array, Memory
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +57,9 @@ class Conversation:
         heads = {stage: models[stage] for stage in self._plan.own_heads}
         self._head = LMHead(device, heads, bank) if heads else None
         self._variant = 0
+        self._admission = Admission(compiled.options, compiled.plan, self.takes_positions)
         self.history = History()
+        self.continuation = Continuation()
         self._check_wanted = check_wanted
         self._prepare()
 
@@ -97,7 +94,41 @@ class Conversation:
             InferenceCancelled: it is no longer wanted; what was read so far stays.
             DeviceError: the device failed.
         """
-        return _finished(self.reading(tokens))
+        return self.logits(self.answer(tokens))
+
+    def answer(self, tokens: NewTokens) -> Answer:
+        """Run on new tokens, up to their logits; it raises what ``run`` does."""
+        return _finished(self._answering(tokens))
+
+    def logits(self, answer: Answer) -> Array:
+        """Compute the logits of the last answer; the next inference overwrites them."""
+        found = answer.submodel.output(answer.rows)
+        if answer.submodel.has_head or self._head is None:
+            return found
+        return self._head.logits(found)
+
+    def write_logits(self, answer: Answer, memory: Memory, offset: int) -> bool:
+        """Let the device write the logits of the last answer to memory of its own.
+
+        Returns:
+            Whether it did; what makes other numbers of rows, or has its own head, cannot.
+        """
+        if answer.submodel.has_head or self._head is None:
+            return False
+        return self._head.write(answer.submodel.output(answer.rows), memory, offset)
+
+    def rows_of(self, tokens: NewTokens) -> int:
+        """For how many of the last tokens there will be logits."""
+        count = len(tokens.ids)
+        return count if self._admission.is_step(count) and not self._begins(tokens) else 1
+
+    def propose(self, tokens: int) -> None:
+        """Ask that the first tokens stay when the next ones come; see ``continuation``.
+
+        Raises:
+            StateError: there are not so many.
+        """
+        self.continuation.propose(tokens, self.history, self.cache.rows)
 
     def reading(self, tokens: NewTokens) -> Reading:
         """Run on new tokens, with a break after each piece of a prompt: others may run then.
@@ -112,23 +143,31 @@ class Conversation:
         Returns:
             The logits, as ``run`` gives them. It raises what ``run`` does.
         """
+        return self.logits((yield from self._answering(tokens)))
+
+    def _answering(self, tokens: NewTokens) -> Answering:
+        """Check new tokens, forget what they replace, and run on them."""
         begin, history = int(tokens.positions[0]), self.history
         if not history.said:
             history.begin(begin)
         keep = begin - history.first_position
-        _check(tokens, keep, history.said)
-        self._check_positions(tokens, keep)
-        count = len(tokens.ids)
-        if count > 1 and keep == 0:
-            return (yield from self._read_prompt(self._begin(tokens)))
-        few = count <= self._plan.generate[0].tokens
-        if not few and not self._options.enable_continuous_prefill:
-            raise TooManyTokens(count, self._plan.generate[0].tokens)
+        self.continuation.check(tokens, keep)
+        self._admission.check_place(tokens, keep, history.said)
+        if self._begins(tokens):
+            tokens = self._begin(tokens)
+            return (yield from self._read_prompt(tokens))
+        self._admission.check_room(history.kept_of(keep), len(tokens.ids))
         self.rewind(keep)
+        self.continuation.end()
         tokens = history.kept(tokens)
-        if few:
+        if self._admission.is_step(len(tokens.ids)):
             return self._generate(tokens)
         return (yield from self._continue_prompt(tokens))
+
+    def _begins(self, tokens: NewTokens) -> bool:
+        """Whether it is a new conversation, and not one that goes on."""
+        first = not self.history.said or int(tokens.positions[0]) == self.history.first_position
+        return first and len(tokens.ids) > 1
 
     def rewind(self, said: int) -> None:
         """Forget what follows the first tokens, as the caller counts them.
@@ -154,26 +193,11 @@ class Conversation:
         slides = self._options.on_full == "SLIDE"
         return not slides and self.cache.rows.tokens >= self._plan.generate[-1].past
 
-    def _check_positions(self, tokens: NewTokens, keep: int) -> None:
-        """Refuse positions that no table of rotary angles has."""
-        if not self._options.caches_rope or not self.takes_positions:
-            return
-        ahead = tokens.positions - np.arange(keep, keep + len(tokens.ids))
-        if ahead.max() >= ROPE_LEAD or tokens.positions.min() < 0:
-            raise TensorError(
-                f"position_ids are up to {int(ahead.max())} ahead of the tokens, or negative; "
-                f"tables of rotary angles allow {ROPE_LEAD - 1}; set NPUW_LLM_CACHE_ROPE to NO"
-            )
-
-    @property
-    def _sinks(self) -> int:
-        """Tokens at the beginning that stay when others are dropped; most of the room is not."""
-        return min(self._options.sink_tokens, self._plan.lengths.max_prompt // 4)
-
     def reset(self) -> None:
         """Begin a new conversation."""
         self.cache.reset()
         self.history.begin(0)
+        self.continuation.end()
 
     def restore(self, history: History, numbers: Array, rows: Mapping[str, Array]) -> None:
         """Go on from another conversation.
@@ -185,6 +209,7 @@ class Conversation:
         """
         self.cache.replace(numbers, rows)
         self.history = history
+        self.continuation.end()
         self._select()
 
     def _prepare(self) -> None:
@@ -204,32 +229,28 @@ class Conversation:
         limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
         if count > limit and self._options.on_full != "TRUNCATE":
             raise PromptTooLong(count, limit)
-        self.cache.reset()
+        self.reset()
         self.history.begin(int(tokens.positions[0]))
         self._prefill.counts = Counts([])
         if count <= limit:
             return tokens
         self.history.ids = tokens.ids.tolist()
-        kept = self.history.drop(tokens.mask, limit - self._sinks, self._sinks)
+        kept = self.history.drop(tokens.mask, limit - self._admission.sinks, self._admission.sinks)
         self.history.ids = []
         _log.warning("a prompt of %d tokens: %d of them were dropped", count, count - limit)
         return kept
 
-    def _continue_prompt(self, tokens: NewTokens) -> Reading:
+    def _continue_prompt(self, tokens: NewTokens) -> Answering:
         """Read tokens behind those that are stored."""
-        limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
-        stored = self.cache.rows.tokens
-        if stored + count > limit:
-            if self._options.on_full != "TRUNCATE" or self._sinks + count >= limit:
-                raise PromptTooLong(stored + count, limit)
+        if self.cache.rows.tokens + len(tokens.ids) > self._plan.lengths.max_prompt:
             tokens = self._make_room(tokens)
         return (yield from self._read_prompt(tokens))
 
-    def _read_prompt(self, tokens: NewTokens) -> Reading:
+    def _read_prompt(self, tokens: NewTokens) -> Answering:
         """Run prefill, and choose the variant to go on with."""
         last = yield from self._prefill.read(tokens, self.history)
         self._select()
-        return self._logits(last, 1)
+        return Answer(last, 1)
 
     def _select(self) -> None:
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
@@ -238,7 +259,7 @@ class Conversation:
         if capacities[self._variant] < stored + reserve:
             _log.warning("after %d tokens fewer than %d can be generated", stored, reserve)
 
-    def _generate(self, tokens: NewTokens) -> Array:
+    def _generate(self, tokens: NewTokens) -> Answer:
         """Run a step on the current variant, or the next larger one if that is full."""
         self._check_wanted()
         if not self.cache.rows.tokens:
@@ -248,28 +269,24 @@ class Conversation:
         variant = self._variants[self._variant]
         variant.run(tokens, direct=False)
         self.history.ids += tokens.ids.tolist()
-        return self._logits(variant, len(tokens.ids))
+        return Answer(variant, len(tokens.ids))
 
     def _with_room(self, tokens: NewTokens) -> NewTokens:
         """Choose a variant that has room for more tokens, or make some."""
-        stored, count = self.cache.rows.tokens, len(tokens.ids)
+        stored = self.cache.rows.tokens
         while stored >= self._variants[self._variant].stage.past:
             if self._variant + 1 < len(self._variants):
                 self._variant += 1
                 continue
             if self._options.on_full == "SLIDE":
                 return tokens
-            if self._options.on_full == "TRUNCATE":
-                return self._make_room(tokens)
-            raise CapacityError(stored, count, self._variants[-1].stage.past)
-        if stored + count > self._plan.lengths.total and self._options.on_full == "ERROR":
-            raise CapacityError(stored, count, self._plan.lengths.total)
+            return self._make_room(tokens)
         return tokens
 
     def _make_room(self, tokens: NewTokens) -> NewTokens:
         """Drop the older half of the history and read the rest anew; new tokens follow it."""
         limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
-        sinks, stored = self._sinks, len(self.history.ids)
+        sinks, stored = self._admission.sinks, len(self.history.ids)
         recent = min(limit // 2, limit - count) - sinks
         before = self.history.dropped
         if min(self.history.ids) < 0:
@@ -286,37 +303,28 @@ class Conversation:
         mask = tokens.mask[stored:]
         return NewTokens(tokens.ids, np.concatenate([kept.mask, mask]), tokens.positions - gone)
 
-    def _logits(self, submodel: Submodel, count: int) -> Array:
-        found = submodel.output(count)
-        return found if submodel.has_head or self._head is None else self._head.logits(found)
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What tokens were run for: logits, which are not computed yet."""
+
+    submodel: Submodel
+    """What took the last tokens."""
+    rows: int
+    """For how many of them logits are wanted."""
 
 
 Reading = Generator[int, None, Array]
 """Tokens that are read piece by piece; logits at the end."""
 
+Answering = Generator[int, None, Answer]
+"""The same without the logits."""
 
-def _finished(reading: Reading) -> Array:
+
+def _finished(answering: Answering) -> Answer:
     """Read on to the end."""
     while True:
         try:
-            next(reading)
+            next(answering)
         except StopIteration as end:
             return end.value
-
-
-def _check(tokens: NewTokens, keep: int, said: int) -> None:
-    """Refuse positions and masks that do not fit what was said.
-
-    Raises:
-        TensorError: they do not.
-    """
-    if not 0 <= keep <= said:
-        raise TensorError(
-            f"position_ids begin at {int(tokens.positions[0])}, but {said} tokens are stored; "
-            "they must continue there, or before"
-        )
-    if len(tokens.mask) != keep + len(tokens.ids):
-        raise TensorError(
-            f"attention_mask has {len(tokens.mask)} positions, not {keep} stored and "
-            f"{len(tokens.ids)} new"
-        )

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from npuw_layer.async_run import AsyncRequest
 from npuw_layer.devices.placed import ReportsPlacement
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
-from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
+from npuw_layer.llm.input_ports import InputPorts
+from npuw_layer.llm.logits_port import LogitsPort
+from npuw_layer.llm.names import LOGITS
 from npuw_layer.llm.state_file import load_state, save_state
-from npuw_layer.llm.submodel import NewTokens
+from npuw_layer.llm.stored_tokens import StoredTokensState
 from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.ports import Array
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.tensor import Tensor
+from npuw_layer.transfers import Transfers
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,34 +44,41 @@ class InferRequest(AsyncRequest):
         super().__init__()
         self._compiled = compiled
         self._conversation = Conversation(compiled, self._run.check_wanted)
-        self._inputs: dict[str, Array] = {}
-        self._logits: Array | None = None
+        self.transfers = Transfers()
+        """What was copied, and what was written in place, in bytes."""
+        self._inputs = InputPorts(self._conversation.takes_positions, self.transfers)
+        self._logits = LogitsPort(compiled, self._conversation, self.transfers.of(LOGITS))
 
-    def infer(self, inputs: Mapping[str, Array] | None = None, /) -> dict[str, Array]:
+    def infer(self, inputs: Mapping[str, AnyTensor] | None = None, /) -> dict[str, Array]:
         """Run on new tokens.
 
         Args:
             inputs: input_ids i64 [1, n]; attention_mask i64 [1, stored + n]; position_ids i64
                 [1, n], continuing what is stored, or earlier to forget what follows; beam_idx is
-                ignored. What is missing is taken from ``set_tensor``.
+                ignored. Arrays or remote tensors; what is missing is taken from ``set_tensor``.
 
         Returns:
             logits f32 [1, 1, V] of the last token; after a generate step that takes several,
-            [1, n, V].
+            [1, n, V]. Nothing if they are set to a remote tensor.
 
         Raises:
             TensorError: an input is missing or does not fit.
+            RemoteError: the memory of a remote tensor was freed.
             PromptTooLong, CapacityError: the conversation is too long.
             RequestBusy: the request is running.
             InferenceCancelled: ``cancel`` was called meanwhile.
             DeviceError: the device failed.
         """
-        self._run.run(lambda: self._infer(inputs))
-        assert self._logits is not None  # _infer sets it or raises
-        return {LOGITS: self._logits}
+
+        def once() -> Array | None:
+            self._infer(inputs)
+            return self._logits.value
+
+        values = self._run.run(once)
+        return {} if values is None else {LOGITS: values}
 
     def start_async(
-        self, inputs: Mapping[str, Array] | None = None, /, userdata: Any = None
+        self, inputs: Mapping[str, AnyTensor] | None = None, /, userdata: Any = None
     ) -> None:
         """Begin one inference on the request's own thread; ``wait`` ends it.
 
@@ -90,33 +99,48 @@ class InferRequest(AsyncRequest):
         """
         self._run.cancel()
 
-    def set_tensor(self, name: str, tensor: Tensor | Array, /) -> None:
-        """Set an input for the next inferences.
+    def set_tensor(self, name: str, tensor: AnyTensor, /) -> None:
+        """Set an input, or what logits are written to, for the next inferences.
+
+        Inputs are read, and copied to the programs' padded ones, when an inference runs. Logits are
+        written right into a remote tensor of the same Core, f32 [1, n, V], if n is what a program
+        makes (1 always is); otherwise they are copied there. An inference that gives another number
+        of them is refused. ``transfers`` counts it all.
 
         Raises:
-            TensorError: there is no such input.
+            TensorError: there is no such input or output, or logits do not fit.
+            RemoteError: it is a remote tensor for the other side.
+            RequestBusy: the request is running.
         """
         self._run.check_idle()
-        if name not in (IDS, MASK, POSITIONS, BEAMS):
-            raise TensorError(f"no input {name!r}; there are {IDS}, {MASK} and {POSITIONS}")
-        self._inputs[name] = tensor.data if isinstance(tensor, Tensor) else tensor
+        if name == LOGITS:
+            self._logits.set(tensor)
+        else:
+            self._inputs.set(name, tensor)
 
-    def get_tensor(self, name: str, /) -> Tensor:
-        """Give an input that was set, or the logits of the last inference.
+    def get_tensor(self, name: str, /) -> Tensor | RemoteTensor:
+        """Give what an input or the logits were set to, or the logits of the last inference.
 
         Raises:
             TensorError: there is none of that name.
+            RequestBusy: the request is running.
         """
-        if name == LOGITS and self._logits is not None:
-            return Tensor(self._logits)
-        if name in self._inputs:
-            return Tensor(self._inputs[name])
-        raise TensorError(f"no tensor {name!r} yet")
-
-    def query_state(self) -> Sequence[VariableState]:
-        """The variables: each layer's K and V."""
         self._run.check_idle()
-        return [VariableState(name, self._conversation) for name in self._conversation.cache.names]
+        found = self._logits.tensor if name == LOGITS else self._inputs.get(name)
+        if found is None:
+            raise TensorError(f"no tensor {name!r} yet")
+        return found
+
+    def query_state(self) -> Sequence[VariableState | StoredTokensState]:
+        """The variables: each layer's K and V.
+
+        With NPUW_LLM_ENABLE_CONTINUOUS_PREFILL also npuw_stored_tokens_state, the last one.
+        """
+        self._run.check_idle()
+        talk, check = self._conversation, self._run.check_idle
+        caches = [VariableState(name, talk, check) for name in talk.cache.names]
+        proposes = self._compiled.options.enable_continuous_prefill
+        return [*caches, StoredTokensState(talk, check)] if proposes else caches
 
     def save_state(self, path: str | Path, /) -> None:
         """Keep the conversation in a file; ``load_state`` of a request goes on with it.
@@ -169,36 +193,12 @@ class InferRequest(AsyncRequest):
         for stage, model in self._compiled.models.items():
             if isinstance(model, ReportsPlacement):
                 report[f"device of {stage.name}"] = str(model.placement)
+        if self._inputs.were_remote or isinstance(self._logits.tensor, RemoteTensor):
+            report |= self.transfers.report()
         return report
 
-    def _infer(self, inputs: Mapping[str, Array] | None) -> None:
-        tokens = self._take(dict(self._inputs) | dict(inputs or {}))
-        self._logits = self._conversation.run(tokens).copy()
-
-    def _take(self, inputs: Mapping[str, Array]) -> NewTokens:
-        """Check the inputs by themselves."""
-        if POSITIONS not in inputs and not self._conversation.takes_positions:
-            inputs = {**inputs, **_continued(inputs)}
-        missing = [name for name in (IDS, MASK, POSITIONS) if name not in inputs]
-        if missing:
-            raise TensorError(f"inputs are missing: {', '.join(missing)}")
-        ids, mask, positions = (_row(name, inputs[name]) for name in (IDS, MASK, POSITIONS))
-        if not len(ids) or len(positions) != len(ids):
-            raise TensorError(f"{len(ids)} input_ids with {len(positions)} position_ids")
-        return NewTokens(ids, mask, positions)
-
-
-def _continued(inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Positions of the new tokens at the end of the mask, for models that do not want them."""
-    if IDS not in inputs or MASK not in inputs:
-        return {}
-    total, new = inputs[MASK].shape[-1], inputs[IDS].shape[-1]
-    return {POSITIONS: np.arange(total - new, total, dtype=np.int64)[None]}
-
-
-def _row(name: str, array: Array) -> Array:
-    if array.dtype != np.int64 or array.ndim != 2 or array.shape[0] != 1:
-        raise TensorError(
-            f"{name} is {array.dtype} {list(array.shape)}, not i64 [1, tokens]; batch is 1"
-        )
-    return array[0]
+    def _infer(self, inputs: Mapping[str, AnyTensor] | None) -> None:
+        tokens = self._inputs.take(inputs or {})
+        self._logits.check(self._conversation.rows_of(tokens))
+        self._logits.store(self._conversation.answer(tokens))
+        self.transfers.inferences += 1

@@ -66,6 +66,12 @@ class KVRows:
         """Whether a token is stored."""
         return 0 <= token < self.tokens and (self._plain or bool((self._held == token).any()))
 
+    @property
+    def unbroken(self) -> int:
+        """The first tokens, up to one that is no longer stored."""
+        numbers = self.numbers()
+        return int((numbers == np.arange(len(numbers))).sum())
+
     def order(self) -> Array:
         """The rows in use, in the order of their tokens, i64 [stored]."""
         if self._plain:
@@ -112,8 +118,8 @@ class KVRows:
         else:
             self._held[self._held >= tokens] = _FREE
         self.tokens = tokens
-        if not tokens:
-            self._plain = True
+        if tokens <= len(self):  # it may be plain again
+            self._plain = bool((self._held[:tokens] == np.arange(tokens)).all())
 
     def columns(self, mask: Array, rows: int) -> Array:
         """Give the mask over the first rows: 0 where a row is free.

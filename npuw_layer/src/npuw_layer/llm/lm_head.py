@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.names import EMBED, LOGITS
 from npuw_layer.llm.stages import Stage
-from npuw_layer.ports import Array, Device, LoadedModel, Program
+from npuw_layer.ports import Array, Device, LoadedModel, Memory, Program
 from npuw_layer.weights_bank import WeightsBank
 
 
@@ -25,12 +26,15 @@ class LMHead:
         self, device: Device, models: Mapping[Stage, LoadedModel], bank: WeightsBank
     ) -> None:
         self._models: dict[int, tuple[Arena, Program]] = {}
+        self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
+        """Programs that write to memory of the caller's, and where."""
+        self._make: dict[int, Callable[[], Program]] = {}
         for stage in sorted(models, key=lambda stage: stage.tokens):
             loaded = models[stage]
             own = [t for t in loaded.inputs if not t.name.startswith(WEIGHT_PREFIX)]
-            arena, program = Arena(device, [*own, *loaded.outputs]), loaded.create_program()
-            arena.bind(program)
-            bank.bind(program, loaded.inputs)
+            arena = Arena(device, [*own, *loaded.outputs])
+            make = self._make[stage.tokens] = partial(_made, loaded, arena, bank)
+            program = make()
             program.prepare()
             self._models[stage.tokens] = arena, program
 
@@ -49,7 +53,38 @@ class LMHead:
         program.run()
         return arena[LOGITS][:, :count]
 
+    def write(self, states: Array, memory: Memory, offset: int) -> bool:
+        """Compute logits right into memory of the device, if a model makes just as many.
+
+        Args:
+            states: [1, n, channels].
+            memory: where they are to be, f32 [1, n, V].
+            offset: where they begin in it, bytes.
+
+        Returns:
+            Whether there is such a model; otherwise nothing has run.
+        """
+        count = states.shape[1]
+        if count not in self._models:
+            return False
+        arena, _ = self._models[count]
+        arena[EMBED][...] = states
+        program, *bound = self._elsewhere.get(count) or (self._make[count](),)
+        if bound != [memory, offset]:
+            program.bind(LOGITS, memory, offset)
+            self._elsewhere[count] = program, memory, offset
+        program.run()
+        return True
+
     def free(self) -> None:
         """Give the memory back."""
         for arena, _ in self._models.values():
             arena.free()
+
+
+def _made(loaded: LoadedModel, arena: Arena, bank: WeightsBank) -> Program:
+    """A program, bound to its tensors and weights."""
+    program = loaded.create_program()
+    arena.bind(program)
+    bank.bind(program, loaded.inputs)
+    return program

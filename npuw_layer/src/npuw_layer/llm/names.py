@@ -5,6 +5,9 @@ from __future__ import annotations
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
 LOGITS = "logits"
 
+STORED_TOKENS = "npuw_stored_tokens_state"
+"""The variable i64 [1]: how many tokens are stored; see ``continuation``."""
+
 CACHE_POSITION = "cache_position"
 """The input i64 [1, tokens] of a static model: how many tokens precede each new one."""
 

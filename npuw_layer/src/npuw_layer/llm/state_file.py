@@ -24,6 +24,7 @@ from npuw_layer.errors import NpuwFault, StateError
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.history import History
 from npuw_layer.ports import Array
+from npuw_layer.regular_file import open_regular
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28
@@ -111,7 +112,7 @@ def load_state(conversation: Conversation, path: Path) -> None:
         NpuwFault: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             content = np.fromfile(file, np.uint8, min(size, _most_bytes(conversation)))
     except OSError as error:

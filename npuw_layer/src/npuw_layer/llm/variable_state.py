@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from npuw_layer.errors import StateError
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.history import UNKNOWN
-from npuw_layer.ports import Array
+from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 
 
@@ -17,11 +19,15 @@ class VariableState:
     Args:
         name: its id in the model.
         conversation: whose.
+        check_idle: raises if the request is running.
     """
 
-    def __init__(self, name: str, conversation: Conversation) -> None:
+    def __init__(
+        self, name: str, conversation: Conversation, check_idle: Callable[[], None]
+    ) -> None:
         self._name = name
         self._conversation = conversation
+        self._check_idle = check_idle
 
     @property
     def name(self) -> str:
@@ -30,12 +36,17 @@ class VariableState:
 
     @property
     def state(self) -> Tensor:
-        """The stored rows as the model sees them, [1, heads, tokens, channels]; a copy."""
+        """The stored rows as the model sees them, [1, heads, tokens, channels]; a copy.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
         rows = self._conversation.cache.read(self._name)
         return Tensor(np.ascontiguousarray(rows.transpose(1, 0, 2))[None])
 
     @state.setter
-    def state(self, tensor: Tensor | Array) -> None:
+    def state(self, tensor: AnyTensor) -> None:
         """Replace the rows.
 
         Args:
@@ -45,8 +56,10 @@ class VariableState:
 
         Raises:
             StateError: it does not fit.
+            RequestBusy: the request is running.
         """
-        values = tensor.data if isinstance(tensor, Tensor) else tensor
+        self._check_idle()
+        values = values_of(tensor)
         cache, history = self._conversation.cache, self._conversation.history
         like = cache.read(self._name)
         tokens = values.shape[2] if values.ndim == 4 else -1
@@ -70,5 +83,9 @@ class VariableState:
         """Begin a new conversation.
 
         The variables of a language model are its one cache: resetting one resets them all.
+
+        Raises:
+            RequestBusy: the request is running.
         """
+        self._check_idle()
         self._conversation.reset()

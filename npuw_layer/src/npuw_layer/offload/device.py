@@ -47,6 +47,11 @@ class OffloadDevice:
         self._lock = threading.Lock()
 
     @property
+    def memory_device(self) -> Device:
+        """The device, whose memory programs are bound to."""
+        return self._device
+
+    @property
     def version(self) -> str:
         """The device's; models in pieces are other programs than whole ones."""
         return f"{self._device.version} in pieces"

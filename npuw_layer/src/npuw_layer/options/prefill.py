@@ -63,4 +63,7 @@ class PrefillOptions(OptionGroup):
     """Bytes that blocks may take together; 0 leaves it to their number."""
     enable_continuous_prefill: bool = Field(False, alias="NPUW_LLM_ENABLE_CONTINUOUS_PREFILL")
     """Let several tokens at once go on with what is stored, by prefill; otherwise they must be a
-    new conversation, or fit one generate step."""
+    new conversation, or fit one generate step. Where they go on, position_ids say; that alone is
+    enough here. Or, as in the original, the caller first sets the variable npuw_stored_tokens_state
+    to how many tokens are to stay, and reads back how many are granted (as many, unless the cache
+    was full): then the next inference must go on there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ from npuw_layer.plan.stage import StagePlan, plan_stage
 if TYPE_CHECKING:
     from compiler_layer.frontends.huggingface.decoder import Decoder
     from compiler_layer.frontends.huggingface.sample import Sample
-    from compiler_layer.quantize.schemes import Format
+    from compiler_layer.quantize.schemes import Format, Scheme
+    from compiler_layer.quantize.weights import Weight
 
 EXPECTED_ERROR = 0.20
 """How far times and blob sizes may be off; ``tests/npuw/test_plan.py`` holds them to it, against
@@ -42,6 +44,8 @@ class Plan:
     """All else that lies in the device's memory."""
     warnings: tuple[str, ...]
     """Why it would not run."""
+    notes: tuple[str, ...] = ()
+    """Why weights are not stored as was asked for."""
 
     @property
     def total_bytes(self) -> int:
@@ -119,8 +123,11 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
             _check_platform(options)
             sample = read_sample(config)
             parameters = count_parameters(sample)
-            if weights is not None:
-                quantize_shapes(sample.model, weights, sample.nowhere.place)
+            stored = (
+                []
+                if weights is None
+                else quantize_shapes(sample.model, weights, sample.nowhere.place)
+            )
             stages = _plan_stages(sample, planned, options)
         except CompilerError as error:
             raise ModelError(str(error)) from error
@@ -135,6 +142,7 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
         weights=tuple(found),
         memory=memory,
         warnings=tuple(_warnings(stages, [*found, *memory])),
+        notes=tuple(_notes(stored)),
     )
 
 
@@ -156,11 +164,22 @@ def _check_foretold(options: Options) -> None:
             f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: a plan is that of a model whose "
             "weights are all in device memory; leave it out"
         )
+    if options.devices != "NPU":
+        raise OptionError(
+            f"NPUW_DEVICES = {options.devices}: a plan is that of the NPU alone; leave it out"
+        )
     if options.llm is False or options.use_npuw is False:
         raise OptionError(
             "a plan is that of a language model as NPUW splits it; leave NPUW_LLM and "
             "NPU_USE_NPUW out"
         )
+
+
+def _notes(stored: Sequence[tuple[Weight, Scheme]]) -> Iterator[str]:
+    """What matrices are stored otherwise than was asked for; embeddings and heads always are."""
+    reasons = dict.fromkeys(scheme.note for weight, scheme in stored if weight.role == "linear")
+    for note in filter(None, reasons):
+        yield f"some matrices keep {note}; another --group-size may divide it"
 
 
 def _check_platform(options: Options) -> None:
@@ -204,7 +223,7 @@ def _memory(
     return (
         Item("K and V cache" if talks == 1 else f"K and V caches of {talks}", caches),
         Item("scratch", sum(one.scratch_bytes for one in stages)),
-        Item("programs", sum(one.blob_bytes for one in stages) - constants),
+        Item("programs", sum(one.whole.blob_bytes for one in stages) - constants),
         Item("constants in programs", constants),
         Item("inputs, outputs", tensors),
     )

@@ -33,7 +33,7 @@ class StagePlan:
 
     @property
     def blob_bytes(self) -> int:
-        """The program, without weights."""
+        """The program; none has weights."""
         return self.whole.blob_bytes
 
     @property

@@ -13,11 +13,12 @@ from compiler_layer.frontends.huggingface.decoder import Names
 from compiler_layer.frontends.huggingface.sample import Sample
 from npuw_layer.plan.memory import Item
 
+EMBEDDING = "embedding"
 HEAD = "head"
 SCALES = "scales and zero points"
 NORMS = "norms and biases"
 
-ORDER: tuple[str, ...] = ("embedding", "attention", "feed-forward", HEAD, NORMS, SCALES)
+ORDER: tuple[str, ...] = (EMBEDDING, "attention", "feed-forward", HEAD, NORMS, SCALES)
 
 
 def weigh(sample: Sample) -> list[Item]:
@@ -60,7 +61,7 @@ def _use(names: Names, name: str) -> str:
         return SCALES
     module, _, kind = name.rpartition(".")
     uses = {
-        "embedding": (names.embedding, names.positions),
+        EMBEDDING: (names.embedding, names.positions),
         "attention": (*names.qkv, names.output),
         "feed-forward": (*names.up, names.down),
         HEAD: (names.head,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,9 +45,7 @@ class RemoteContext:
             RemoteError: the properties are wrong, or the memory is not what they say.
             DeviceError: Level Zero failed.
         """
-        element, dims = element_name(type), tuple(shape)
-        if min(dims, default=1) <= 0:
-            raise RemoteError(f"a tensor of shape {list(dims)} has no memory")
+        element, dims = element_name(type), _dimensions(shape)
         checked = parse_properties(properties)
         nbytes = math.prod(dims) * NUMPY[element].itemsize
         piece = make_memory(self._device.context, checked, nbytes)
@@ -67,3 +66,13 @@ class RemoteContext:
     def get_device_name(self) -> str:
         """The device that the tensors are for."""
         return "NPU"
+
+
+def _dimensions(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        dims = tuple(map(operator.index, shape))
+    except TypeError:
+        raise RemoteError(f"a shape is a sequence of integers, not {shape!r}") from None
+    if min(dims, default=1) <= 0:
+        raise RemoteError(f"a tensor of shape {list(dims)} has no memory")
+    return dims

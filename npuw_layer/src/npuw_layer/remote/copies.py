@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+
 import numpy as np
 
 from driver_layer import ze
@@ -14,11 +17,9 @@ def fetch_bytes(source: Piece, nbytes: int) -> Array:
     """Give a tensor's bytes: a view where the host sees them, else a copy."""
     if source.memory.host_visible:
         return source.memory.data[source.offset : source.offset + nbytes]
-    staging = _staging(source, nbytes)
-    copy_bytes(staging, source, nbytes)
-    fetched = staging.memory.data[:nbytes].copy()
-    staging.release()
-    return fetched
+    with _staging(source, nbytes) as staging:
+        copy_bytes(staging, source, nbytes)
+        return staging.memory.data[:nbytes].copy()
 
 
 def store_bytes(target: Piece, values: Array) -> None:
@@ -27,10 +28,9 @@ def store_bytes(target: Piece, values: Array) -> None:
     if target.memory.host_visible:
         target.memory.data[target.offset : target.offset + raw.size] = raw
         return
-    staging = _staging(target, raw.size)
-    staging.memory.data[: raw.size] = raw
-    copy_bytes(target, staging, raw.size)
-    staging.release()
+    with _staging(target, raw.size) as staging:
+        staging.memory.data[: raw.size] = raw
+        copy_bytes(target, staging, raw.size)
 
 
 def copy_bytes(target: Piece, source: Piece, nbytes: int) -> None:
@@ -40,18 +40,24 @@ def copy_bytes(target: Piece, source: Piece, nbytes: int) -> None:
         DeviceError: Level Zero refuses.
     """
     context = target.memory.context
-    with reported(f"copying {nbytes} bytes"):
+    with reported(f"copying {nbytes} bytes"), ExitStack() as made:
         commands = ze.zeCommandListCreate(context, context.device)
+        made.callback(ze.zeCommandListDestroy, commands)
         ze.zeCommandListAppendMemoryCopy(commands, target.address, source.address, nbytes)
         ze.zeCommandListClose(commands)
         queue = ze.zeCommandQueueCreate(context, context.device)
+        made.callback(ze.zeCommandQueueDestroy, queue)
         ze.zeCommandQueueExecuteCommandLists(queue, [commands])
         ze.zeCommandQueueSynchronize(queue)
-        ze.zeCommandListDestroy(commands)
-        ze.zeCommandQueueDestroy(queue)
 
 
-def _staging(like: Piece, nbytes: int) -> Piece:
+@contextmanager
+def _staging(like: Piece, nbytes: int) -> Generator[Piece, None, None]:
+    """Memory that host and device see, for a while."""
     context = like.memory.context
     with reported(f"zeMemAllocHost of {nbytes} bytes"):
-        return Piece(DeviceMemory(context, ze.zeMemAllocHost(context, nbytes)))
+        staging = Piece(DeviceMemory(context, ze.zeMemAllocHost(context, nbytes)))
+    try:
+        yield staging
+    finally:
+        staging.release()

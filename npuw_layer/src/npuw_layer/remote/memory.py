@@ -9,6 +9,7 @@ import logging
 import mmap
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from driver_layer import ze
 from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
 from npuw_layer.errors import RemoteError
 from npuw_layer.ports import Array
+from npuw_layer.regular_file import open_regular
 from npuw_layer.remote.pages import PAGE_BYTES, whole_pages
 from npuw_layer.remote.properties import FileDescriptor, MemType, RemoteProperties, TensorType
 
@@ -187,7 +189,7 @@ def _import(context: ze.ze_context_handle_t, data: Array, read_only: bool) -> Pi
 
 def _mapped_file(context: ze.ze_context_handle_t, file: FileDescriptor, nbytes: int) -> Piece:
     """Map a file; what begins where no tensor may is read into memory instead."""
-    path = os.fspath(file.path)
+    path = Path(file.path)
     data = _map(path, file.offset + nbytes)
     if file.offset % _ALIGNMENT == 0:
         skipped = file.offset // PAGE_BYTES * PAGE_BYTES
@@ -199,14 +201,13 @@ def _mapped_file(context: ze.ze_context_handle_t, file: FileDescriptor, nbytes: 
     return piece
 
 
-def _map(path: str | bytes, needed: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    name = os.fsdecode(path)
+def _map(path: Path, needed: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             there = os.fstat(file.fileno()).st_size
-            _check_room(f"MMAPED_FILE {name}", there, needed)
+            _check_room(f"MMAPED_FILE {path}", there, needed)
             return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
     except OSError as error:
-        raise RemoteError(f"MMAPED_FILE {name}: {error.strerror or error}") from None
+        raise RemoteError(f"MMAPED_FILE {path}: {error.strerror or error}") from None
     except ValueError as error:
-        raise RemoteError(f"MMAPED_FILE {name}: {error}") from None
+        raise RemoteError(f"MMAPED_FILE {path}: {error}") from None

@@ -81,7 +81,7 @@ def parse_properties(properties: Mapping[str, Any] | None) -> RemoteProperties:
         return RemoteProperties()
     for name in properties:
         if name not in _NAMES:
-            near = difflib.get_close_matches(name, _NAMES, 1)
+            near = difflib.get_close_matches(str(name), _NAMES, 1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_NAMES)}"
             raise RemoteError(f"unknown property {name!r}; {hint}")
     if MEM_TYPE not in properties:
@@ -131,6 +131,6 @@ def _file(value: object) -> FileDescriptor:
         raise RemoteError(f"FILE_DESCRIPTOR is a path or a FileDescriptor, not {value!r}")
     if not os.fspath(value.path):
         raise RemoteError("FILE_DESCRIPTOR has an empty path")
-    if value.offset < 0:
-        raise RemoteError(f"FILE_DESCRIPTOR: {Path(value.path)} has no offset {value.offset}")
+    if not isinstance(value.offset, int) or value.offset < 0:  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
+        raise RemoteError(f"FILE_DESCRIPTOR: {Path(value.path)} has no offset {value.offset!r}")
     return value

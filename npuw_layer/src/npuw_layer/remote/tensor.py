@@ -132,10 +132,11 @@ class RemoteTensor:
             TensorError: type or shape differ, or the target is read-only.
             RemoteError: memory was freed.
         """
-        if isinstance(target, RemoteTensor):
-            target.copy_from(self)
+        tensor = as_tensor(target)
+        if isinstance(tensor, RemoteTensor):
+            tensor.copy_from(self)
             return
-        values = self._checked(target)
+        values = self._checked(tensor.data)
         if not values.flags.writeable:
             raise TensorError("the array that is copied to is read-only")
         found = fetch_bytes(self.piece(), self.byte_size)
@@ -151,17 +152,17 @@ class RemoteTensor:
         piece = self.piece()
         if not piece.memory.writable:
             raise TensorError(f"{self._properties.mem_type} memory is read-only")
-        if not isinstance(source, RemoteTensor):
-            store_bytes(piece, np.ascontiguousarray(self._checked(source)))
+        tensor = as_tensor(source)
+        if isinstance(tensor, Tensor):
+            store_bytes(piece, np.ascontiguousarray(self._checked(tensor.data)))
             return
-        self._check(source.element_type, source.shape)
-        if source.is_of(self._device):
-            copy_bytes(piece, source.piece(), self.byte_size)
+        self._check(tensor.element_type, tensor.shape)
+        if tensor.is_of(self._device):
+            copy_bytes(piece, tensor.piece(), self.byte_size)
         else:
-            store_bytes(piece, fetch_bytes(source.piece(), self.byte_size))
+            store_bytes(piece, fetch_bytes(tensor.piece(), self.byte_size))
 
-    def _checked(self, tensor: Tensor | Array) -> Array:
-        values = tensor.data if isinstance(tensor, Tensor) else tensor
+    def _checked(self, values: Array) -> Array:
         if values.dtype != NUMPY[self._element]:
             raise TensorError(f"{values.dtype} values for a tensor of {self._element}")
         self._check(self._element, values.shape)
@@ -170,6 +171,39 @@ class RemoteTensor:
     def _check(self, element: str, shape: tuple[int, ...]) -> None:
         if element != self._element or shape != self._shape:
             raise TensorError(f"{element} {list(shape)} is not {self._element} {list(self._shape)}")
+
+
+AnyTensor = Tensor | RemoteTensor | Array
+"""What inputs and outputs are set to."""
+
+
+def as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
+    """See what a caller gave as a tensor.
+
+    Raises:
+        TensorError: it is none.
+    """
+    if isinstance(value, RemoteTensor):
+        return value
+    array = value.data if isinstance(value, Tensor) else value
+    if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
+        raise TensorError(f"a tensor is a Tensor, a RemoteTensor or an array, not {array!r}")
+    return Tensor(array)
+
+
+def values_of(value: AnyTensor) -> Array:
+    """Give a tensor's values: a view of what the host sees, else a copy.
+
+    Raises:
+        TensorError: it is no tensor.
+        RemoteError: its memory was freed.
+    """
+    tensor = as_tensor(value)
+    if isinstance(tensor, Tensor) or tensor.piece().memory.host_visible:
+        return tensor.data
+    values = np.empty(tensor.shape, NUMPY[tensor.element_type])
+    tensor.copy_to(values)
+    return values
 
 
 def element_name(element: str | npt.DTypeLike) -> str:
@@ -190,6 +224,8 @@ def element_name(element: str | npt.DTypeLike) -> str:
 def _of_numpy(element: npt.DTypeLike) -> str:
     """Give the name of numpy's type; its short names ("f8") mean other types to OpenVINO."""
     try:
+        if not element:  # numpy takes None for f64
+            raise TypeError
         kind = np.dtype(element)
         if not isinstance(element, str) or element == kind.name:
             return numpy_element(kind)

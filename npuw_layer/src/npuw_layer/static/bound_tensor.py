@@ -19,8 +19,8 @@ from npuw_layer.remote.memory import Piece, make_memory
 from npuw_layer.remote.properties import RemoteProperties, TensorType
 from npuw_layer.remote.tensor import RemoteTensor
 from npuw_layer.static.port import Port
-from npuw_layer.static.transfers import TensorTransfers
 from npuw_layer.tensor import Tensor
+from npuw_layer.transfers import TensorTransfers
 
 
 class BoundTensor:
@@ -69,26 +69,31 @@ class BoundTensor:
         """
         if tensor is self._given:
             return
+        self.check(tensor)
         if isinstance(tensor, RemoteTensor):
-            self.port.check(tensor.element_type, tensor.shape)
-            self._check_side(tensor)
             near = tensor.is_of(self._device)
             of = "" if near else " of another context"
             self._transfers.bound_to = f"{tensor.properties.mem_type} tensor{of}"
         else:
-            self.port.check_array(tensor.data)
-            if not (self.port.is_input or tensor.data.flags.writeable):
-                raise TensorError(f"output {self.port.any_name!r}: the array is read-only")
             self._transfers.bound_to = "host tensor"
         self._given = tensor
 
-    def fill(self, values: Array) -> None:
-        """Copy values into the request's own memory, and bind to that.
+    def check(self, tensor: Tensor | RemoteTensor) -> None:
+        """See that a tensor can be bound; ``set`` raises the same.
 
         Raises:
-            TensorError: they do not fit.
+            TensorError, RemoteError: it cannot.
         """
-        self.port.check_array(values)
+        if isinstance(tensor, RemoteTensor):
+            self.port.check(tensor.element_type, tensor.shape)
+            self._check_side(tensor)
+            return
+        self.port.check_array(tensor.data)
+        if not (self.port.is_input or tensor.data.flags.writeable):
+            raise TensorError(f"output {self.port.any_name!r}: the array is read-only")
+
+    def fill(self, values: Array) -> None:
+        """Copy values into the request's own memory, and bind to that; they fit."""
         own = self._own_memory()
         self._given = None
         self._transfers.bound_to = "the request's own memory"

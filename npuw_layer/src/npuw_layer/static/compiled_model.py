@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuw_layer.errors import OptionError, TensorError
-from npuw_layer.options import NAMES, Options
+from npuw_layer.errors import TensorError
+from npuw_layer.options import Options
+from npuw_layer.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.static.compiled import CompiledStatic
 from npuw_layer.static.infer_request import StaticInferRequest
@@ -61,16 +62,16 @@ class StaticCompiledModel:
         return self._context
 
     def get_property(self, name: str) -> Any:
-        """Give an option by OpenVINO's name, as it was set.
+        """Give an option, or a fact, by OpenVINO's name, as that of a language model does.
 
         Raises:
             OptionError: there is no such option.
         """
-        if name == "LOADED_FROM_CACHE":
-            return self._compiled.origin.compiled == 0
-        if name not in NAMES:
-            raise OptionError(f"unknown option {name!r}; known are {', '.join(NAMES)}")
-        return getattr(self._options, NAMES[name])
+        facts: Facts = {
+            LOADED_FROM_CACHE: lambda: self._compiled.origin.compiled == 0,
+            EXECUTION_DEVICES: lambda: ["NPU"],
+        }
+        return read_property(name, self._options, facts)
 
 
 def _one(ports: list[Port], key: PortKey | None, side: str) -> Port:

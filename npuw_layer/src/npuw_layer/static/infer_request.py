@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from npuw_layer.async_run import AsyncRequest
 from npuw_layer.errors import TensorError
 from npuw_layer.ports import Array
-from npuw_layer.remote.tensor import RemoteTensor
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 from npuw_layer.static.bound_tensor import BoundTensor
 from npuw_layer.static.compiled import CompiledStatic
 from npuw_layer.static.port import Port, PortKey, find_port
-from npuw_layer.static.transfers import Transfers
 from npuw_layer.static.variable_state import VariableState
 from npuw_layer.tensor import Tensor
-
-AnyTensor = Tensor | RemoteTensor | Array
-"""What inputs and outputs are set to."""
+from npuw_layer.transfers import Transfers
 
 
 class StaticInferRequest(AsyncRequest):
@@ -79,11 +74,13 @@ class StaticInferRequest(AsyncRequest):
             InferenceCancelled: somebody cancelled it.
             DeviceError: the device failed.
         """
-        self._take(inputs)
-        self._run.run(self._infer)
-        outputs = [self._bound[port] for port in self._compiled.outputs]
-        values = ((o.port, o.value if share_outputs else o.copied_value()) for o in outputs)
-        return {port.any_name: value for port, value in values if value is not None}
+
+        def once() -> dict[str, Array]:
+            self._take(inputs)
+            self._infer()
+            return self._outputs(share_outputs)
+
+        return self._run.run(once)
 
     def start_async(
         self,
@@ -100,8 +97,7 @@ class StaticInferRequest(AsyncRequest):
         Raises:
             TensorError, RemoteError, RequestBusy: as ``infer``; the rest is raised by ``wait``.
         """
-        self._take(inputs)
-        self._start(self._infer, userdata)
+        self._start(self._infer, userdata, lambda: self._take(inputs))
 
     def cancel(self) -> None:
         """Give up the running inference: then ``wait``, or ``infer``, raises InferenceCancelled.
@@ -122,7 +118,7 @@ class StaticInferRequest(AsyncRequest):
             RemoteError: it is a remote tensor for the other side.
         """
         self._run.check_idle()
-        self._at(key).set(_as_tensor(tensor))
+        self._at(key).set(as_tensor(tensor))
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
         """Give what an input or output is bound to.
@@ -174,7 +170,7 @@ class StaticInferRequest(AsyncRequest):
             bound.after()
 
     def _take(self, inputs: Mapping[Any, AnyTensor] | AnyTensor | None) -> None:
-        self._run.check_idle()
+        """Set inputs: all that are given, or none if one does not fit."""
         if inputs is None:
             return
         given: Mapping[Any, AnyTensor]
@@ -183,13 +179,20 @@ class StaticInferRequest(AsyncRequest):
         else:
             given = {_numbered(self._compiled.inputs, None, "input"): inputs}
         ports = self._compiled.inputs
-        pairs = [(self._bound[find_port(ports, key, "input")], x) for key, x in given.items()]
-        for bound, value in pairs:
-            tensor = _as_tensor(value)
+        found = [(find_port(ports, key, "input"), as_tensor(x)) for key, x in given.items()]
+        pairs = [(self._bound[port], tensor) for port, tensor in found]
+        for bound, tensor in pairs:
+            bound.check(tensor)
+        for bound, tensor in pairs:
             if isinstance(tensor, RemoteTensor):
                 bound.set(tensor)
             else:
                 bound.fill(tensor.data)
+
+    def _outputs(self, shared: bool) -> dict[str, Array]:
+        outputs = [self._bound[port] for port in self._compiled.outputs]
+        values = ((o.port, o.value if shared else o.copied_value()) for o in outputs)
+        return {port.any_name: value for port, value in values if value is not None}
 
     def _at(self, key: PortKey) -> BoundTensor:
         if isinstance(key, int):
@@ -210,11 +213,3 @@ def _numbered(ports: Sequence[Port], index: int | None, side: str) -> Port:
     if index is None and len(ports) != 1:
         raise TensorError(f"the model has {len(ports)} {side}s; say which by its number")
     return find_port(ports, index or 0, side)
-
-
-def _as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
-    if isinstance(value, Tensor | RemoteTensor):
-        return value
-    if not isinstance(value, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
-        raise TensorError(f"a tensor is a Tensor, a RemoteTensor or an array, not {value!r}")
-    return Tensor(value)

@@ -18,8 +18,8 @@ from npuw_layer.remote.memory import Piece, make_memory
 from npuw_layer.remote.properties import RemoteProperties, TensorType
 from npuw_layer.remote.tensor import RemoteTensor
 from npuw_layer.static.compiled import Variable
-from npuw_layer.static.transfers import TensorTransfers
 from npuw_layer.tensor import Tensor
+from npuw_layer.transfers import TensorTransfers
 
 
 class VariableState:

@@ -35,6 +35,8 @@ def _lines(plan: Plan, options: Options, weights: str, unicode: bool) -> Iterato
     yield from _table(plan)
     yield ""
     yield _summary(plan, options)
+    for note in plan.notes:
+        yield f"Note: {note}"
     for warning in plan.warnings:
         yield f"DOES NOT FIT: {warning}"
     yield (
@@ -62,6 +64,7 @@ def as_json(plan: Plan, options: Options, weights: str) -> dict[str, Any]:
         "ttft_ms": 1e3 * plan.ttft(options.max_prompt_len),
         "stages": [_stage_json(plan, one) for one in plan.stages],
         "warnings": list(plan.warnings),
+        "notes": list(plan.notes),
         "expected_error": EXPECTED_ERROR,
     }
 

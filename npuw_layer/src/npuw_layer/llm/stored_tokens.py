@@ -1,0 +1,70 @@
+"""The number of stored tokens as OpenVINO shows it: a variable that says how much of them stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from npuw_layer.errors import StateError
+from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.names import STORED_TOKENS
+from npuw_layer.remote.tensor import AnyTensor, values_of
+from npuw_layer.tensor import Tensor
+
+
+class StoredTokensState:
+    """The variable npuw_stored_tokens_state of a request.
+
+    Args:
+        conversation: whose.
+        check_idle: raises if the request is running.
+    """
+
+    def __init__(self, conversation: Conversation, check_idle: Callable[[], None]) -> None:
+        self._conversation = conversation
+        self._check_idle = check_idle
+
+    @property
+    def name(self) -> str:
+        """The variable's id."""
+        return STORED_TOKENS
+
+    @property
+    def state(self) -> Tensor:
+        """How many tokens are stored, or were granted to stay, i64 [1]; a copy.
+
+        It may be set, to propose how many tokens of the conversation the next prompt has in common
+        with it. Read back, it tells how many are granted: as many, but where the cache was full and
+        rows were given up. (The original grants whole chunks that prefill made; here rows lie alike
+        for all models, so that any number is exact.) The next inference must go on there: the
+        tokens after the granted ones alone, their positions one by one, and a mask over both. If it
+        is refused, nothing has changed.
+
+        Raises:
+            StateError: more are proposed than are stored.
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        talk = self._conversation
+        granted = talk.continuation.granted
+        return Tensor(np.array([talk.history.said if granted is None else granted], np.int64))
+
+    @state.setter
+    def state(self, tensor: AnyTensor) -> None:
+        self._check_idle()
+        values = values_of(tensor)
+        if values.dtype != np.int64 or values.shape != (1,):
+            raise StateError(
+                f"state {STORED_TOKENS!r} is int64 [1], not {values.dtype} {list(values.shape)}"
+            )
+        self._conversation.propose(int(values[0]))
+
+    def reset(self) -> None:
+        """Begin a new conversation: the next prompt is a whole one.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        self._conversation.reset()

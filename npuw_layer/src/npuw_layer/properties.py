@@ -1,0 +1,42 @@
+"""What ``get_property`` of compiled models gives: options as they were set, and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from npuw_layer.errors import OptionError
+from npuw_layer.options import NAMES, Options, nearest
+
+SUPPORTED_PROPERTIES = "SUPPORTED_PROPERTIES"
+LOADED_FROM_CACHE = "LOADED_FROM_CACHE"
+EXECUTION_DEVICES = "EXECUTION_DEVICES"
+
+Facts = Mapping[str, Callable[[], Any]]
+"""Properties that are no options, and what finds them."""
+
+
+def read_property(name: str, options: Options, facts: Facts) -> Any:
+    """Give a property by OpenVINO's name.
+
+    Args:
+        name: of an option or a fact; or SUPPORTED_PROPERTIES, a dict of all names, each with "RO".
+        options: what the model was compiled with.
+        facts: all else.
+
+    Raises:
+        OptionError: there is no such property.
+    """
+    known = (SUPPORTED_PROPERTIES, *facts, *NAMES)
+    if name == SUPPORTED_PROPERTIES:
+        return dict.fromkeys(known, "RO")
+    if name in facts:
+        return facts[name]()
+    if name not in NAMES:
+        near = nearest(str(name), known)
+        hint = f"did you mean {near}?" if near else f"{SUPPORTED_PROPERTIES} lists all"
+        raise OptionError(f"unknown property {name!r}; {hint}")
+    if NAMES[name] == "encryption":  # functions may hold what cannot be copied
+        return options.encryption
+    return deepcopy(getattr(options, NAMES[name]))

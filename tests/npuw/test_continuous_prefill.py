@@ -1,0 +1,329 @@
+"""npuw_stored_tokens_state: propose how much of a conversation stays, and go on there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.npuw.conftest import SMALL, Talk
+from tests.npuw.faulty_device import FaultyDevice
+
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.reference.interpreter import Interpreter
+from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.interpreter import InterpreterDevice
+from npuw_layer.errors import (
+    DeviceError,
+    InferenceCancelled,
+    PromptTooLong,
+    RequestBusy,
+    StateError,
+    TensorError,
+)
+from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.llm.stored_tokens import StoredTokensState
+
+CHUNKED = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
+IDS = np.random.default_rng(11).integers(0, 97, 300).tolist()
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> bool:
+    return bool(np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max())
+
+
+@pytest.fixture(scope="module")
+def unchunked(tiny: Path) -> Interpreter:
+    """The model as it was written: one graph, the whole prompt at once."""
+    return Interpreter(read_folder(tiny))
+
+
+def whole(interpreter: Interpreter, ids: list[int], first: int = 0) -> np.ndarray:
+    interpreter.reset()
+    count = len(ids)
+    inputs = {
+        "input_ids": np.array([ids]),
+        "attention_mask": np.ones((1, count), np.int64),
+        "position_ids": np.arange(first, first + count)[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    return interpreter.run(inputs)["logits"][0, -1]
+
+
+def stored(talk: Talk) -> StoredTokensState:
+    state = talk.request.query_state()[-1]
+    assert isinstance(state, StoredTokensState)
+    return state
+
+
+def live(talk: Talk) -> int:
+    return int(stored(talk).state.data[0])
+
+
+def propose(talk: Talk, tokens: int) -> int:
+    """Give what is granted; the talk counts on from there."""
+    state = stored(talk)
+    state.state = np.array([tokens])
+    talk.said = int(state.state.data[0])
+    return talk.said
+
+
+def rows(talk: Talk) -> list[np.ndarray]:
+    return [state.state.data for state in talk.request.query_state()]
+
+
+def test_the_state_counts_what_is_stored(talks) -> None:
+    talk = talks(**CHUNKED)
+    assert live(talk) == 0
+    talk.tell(IDS[:70])
+    talk.tell([1])
+    assert live(talk) == 71
+    assert stored(talk).name == "npuw_stored_tokens_state"
+    assert stored(talk).state.data.dtype == np.int64
+    talk.tell([5], back=30)
+    assert live(talk) == 42, "after a rewind"
+    talk.reset()
+    assert live(talk) == 0
+
+
+def test_what_is_proposed_is_granted_to_the_token(talks, unchunked) -> None:
+    """The original grants 64 of 71: whole chunks that prefill made (fact sheet npuw c.9)."""
+    talk = talks(**CHUNKED)
+    talk.tell(IDS[:70])
+    talk.tell([1])
+    assert propose(talk, 71) == 71
+    assert live(talk) == 71
+    ids = [*IDS[:70], 1, *IDS[100:140]]
+    assert close(talk.tell(ids[71:]), whole(unchunked, ids))
+    assert live(talk) == 111
+
+
+said = st.lists(st.integers(0, 96), min_size=1, max_size=40)
+turn = st.tuples(st.integers(0, 1), st.floats(0, 1), said, st.integers(0, 5))
+
+
+@settings(max_examples=25, deadline=None)
+@given(turns=st.lists(turn, min_size=1, max_size=6), chunk=st.sampled_from([0, 16, 32]))
+def test_any_proposals_equal_unchunked_runs(talks, unchunked, turns, chunk) -> None:
+    """Two conversations take turns; each keeps a part, reads a prompt, and generates greedily."""
+    both = [talks(NPUW_LLM_PREFILL_CHUNK_SIZE=chunk) for _ in range(2)]
+    told: list[list[int]] = [[], []]
+    for who, share, ids, greedy in turns:
+        talk = both[who]
+        keep = round(share * len(told[who]))
+        ids = ids[: 128 - keep] if keep < 128 else ids[:1]
+        if keep >= 128:
+            continue
+        assert propose(talk, keep) == keep
+        told[who] = told[who][:keep] + ids
+        logits = talk.tell(ids)
+        for _ in range(greedy):
+            expected = whole(unchunked, told[who])
+            assert close(logits, expected)
+            token = int(expected.argmax())
+            assert int(logits.argmax()) == token
+            told[who].append(token)
+            logits = talk.tell([token])
+        assert close(logits, whole(unchunked, told[who]))
+        assert live(talk) == len(told[who])
+
+
+def inputs(ids: list[int], mask: int, first: int) -> dict[str, np.ndarray]:
+    return {
+        "input_ids": np.array([ids]),
+        "attention_mask": np.ones((1, mask), np.int64),
+        "position_ids": np.arange(first, first + len(ids))[None],
+    }
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "the whole prompt": (inputs(IDS[:50], 50, 0), "40 tokens were granted to stay.* begin at 40"),
+    "too little is kept": (inputs([1, 2], 32, 30), "begin at 40, not 30"),
+    "too much is kept": (inputs([1, 2], 62, 60), "begin at 40, not 60"),
+    "a mask without what is kept": (inputs([1, 2], 2, 40), "mask has 2 positions, not 40 stored"),
+    "a hole": (
+        inputs([1, 2, 3], 43, 40) | {"position_ids": np.array([[40, 41, 43]])},
+        "go on one by one from 40",
+    ),
+    "too many": (inputs(IDS[:100], 140, 40), "140 tokens, at most 128"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_refused_changes_nothing(talks, unchunked, wrong, message) -> None:
+    talk = talks(**CHUNKED)
+    talk.tell(IDS[:60])
+    assert propose(talk, 40) == 40
+    before = rows(talk)
+    with pytest.raises((TensorError, PromptTooLong), match=message):
+        talk.request.infer(wrong)
+    assert all(map(np.array_equal, rows(talk), before))
+    assert live(talk) == 40, "it is still granted"
+    ids = [*IDS[:40], 7, 8, 9]
+    assert close(talk.tell(ids[40:]), whole(unchunked, ids))
+
+
+def test_more_than_is_stored_cannot_be_proposed(talks) -> None:
+    talk = talks()
+    talk.tell(IDS[:20])
+    for count in (21, -1):
+        with pytest.raises(StateError, match=f"= {count}: 20 tokens are stored"):
+            propose(talk, count)
+    for wrong in (np.array(3), np.array([3], np.int32), np.array([[3]])):
+        with pytest.raises(StateError, match=r"is int64 \[1\], not"):
+            stored(talk).state = wrong
+    with pytest.raises(TensorError, match="not 3"):
+        stored(talk).state = 3  # pyright: ignore[reportAttributeAccessIssue]
+    assert live(talk) == 20
+
+
+def test_nothing_that_was_proposed_outlives_a_reset(talks, unchunked, tmp_path) -> None:
+    talk = talks(**CHUNKED)
+    talk.tell(IDS[:20])
+    talk.request.save_state(tmp_path / "talk")
+    for forget, left in (
+        (talk.reset, 0),
+        (stored(talk).reset, 0),
+        (lambda: talk.request.load_state(tmp_path / "talk"), 20),
+    ):
+        propose(talk, 3)
+        forget()
+        assert live(talk) == left
+        talk.said = left
+        ids = IDS[: talk.said] + IDS[50:80]
+        assert close(talk.tell(ids[talk.said :]), whole(unchunked, ids))
+
+
+def test_nothing_may_stay(talks, unchunked) -> None:
+    """0 is granted, too: what comes next is a whole prompt, of one token or several."""
+    for ids in ([5], IDS[40:90]):
+        talk = talks(**CHUNKED)
+        assert propose(talk, 0) == 0, "nor is there anything yet"
+        talk.tell(IDS[:30])
+        assert propose(talk, 0) == 0
+        assert close(talk.tell(ids), whole(unchunked, ids))
+        assert live(talk) == len(ids)
+
+
+def test_positions_go_on_from_the_first_one(talks, unchunked) -> None:
+    """Gemma 3 begins at 1 (fact sheet npuw c.1)."""
+    talk = talks(**CHUNKED)
+    talk.request.infer(inputs(IDS[:40], 40, 1))
+    assert propose(talk, 25) == 25
+    ids = IDS[:25] + IDS[60:90]
+    found = talk.request.infer(inputs(ids[25:], 55, 26))["logits"][0, -1]
+    assert close(found, whole(unchunked, ids, 1))
+
+
+def test_without_the_option_there_is_no_such_state(talks) -> None:
+    talk = talks(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
+    names = {state.name for state in talk.request.query_state()}
+    assert names == {state.name for state in talks().request.query_state()[:-1]}
+
+
+def test_a_conversation_whose_states_were_all_copied_goes_on(talks, unchunked) -> None:
+    """The count comes last: by then as many are stored."""
+    source, target = talks(**CHUNKED), talks(**CHUNKED)
+    source.tell(IDS[:30])
+    for state, values in zip(target.request.query_state(), rows(source), strict=True):
+        state.state = values
+    target.said = 30
+    assert close(target.tell(IDS[30:60]), whole(unchunked, IDS[:60]))
+
+
+def test_several_tokens_go_on_without_a_proposal(talks, unchunked) -> None:
+    """What the option allows besides: positions alone say where."""
+    talk = talks(**CHUNKED)
+    talk.tell(IDS[:40])
+    ids = IDS[:30] + IDS[60:90]
+    assert close(talk.tell(ids[30:], back=10), whole(unchunked, ids))
+
+
+@pytest.fixture
+def faulty() -> FaultyDevice:
+    return FaultyDevice(InterpreterDevice(StaticCompiler(), "4000"))
+
+
+@pytest.fixture
+def fragile(tiny: Path, faulty: FaultyDevice) -> Talk:
+    """A conversation that reads chunks of 16, 32 of whose 60 tokens are to stay."""
+    options = {**SMALL, **CHUNKED, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+    compiled = Core(device=faulty).compile_model(tiny, "NPU", options)
+    talk = Talk(cast("InferRequest", compiled.create_infer_request()))
+    talk.tell(IDS[:60])
+    assert propose(talk, 32) == 32
+    return talk
+
+
+def check_it_goes_on(talk: Talk, unchunked: Interpreter) -> None:
+    """Two of four chunks were read; the rest may follow."""
+    assert live(talk) == 64
+    ids = IDS[:32] + IDS[100:164]
+    assert propose(talk, 64) == 64
+    assert close(talk.tell(ids[64:]), whole(unchunked, ids))
+
+
+def test_a_prompt_that_fails_in_the_middle_leaves_what_was_read(fragile, faulty, unchunked) -> None:
+    faulty.good_runs = faulty.runs + 2
+    with pytest.raises(DeviceError, match="LOST"):
+        fragile.tell(IDS[100:164])
+    faulty.good_runs = 1 << 30
+    check_it_goes_on(fragile, unchunked)
+
+
+def test_a_cancelled_prompt_leaves_what_was_read(fragile, faulty, unchunked) -> None:
+    second = faulty.runs + 2
+
+    def cancel(name: str, values: np.ndarray) -> None:
+        if faulty.runs == second:
+            fragile.request.cancel()
+
+    faulty.spoil = cancel
+    with pytest.raises(InferenceCancelled):
+        fragile.tell(IDS[100:164])
+    faulty.spoil = None
+    check_it_goes_on(fragile, unchunked)
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_only_what_is_still_there_is_granted(talks, unchunked, policy) -> None:
+    """The cache was full; the tokens at the beginning stayed."""
+    options = {
+        "NPUW_LLM_MAX_PROMPT_LEN": 64,
+        "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+        "NPUW_LLM_ON_FULL": policy,
+        "NPUW_LLM_SINK_TOKENS": 4,
+        **CHUNKED,
+    }
+    talk = talks(**options)
+    talk.tell(IDS[:60])
+    for token in IDS[60:140]:
+        talk.tell([token])
+    assert live(talk) == 140
+    assert propose(talk, 30) == 4
+    ids = IDS[:4] + IDS[200:240]
+    assert close(talk.tell(ids[4:]), whole(unchunked, ids))
+    assert live(talk) == 44
+
+
+def test_a_running_request_shows_no_state(fragile, faulty) -> None:
+    states = fragile.request.query_state()
+    refused: list[str] = []
+
+    def look(name: str, values: np.ndarray) -> None:
+        for state in (states[0], states[-1]):
+            for act in (lambda s=state: s.state, lambda s=state: set_state(s), state.reset):
+                with pytest.raises(RequestBusy):
+                    act()
+                refused.append(state.name)
+
+    def set_state(state: Any) -> None:
+        state.state = np.zeros(1, np.int64)
+
+    faulty.spoil = look
+    fragile.tell([1])
+    assert refused
