@@ -26,7 +26,7 @@ def said_by_child(say: Callable[[], bool]) -> bool:
 def runs(run: AsyncRun) -> bool:
     """Whether something begins and ends."""
     done: list[int] = []
-    run.start(lambda: done.append(1), None)
+    run.start(lambda: done.append(1), None, lambda: None)
     return run.wait(30_000) and done == [1]
 
 
@@ -46,7 +46,7 @@ def test_a_forked_child_does_not_wait_for_what_its_parent_runs() -> None:
         begun.set()
         go_on.wait(60)
 
-    run.start(last, None)
+    run.start(last, None, lambda: None)
     begun.wait(60)
     assert said_by_child(lambda: run.wait(30_000) and runs(run))
     with pytest.raises(RequestBusy):
@@ -64,7 +64,7 @@ def test_without_a_thread_nothing_is_begun_and_the_request_stays_idle(monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", fail)
         with pytest.raises(NpuwFault, match="can't start new thread"):
-            run.start(lambda: None, None)
+            run.start(lambda: None, None, lambda: None)
     run.check_idle()
     assert run.wait()
     assert runs(run)

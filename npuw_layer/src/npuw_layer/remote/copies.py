@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 
 from driver_layer import ze
+from npuw_layer.adapters.level_zero_lists import destroy_list
 from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
 from npuw_layer.ports import Array
 from npuw_layer.remote.memory import Piece
@@ -42,7 +43,7 @@ def copy_bytes(target: Piece, source: Piece, nbytes: int) -> None:
     context = target.memory.context
     with reported(f"copying {nbytes} bytes"), ExitStack() as made:
         commands = ze.zeCommandListCreate(context, context.device)
-        made.callback(ze.zeCommandListDestroy, commands)
+        made.callback(destroy_list, commands)
         ze.zeCommandListAppendMemoryCopy(commands, target.address, source.address, nbytes)
         ze.zeCommandListClose(commands)
         queue = ze.zeCommandQueueCreate(context, context.device)
