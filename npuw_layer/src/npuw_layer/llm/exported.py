@@ -106,6 +106,7 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
         versions=current_versions(device, options),
         options=fixed_options(options),
         files=compiled.files.digests(files, known) if files else {},
+        model=compiled.files.identity(known),
     )
     write_container(file, MODEL, manifest, [one.program for one in compiled.programs])
 

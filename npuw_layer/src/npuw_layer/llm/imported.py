@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,9 @@ def import_llm(
         _check_versions(blob.manifest.versions, current_versions(device, options))
         _check_names(blob, stages)
         _verify(blob, path, KnownFiles(_folder(options)))
-        files = _find_weights(blob.manifest.files, options, model)
+        files = replace(
+            _find_weights(blob.manifest.files, options, model), model=blob.manifest.model
+        )
         loaded = [load(device, program) for program in blob.programs]
         if not needed_files(loaded) <= files.statuses.keys():
             raise BlobError("a program needs files that the manifest does not name")

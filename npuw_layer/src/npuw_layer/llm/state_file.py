@@ -185,7 +185,7 @@ def _fingerprint(conversation: Conversation) -> str:
     compiled = conversation.compiled
     options = compiled.options
     folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
-    digest = compiled.files.read_digest(KnownFiles(folder))
+    digest = compiled.files.identity(KnownFiles(folder))
     return f"{digest} {options.precision} {options.kv_cache_precision}"
 
 
