@@ -53,10 +53,13 @@ def _talk(state: Interleaved) -> None:
     state.generate(0, Ids(12), greedy=True)
     state.prompt(0, Ids(60, 1, 45), 0)
     state.prompt(1, Ids(60, 2, 45), 0)
+    for who in (0, 1):  # different from the last token of a block on
+        state.prompt(who, Ids(20, 1 + who, 7), 0)
     state.go_back(0, Ids(5), 0.5)
     state.fill(0, 128, 1)
     state.generate(0, Ids(4), greedy=False)
     state.interrupt(1, Ids(40), 0, 2, cancelled=False)
+    state.interrupt(1, Ids(40, 5), 0, 3, cancelled=False)
     state.go_on(1, Ids(2))
     state.generate(1, Ids(3), greedy=False)
     state.look(1)
