@@ -61,9 +61,10 @@ bench-npuw: $(VENV)/dev.stamp  ## switchover, starts, variants, concurrent reque
 bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py
 
-fuzz: $(VENV)/dev.stamp  ## damage blobs and models, five minutes each
+fuzz: $(VENV)/dev.stamp  ## damage blobs and models, interleave conversations, five minutes each
 	$(RUN)/python tests/driver/loader/fuzz_loader.py --minutes 5
 	$(RUN)/python tests/compiler/fuzz_frontends.py --minutes 5
+	$(RUN)/python tests/npuw/interleaved/fuzz_interleaved.py --minutes 5
 
 setup: $(VENV)/dev.stamp  ## set up what developing needs
 

@@ -298,7 +298,7 @@ def test_other_versions_are_refused_with_both(blobs, monkeypatch) -> None:
 def test_another_format_is_refused_with_both_versions(blobs) -> None:
     content = bytearray(blobs["OPTIMIZE_SPEED"].read_bytes())
     content[12] += 1
-    with pytest.raises(BlobVersionError, match=re.escape("by format 2.0, this is 1.0")):
+    with pytest.raises(BlobVersionError, match=re.escape("by format 2.1, this is 1.1")):
         Core().import_model(bytes(content))
 
 

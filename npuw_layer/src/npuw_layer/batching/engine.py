@@ -12,7 +12,7 @@ from npuw_layer.batching.participant import Participant, Submission, reads_promp
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
 from npuw_layer.batching.schedule import Work, plan_step
-from npuw_layer.errors import NpuwError, RequestError
+from npuw_layer.errors import NpuwError, RequestError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.ports import Array
@@ -261,7 +261,7 @@ class ContinuousBatching:
         if outcome is not None and (failed or not submission.left):
             with self._changed:
                 conversation.submission = None
-                conversation.request.stored = submission.keep if failed else submission.position
+                conversation.request.stored = _stored(active, outcome)
             _settle(submission, outcome if isinstance(outcome, NpuwError) else outcome.copy())
         return not failed
 
@@ -271,6 +271,20 @@ _Active = tuple[Participant, Conversation, Submission]
 
 def _always_wanted() -> None:
     """Who leaves is noticed between the pieces of a prompt."""
+
+
+def _stored(active: _Active, outcome: Outcome) -> int:
+    """Tokens of a conversation after its last words: all if they were read.
+
+    After a failure those that were to stay, or fewer if even they were being read again; and what
+    is refused changes nothing.
+    """
+    conversation, place, submission = active
+    if isinstance(outcome, TensorError):
+        return conversation.request.stored
+    if isinstance(outcome, NpuwError):
+        return min(submission.keep, place.history.said)
+    return submission.position
 
 
 def _begins(submission: Submission) -> bool:

@@ -26,7 +26,7 @@ MAGIC = b"\x13\x37npuw"
 STAGE, MODEL = b"STAGE\0", b"LLMCMO"
 """The kinds: one program in the cache, and a whole model."""
 
-VERSION = (1, 0)
+VERSION = (1, 1)
 """Of the format; another major or minor is refused."""
 
 PAGE = 4096

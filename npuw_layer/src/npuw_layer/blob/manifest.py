@@ -76,3 +76,5 @@ class ModelManifest(Manifest):
     """What was fixed when it was compiled, by OpenVINO's names."""
     files: dict[FileName, Digest]
     """Those of the model that have its weights, and their SHA-256; empty if the programs do."""
+    model: Digest
+    """Tells the model from others: of all its files, whoever has them now."""

@@ -18,7 +18,7 @@ from npuw_layer.errors import ModelError, PromptTooLong, StateError, TensorError
 from npuw_layer.llm.admission import Admission
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.continuation import Continuation
-from npuw_layer.llm.history import History
+from npuw_layer.llm.history import UNKNOWN, History
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.kv_rows import KVRows
 from npuw_layer.llm.lm_head import LMHead
@@ -150,6 +150,8 @@ class Conversation:
         begin, history = int(tokens.positions[0]), self.history
         if not history.said:
             history.begin(begin)
+        elif history.ids[-1:] == [UNKNOWN]:  # rows that were set: the mask says how many tokens
+            history.first_position = begin - (len(tokens.mask) - len(tokens.ids))
         keep = begin - history.first_position
         self.continuation.check(tokens, keep)
         self._admission.check_place(tokens, keep, history.said)
@@ -248,7 +250,12 @@ class Conversation:
 
     def _read_prompt(self, tokens: NewTokens) -> Answering:
         """Run prefill, and choose the variant to go on with."""
-        last = yield from self._prefill.read(tokens, self.history)
+        anew = not self.cache.rows.tokens
+        try:
+            last = yield from self._prefill.read(tokens, self.history)
+        finally:
+            if anew:
+                self.history.settle()
         self._select()
         return Answer(last, 1)
 

@@ -136,6 +136,7 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
         versions=current_versions(device, options),
         options=fixed_options(options),
         files=compiled.sources.files.digests(files, known) if files else {},
+        model=compiled.sources.identity(known),
     )
     if not options.encryption:
         write_container(file, MODEL, manifest, programs)

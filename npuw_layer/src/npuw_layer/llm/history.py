@@ -70,6 +70,11 @@ class History:
         if said <= self.sinks:
             self.dropped = self.sinks = 0
 
+    def settle(self) -> None:
+        """Note that reading has ended: behind sinks alone there is nothing that was dropped."""
+        if len(self.ids) <= self.sinks:
+            self.dropped = self.sinks = 0
+
     def kept(self, tokens: NewTokens) -> NewTokens:
         """Give new tokens with the mask and the positions that what is kept of them has."""
         if not self.dropped:

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,9 @@ def import_llm(
         _check_versions(blob.manifest.versions, current_versions(device, options))
         _check_names(blob, stages)
         _verify(blob, path, KnownFiles(_folder(options)))
-        files = _find_weights(blob.manifest.files, options, model)
+        files = replace(
+            _find_weights(blob.manifest.files, options, model), model=blob.manifest.model
+        )
         programs = list(map(StageProgram, stages, blob.programs))
         loaded = [_load(device, one) for one in programs]
         stored = _stored(blob, blob_weights(stages, loaded, options))

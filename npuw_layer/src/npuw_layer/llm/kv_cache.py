@@ -137,14 +137,14 @@ class KVCache:
         """Hold other tokens than before.
 
         Args:
-            numbers: of the tokens, ascending.
+            numbers: of the tokens, ascending; the oldest give way if they are more than a window.
             rows: for each variable, [tokens, heads, width].
         """
         self.reset()
-        self.rows.restore(numbers)
+        held = self.rows.restore(numbers)
         for name, values in rows.items():
             stack, number = self._places[name]
-            stack.rows[number, : len(numbers)] = values
+            stack.rows[number, : len(held)] = values[held]
 
     def write(self, name: str, values: Array) -> None:
         """Replace the stored rows of a variable, in the order of their tokens."""

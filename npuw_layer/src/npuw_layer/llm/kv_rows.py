@@ -48,14 +48,32 @@ class KVRows:
         """The tokens that are stored, by their numbers, ascending, i64 [stored]."""
         return self._held[self.order()]
 
-    def restore(self, numbers: Array) -> None:
-        """Hold tokens of these ascending numbers, and no others, in the first rows."""
+    @property
+    def window(self) -> int:
+        """Tokens that it holds before new ones take the place of old ones."""
+        return self._window
+
+    def restore(self, numbers: Array) -> Array:
+        """Hold tokens in the first rows, and no others; the oldest give way if there are too many.
+
+        Args:
+            numbers: of the tokens, ascending.
+
+        Returns:
+            Which of them are held, i64.
+        """
         self.truncate(0)
-        count = len(numbers)
-        self._held[:count] = numbers
+        surplus = max(len(numbers) - self._window, 0)
+        sinks = int((numbers < self._sinks).sum())
+        chosen = (
+            np.r_[:sinks, sinks + surplus : len(numbers)] if surplus else np.arange(len(numbers))
+        )
+        count = len(chosen)
+        self._held[:count] = numbers[chosen]
         self._dirty[:count] = True
         self.tokens = int(numbers[-1]) + 1 if count else 0
         self._plain = self.tokens == count
+        return chosen
 
     @property
     def reach(self) -> int:
@@ -117,9 +135,8 @@ class KVRows:
             self._held[tokens : self.tokens] = _FREE
         else:
             self._held[self._held >= tokens] = _FREE
+            self._plain = np.array_equal(self._held[:tokens], np.arange(tokens))
         self.tokens = tokens
-        if tokens <= len(self):  # it may be plain again
-            self._plain = bool((self._held[:tokens] == np.arange(tokens)).all())
 
     def columns(self, mask: Array, rows: int) -> Array:
         """Give the mask over the first rows: 0 where a row is free.

@@ -21,6 +21,8 @@ class ModelFiles:
 
     folder: Path
     statuses: dict[str, Seen]
+    model: str = ""
+    """What tells the model from others, if a blob said it: here may be some of its files alone."""
 
     @staticmethod
     def look(files: Iterable[Path], folder: Path) -> ModelFiles:
@@ -41,6 +43,14 @@ class ModelFiles:
             ModelError: one cannot be read.
         """
         return join_digests(digest_files([self.folder / name for name in self.statuses], known))
+
+    def identity(self, known: KnownFiles) -> str:
+        """Tell the model from others, the same wherever it came from.
+
+        Raises:
+            ModelError: a file cannot be read.
+        """
+        return self.model or self.read_digest(known)
 
     def digests(self, names: Iterable[str], known: KnownFiles) -> dict[str, str]:
         """Hash some of the files.
@@ -84,6 +94,10 @@ class WeightSources:
             ModelError: a file cannot be read.
         """
         return self.files.read_digest(known) + (self.stored.digest if self.stored else "")
+
+    def identity(self, known: KnownFiles) -> str:
+        """Tell the model from others; as ``ModelFiles.identity``."""
+        return self.files.identity(known)
 
 
 def needed_files(programs: Iterable[LoadedModel], stored: Container[str] = ()) -> set[str]:

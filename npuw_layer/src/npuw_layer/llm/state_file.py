@@ -186,7 +186,7 @@ def _fingerprint(conversation: Conversation) -> str:
     compiled = conversation.compiled
     options = compiled.options
     folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
-    digest = compiled.sources.read_digest(KnownFiles(folder))
+    digest = compiled.sources.identity(KnownFiles(folder))
     return f"{digest} {options.precision} {options.kv_cache_precision}"
 
 

@@ -69,13 +69,13 @@ class VariableState:
                 f"state {self._name!r} is {like.dtype} [1, {like.shape[1]}, tokens, "
                 f"{like.shape[2]}], not {values.dtype} {list(values.shape)}"
             )
-        if not cache.rows.stored and 0 < tokens <= len(cache.rows):
+        if not cache.rows.stored and 0 < tokens <= cache.rows.window:
             cache.rows.restore(np.arange(tokens))
             history.ids = [UNKNOWN] * tokens
         if tokens != cache.rows.stored:
             raise StateError(
                 f"state {self._name!r}: {tokens} tokens, but {cache.rows.stored} are stored, and "
-                f"there is room for {len(cache.rows)}; reset_state() first to set another number"
+                f"there is room for {cache.rows.window}; reset_state() first to set another number"
             )
         cache.write(self._name, values[0].transpose(1, 0, 2))
 

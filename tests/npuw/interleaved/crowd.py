@@ -1,0 +1,132 @@
+"""Conversations that share a device by continuous batching, beside what each should hear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import numpy as np
+from speaker import Judge
+from told import Limits, Refused, Told
+
+from npuw_layer.batching import BatchedRequest, ContinuousBatching
+from npuw_layer.errors import DeviceError
+
+
+@dataclass(slots=True)
+class Member:
+    """One conversation, and what it said that was not answered yet."""
+
+    request: BatchedRequest
+    told: Told
+    ids: Sequence[int] = ()
+    keep: int = 0
+    answer: Future[np.ndarray] | None = None
+
+
+class Crowd:
+    """All conversations of one engine.
+
+    Args:
+        engine: runs them.
+        limits: of its model.
+        judge: compares.
+    """
+
+    def __init__(self, engine: ContinuousBatching, limits: Limits, judge: Judge) -> None:
+        self._engine = engine
+        self._limits = limits
+        self._judge = judge
+        self.members: list[Member] = []
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return any(member.answer is not None for member in self.members)
+
+    def join(self) -> None:
+        """Begin a conversation."""
+        self.members.append(Member(self._engine.open(), Told(self._limits)))
+
+    def leave(self, member: Member) -> None:
+        """End one, whatever it waits for."""
+        member.request.close()
+        self.members.remove(member)
+
+    def submit(self, member: Member, ids: Sequence[int], keep: int) -> None:
+        """Say something, unless the answer to the last thing is not there yet."""
+        if member.answer is None:
+            member.ids, member.keep = ids, min(keep, member.request.stored)
+            member.answer = member.request.submit(ids, member.keep)
+
+    def cancel(self, member: Member) -> None:
+        """Take back what was said, if its turn has not come."""
+        if member.answer is not None and member.answer.cancel():
+            member.answer = None
+
+    def step(self) -> None:
+        """Make a step, and compare what became known by it."""
+        if not self._engine.wait(0):
+            return
+        self._engine.step()
+        for member in [*self.members]:
+            if member.answer is not None and member.answer.done():
+                answer, member.answer = member.answer, None
+                self._hear(member, answer)
+
+    def run(self) -> None:
+        """Make steps until everybody who has a place has heard an answer."""
+        for _ in range(500):
+            if not self._engine.wait(0):
+                return
+            self.step()
+        raise AssertionError("somebody is never served")
+
+    def close(self) -> None:
+        """End it."""
+        self._engine.close()
+
+    def _hear(self, member: Member, answer: Future[np.ndarray]) -> None:
+        error, pieces = answer.exception(), _pieces(member, self._limits)
+        if isinstance(error, DeviceError):
+            self._lost(member, pieces)
+            return
+        try:
+            for ids, keep in pieces:
+                member.told.say(ids, keep)
+        except Refused as refused:
+            refused.check(error)
+            _can_go_on(member)
+            return
+        assert error is None, error
+        assert member.request.stored == member.told.said
+        self._judge.compare(member.told, [answer.result(0)])
+
+    def _lost(self, member: Member, pieces: Sequence[tuple[list[int], int]]) -> None:
+        """Hold what there still is, as the request says."""
+        place = self._engine._conversations[member.request].place
+        if len(pieces) > 1 or place is None:  # some may have been read, and then others dropped
+            self.leave(member)
+            return
+        member.told.interrupted(*pieces[0], 0, place.history.said)
+        assert member.told.said == place.history.said
+        _can_go_on(member)
+
+
+def _can_go_on(member: Member) -> None:
+    """See that what the request says is stored is there."""
+    told = member.told.copy(member.told.limits)
+    assert member.request.stored <= told.said
+    try:
+        told.go_back(member.request.stored)
+    except Refused:
+        raise AssertionError("nothing can follow what is stored") from None
+
+
+def _pieces(member: Member, limits: Limits) -> list[tuple[list[int], int]]:
+    """What it said, as it is read: without prefill one by one, until a step takes the rest."""
+    ids, keep = [*member.ids], member.keep
+    single = 0 if not keep or limits.resumes else max(len(ids) - limits.step, 0)
+    pieces = [([token], keep + number) for number, token in enumerate(ids[:single])]
+    return [*pieces, (ids[single:], keep + single)]

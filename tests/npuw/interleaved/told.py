@@ -1,0 +1,246 @@
+"""What a conversation should hold: the rules of NPUW's llm_infer_request, with lists for caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from stateful import Hidden, Rows, Stateful
+
+from npuw_layer.errors import (
+    CapacityError,
+    NpuwError,
+    PromptTooLong,
+    StateError,
+    TensorError,
+    TooManyTokens,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long conversations may be, and what happens then."""
+
+    prompt: int
+    total: int
+    step: int
+    """Tokens that a generate step takes."""
+    policy: str
+    """NPUW_LLM_ON_FULL."""
+    sinks: int
+    resumes: bool
+    """Whether a prompt may go on behind what is stored."""
+
+    @property
+    def room(self) -> int:
+        """Tokens that a step may find stored."""
+        return self.total - self.step
+
+    @property
+    def kept_sinks(self) -> int:
+        """Those at the beginning that stay when a history is truncated."""
+        return min(self.sinks, self.prompt // 4)
+
+
+class Refused(Exception):  # it is expected
+    """The request is to raise this."""
+
+    def __init__(self, error: type[NpuwError]) -> None:
+        super().__init__(error.__name__)
+        self.error = error
+
+    def check(self, raised: BaseException | None) -> None:
+        """See that it did."""
+        assert type(raised) is self.error, f"{raised!r} instead of {self.error.__name__}"
+
+
+@dataclass(slots=True)
+class Told:
+    """A conversation as the caller knows it.
+
+    Attributes:
+        limits: of the model that it talks to.
+        first: the position of its first token.
+        ids: the tokens that are kept; what TRUNCATE dropped is not among them.
+        shown: the caller's mask, over dropped tokens too.
+        hidden: for each kept token those before that it did not see.
+        held: the kept tokens whose rows are in the cache; SLIDE gives rows away.
+        sinks, dropped: how many tokens were dropped, and behind how many.
+        foreign: tokens at the beginning whose rows were set from outside.
+    """
+
+    limits: Limits
+    first: int = 0
+    ids: list[int] = field(default_factory=list[int])
+    shown: list[bool] = field(default_factory=list[bool])
+    hidden: list[Hidden] = field(default_factory=list[Hidden])
+    held: list[int] = field(default_factory=list[int])
+    sinks: int = 0
+    dropped: int = 0
+    foreign: int = 0
+
+    @property
+    def said(self) -> int:
+        """Tokens as the caller counts them."""
+        return len(self.ids) + self.dropped
+
+    @property
+    def plain(self) -> bool:
+        """Whether no row was given away."""
+        return len(self.held) == len(self.ids)
+
+    def copy(self, limits: Limits) -> Told:
+        """The same conversation, with a model that may have other limits."""
+        other = replace(deepcopy(self), limits=limits)
+        other._evict()
+        return other
+
+    def reset(self, first: int = 0) -> None:
+        """A new conversation."""
+        self.first = first
+        self._forget()
+
+    def drops(self, ids: Sequence[int], keep: int) -> bool:
+        """Whether some history goes when tokens are said: what is kept is read again."""
+        other = deepcopy(self)
+        try:
+            other.begin(ids, keep)
+        except Refused:
+            return False
+        return other.dropped > 0 and (other.dropped, other.sinks) != (self.dropped, self.sinks)
+
+    def say(self, ids: Sequence[int], keep: int, padding: int = 0) -> None:
+        """Say tokens behind the first ones.
+
+        Raises:
+            Refused: the request is to refuse them; it then holds what this holds.
+        """
+        new = self.begin(ids, keep, padding)
+        self.append(new)
+
+    def begin(self, ids: Sequence[int], keep: int, padding: int = 0) -> list[int]:
+        """Go back, and make room; give what is to be read then."""
+        new, limits = [*ids], self.limits
+        if len(new) > 1 and keep == 0:
+            return self._prompt(new, padding)
+        few = len(new) <= limits.step
+        if not few and not limits.resumes:
+            raise Refused(TooManyTokens)
+        self.go_back(keep)
+        if few:
+            self._make_room_for_step(len(new))
+        else:
+            self._make_room_for_prompt(len(new))
+        self.shown += [True] * len(new)
+        return new
+
+    def go_back(self, keep: int) -> None:
+        """Forget what follows the first tokens."""
+        kept = keep
+        if keep > self.sinks:
+            if keep < self.sinks + self.dropped:
+                raise Refused(TensorError)
+            kept = keep - self.dropped
+        if kept and kept - 1 not in self.held:
+            raise Refused(TensorError)
+        self._keep_first(kept)
+        if keep <= self.sinks:
+            self.sinks = self.dropped = 0
+        del self.shown[keep:]
+
+    def append(self, new: Sequence[int]) -> None:
+        """Store rows of tokens; those of the oldest give way if rows slide."""
+        begin = len(self.ids)
+        self.hidden += [frozenset(range(begin)).difference(self.held)] * len(new)
+        self.ids += new
+        self.held += range(begin, len(self.ids))
+        self._evict()
+
+    def interrupted(self, ids: Sequence[int], keep: int, padding: int, said: int) -> None:
+        """Say tokens, but be stopped when so many were said in all, as the request tells."""
+        new = self.begin(ids, keep, padding)
+        if said >= self.said and said > self.sinks:
+            self.append(new[: said - self.said])
+            assert said == self.said, "more was read than was said"
+        else:  # while it read again what was kept
+            kept = said if said <= self.sinks else said - self.dropped
+            if not self.ids:  # a prompt that was cut is not even read once
+                self.append(new)
+            assert 0 <= kept <= len(self.ids)
+            self._keep_first(kept)
+            if kept <= self.sinks:
+                self.sinks = self.dropped = 0
+        del self.shown[said:]
+
+    def mask(self) -> np.ndarray:
+        """The caller's mask, i64 [said]."""
+        return np.array(self.shown, np.int64)
+
+    def kept_shown(self) -> list[bool]:
+        """The mask over what is kept."""
+        return self.shown[: self.sinks] + self.shown[self.sinks + self.dropped :]
+
+    def logits(self, stateful: Stateful) -> tuple[np.ndarray, Rows]:
+        """Of all tokens that are kept, and their rows."""
+        return stateful.read(self.ids, self.kept_shown(), self.hidden, self.first)
+
+    def _prompt(self, new: list[int], padding: int) -> list[int]:
+        """A new conversation."""
+        limits = self.limits
+        if len(new) > limits.prompt and limits.policy != "TRUNCATE":
+            raise Refused(PromptTooLong)
+        self._forget()
+        self.shown = [index >= padding for index in range(len(new))]
+        if len(new) <= limits.prompt:
+            return new
+        self.sinks, self.dropped = limits.kept_sinks, len(new) - limits.prompt
+        return new[: self.sinks] + new[self.sinks + self.dropped :]
+
+    def _make_room_for_step(self, count: int) -> None:
+        limits = self.limits
+        if len(self.ids) < limits.room or limits.policy == "SLIDE":
+            return
+        if limits.policy == "ERROR":
+            raise Refused(CapacityError)
+        self._truncate(count)
+
+    def _make_room_for_prompt(self, count: int) -> None:
+        limits = self.limits
+        if len(self.ids) + count > limits.prompt:
+            if limits.policy != "TRUNCATE" or limits.kept_sinks + count >= limits.prompt:
+                raise Refused(PromptTooLong)
+            self._truncate(count)
+        if not self.plain:
+            raise Refused(PromptTooLong)
+
+    def _truncate(self, count: int) -> None:
+        """Drop the older part; the rest is as if nothing else had been said."""
+        if self.foreign:
+            raise Refused(StateError)
+        limits = self.limits
+        recent = min(limits.prompt // 2, limits.prompt - count) - limits.kept_sinks
+        sinks = min(limits.kept_sinks, len(self.ids) - recent)
+        kept = self.ids[:sinks] + self.ids[len(self.ids) - recent :]
+        self.dropped += len(self.ids) - len(kept)
+        self.sinks = sinks
+        self.ids, self.hidden, self.held = [], [], []
+        self.append(kept)
+
+    def _evict(self) -> None:
+        """Give away rows of the oldest tokens that are no sinks."""
+        if self.limits.policy != "SLIDE":
+            return
+        while len(self.held) > self.limits.room:
+            self.held.remove(next(each for each in self.held if each >= self.limits.sinks))
+
+    def _keep_first(self, kept: int) -> None:
+        del self.ids[kept:], self.hidden[kept:]
+        self.held = [each for each in self.held if each < kept]
+        self.foreign = min(self.foreign, kept)
+
+    def _forget(self) -> None:
+        self._keep_first(0)
+        self.shown = []
+        self.sinks = self.dropped = 0
