@@ -84,7 +84,7 @@ class Interleaved(RuleBasedStateMachine):
     def reset(self, who: int, first: int, by_variable: bool) -> None:
         speaker = self._speaker(who)
         if by_variable:
-            speaker.request.query_state()[-1].reset()
+            speaker.caches()[-1].reset()
         else:
             speaker.request.reset_state()
         speaker.told.reset(first)
@@ -161,10 +161,10 @@ class Interleaved(RuleBasedStateMachine):
             return
         target.request.reset_state()
         target.told.reset(source.told.first)
-        states = {each.name: each.state for each in source.request.query_state()}
+        states = {each.name: each.state for each in source.caches()}
         if not source.told.ids:
             return
-        for each in target.request.query_state():
+        for each in target.caches():
             each.state = states[each.name]
         # Rows know their positions; the request counts from the first token that it is told.
         target.told = source.told.copy(self.limits)

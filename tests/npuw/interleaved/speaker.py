@@ -12,6 +12,7 @@ from told import Refused, Told
 
 from npuw_layer.errors import DeviceError, InferenceCancelled, NpuwError
 from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.llm.variable_state import VariableState
 
 Answer = Callable[[], np.ndarray]
 """Gives logits [1, n, V], or raises."""
@@ -123,9 +124,14 @@ class Speaker:
             else:
                 self.hear(ids, keep, 0, lambda: answer)
 
+    def caches(self) -> list[VariableState]:
+        """Its variables of K and V; there is one beside them that counts tokens."""
+        found = self.request.query_state()
+        return [each for each in found if isinstance(each, VariableState)]
+
     def check_rows(self) -> None:
         """See that all rows of K and V are those of the model as it was written."""
-        told, states = self.told, self.request.query_state()
+        told, states = self.told, self.caches()
         _, rows = told.logits(self._judge.stateful) if told.ids else (None, {})
         for each in states:
             found = each.state.data
