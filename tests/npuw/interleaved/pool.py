@@ -32,6 +32,7 @@ LADDER = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16, "NPUW_LLM_GENERATE_PYRAMID_STEPS": 
 RESUMES = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"}
 SLOTS = {"NPUW_LLM_BATCH_SLOTS": "2,4"}
 COPIES = {"NPUW_LLM_KV_SWITCHOVER": "COPY"}
+TRANSPOSED = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}
 WIDE = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 3}
 OWN_HEADS = {"NPUW_LLM_SHARED_HEAD": "NO"}
 ON_CPU = {"NPUW_DEVICES": "CPU"}
@@ -86,7 +87,7 @@ GROUPS = {
         (
             RESUMES | LADDER | CACHING | SLOTS,
             RESUMES | COPIES | full("TRUNCATE") | CACHING | SLOTS,
-            LADDER | WIDE | OWN_HEADS | SLOTS | full("SLIDE"),
+            LADDER | WIDE | OWN_HEADS | SLOTS | full("SLIDE") | TRANSPOSED,
         ),
     ),
     "llama on both": Group(
@@ -94,14 +95,14 @@ GROUPS = {
         (
             RESUMES | LADDER | CACHING | full("TRUNCATE", 20),
             RESUMES | ON_CPU | full("SLIDE"),
-            ON_CPU | LADDER | CACHING | WIDE | SLOTS | full("TRUNCATE"),
+            ON_CPU | LADDER | CACHING | WIDE | SLOTS | full("TRUNCATE") | TRANSPOSED,
         ),
     ),
     "softcap": Group(
         "gemma2",
         (
             RESUMES | LADDER | CACHING | full("TRUNCATE") | SLOTS,
-            WIDE | COPIES | LADDER,
+            WIDE | COPIES | LADDER | TRANSPOSED,
         ),
     ),
     "sliding window": Group(
@@ -127,7 +128,7 @@ GROUPS = {
         "qwen3",
         (
             RESUMES | LADDER | CACHING | full("TRUNCATE") | SLOTS,
-            RESUMES | COPIES | WIDE | full("SLIDE"),
+            RESUMES | COPIES | WIDE | full("SLIDE") | TRANSPOSED,
         ),
         ("f32", "i8"),
         error=0.1,
