@@ -19,7 +19,8 @@ from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.writers.openvino_ir import write_ir
-from npuw_layer import Core, StaticCompiledModel
+from driver_layer import ze
+from npuw_layer import Core, RemoteContext, StaticCompiledModel
 
 EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 ROWS, WIDTH, OUT = 4, 16, 8
@@ -133,3 +134,18 @@ def assert_alike(found: Arrays, expected: Arrays) -> None:
 @pytest.fixture(scope="session")
 def check_alike() -> Callable[[Arrays, Arrays], None]:
     return assert_alike
+
+
+@pytest.fixture
+def core() -> Core:
+    return Core()
+
+
+@pytest.fixture
+def context(core: Core) -> RemoteContext:
+    return core.get_default_context("NPU")
+
+
+@pytest.fixture
+def level_zero(context: RemoteContext) -> ze.ze_context_handle_t:
+    return context.get_params()["L0_CONTEXT"]
