@@ -7,9 +7,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
-from speaker import Judge
-from told import Limits, Refused, Told
 
+from interleaved.speaker import Judge
+from interleaved.told import Limits, Refused, Told
 from npuw_layer.batching import BatchedRequest, ContinuousBatching
 from npuw_layer.errors import DeviceError
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import get_state_machine_test
 
-sys.path.insert(0, str(Path(__file__).parent))
-from machine import Interleaved  # its folder is known only now
-from pool import GROUPS, pool
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from interleaved.machine import Interleaved  # its folder is known only now
+from interleaved.pool import GROUPS, pool
 
 PROFILE = settings(
     max_examples=60,

@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from crowd import Crowd
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from moments import lose_device
-from pool import Pool
-from speaker import Judge, Speaker
-from told import Told
+
+from interleaved.crowd import Crowd
+from interleaved.moments import lose_device
+from interleaved.pool import Pool
+from interleaved.speaker import Judge, Speaker
+from interleaved.told import Told
 
 MOST = 4
 """Requests that live at the same time."""

@@ -10,10 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from moments import Moments, WatchedDevice
-from stateful import Stateful
-from told import Limits
-
+from interleaved.moments import Moments, WatchedDevice
+from interleaved.stateful import Stateful
+from interleaved.told import Limits
 from npuw_layer import CompiledModel, Core
 from npuw_layer.devices.make import make_device
 from npuw_layer.llm.compiled import _prefixes

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from moments import Moments, lose_device
-from stateful import Stateful
-from told import Refused, Told
 
+from interleaved.moments import Moments, lose_device
+from interleaved.stateful import Stateful
+from interleaved.told import Refused, Told
 from npuw_layer.errors import DeviceError, InferenceCancelled, NpuwError
 from npuw_layer.llm.infer_request import InferRequest
 from npuw_layer.llm.variable_state import VariableState

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from machine import Ids, Interleaved
-from pool import pool
+
+from interleaved.machine import Ids, Interleaved
+from interleaved.pool import pool
 
 Begin = Callable[[str, int], Interleaved]
 

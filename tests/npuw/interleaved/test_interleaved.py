@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from machine import Ids, Interleaved
-from pool import FEW, GROUPS, pool
+
+from interleaved.machine import Ids, Interleaved
+from interleaved.pool import FEW, GROUPS, pool
 
 PROFILE = settings(
     max_examples=6,

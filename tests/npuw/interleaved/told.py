@@ -7,8 +7,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from stateful import Hidden, Rows, Stateful
 
+from interleaved.stateful import Hidden, Rows, Stateful
 from npuw_layer.errors import (
     CapacityError,
     NpuwError,
@@ -122,14 +122,12 @@ class Told:
 
     def begin(self, ids: Sequence[int], keep: int, padding: int = 0) -> list[int]:
         """Go back, and make room; give what is to be read then."""
-        new, limits = [*ids], self.limits
+        new = [*ids]
         if len(new) > 1 and keep == 0:
             return self._prompt(new, padding)
-        few = len(new) <= limits.step
-        if not few and not limits.resumes:
-            raise Refused(TooManyTokens)
+        self._check_room(self._kept_of(keep), len(new))
         self.go_back(keep)
-        if few:
+        if len(new) <= self.limits.step:
             self._make_room_for_step(len(new))
         else:
             self._make_room_for_prompt(len(new))
@@ -138,11 +136,7 @@ class Told:
 
     def go_back(self, keep: int) -> None:
         """Forget what follows the first tokens."""
-        kept = keep
-        if keep > self.sinks:
-            if keep < self.sinks + self.dropped:
-                raise Refused(TensorError)
-            kept = keep - self.dropped
+        kept = self._kept_of(keep)
         if kept and kept - 1 not in self.held:
             raise Refused(TensorError)
         self._keep_first(kept)
@@ -198,19 +192,32 @@ class Told:
         self.sinks, self.dropped = limits.kept_sinks, len(new) - limits.prompt
         return new[: self.sinks] + new[self.sinks + self.dropped :]
 
-    def _make_room_for_step(self, count: int) -> None:
+    def _kept_of(self, keep: int) -> int:
+        """How many of the first tokens are kept; a place among dropped ones is refused."""
+        if keep <= self.sinks:
+            return keep
+        if keep < self.sinks + self.dropped:
+            raise Refused(TensorError)
+        return keep - self.dropped
+
+    def _check_room(self, kept: int, count: int) -> None:
+        """What is refused by its length is refused before anything is forgotten for it."""
         limits = self.limits
-        if len(self.ids) < limits.room or limits.policy == "SLIDE":
-            return
-        if limits.policy == "ERROR":
+        if count > limits.step:
+            if not limits.resumes:
+                raise Refused(TooManyTokens)
+            droppable = limits.policy == "TRUNCATE" and limits.kept_sinks + count < limits.prompt
+            if kept + count > limits.prompt and not droppable:
+                raise Refused(PromptTooLong)
+        elif limits.policy == "ERROR" and kept >= limits.room:
             raise Refused(CapacityError)
-        self._truncate(count)
+
+    def _make_room_for_step(self, count: int) -> None:
+        if len(self.ids) >= self.limits.room and self.limits.policy == "TRUNCATE":
+            self._truncate(count)
 
     def _make_room_for_prompt(self, count: int) -> None:
-        limits = self.limits
-        if len(self.ids) + count > limits.prompt:
-            if limits.policy != "TRUNCATE" or limits.kept_sinks + count >= limits.prompt:
-                raise Refused(PromptTooLong)
+        if len(self.ids) + count > self.limits.prompt:
             self._truncate(count)
         if not self.plain:
             raise Refused(PromptTooLong)

@@ -95,7 +95,7 @@ def test_who_is_cancelled_or_fails_changes_nothing_for_others(talks, tall, whole
             "attention_mask": np.ones_like(tokens),
             "position_ids": places,
         }
-        while not over.is_set():
+        while not (over.is_set() and ended):
             fickle.reset()
             try:
                 if how == "fails":

@@ -1,0 +1,1 @@
+"""Conversations that interleave at random, held against one unchunked run of the interpreter."""
