@@ -43,7 +43,8 @@ class TimedDevice(LevelZeroDevice):
 
 class _TimedBlob(LoadedBlob):
     def __init__(self, loaded: LoadedBlob, device: TimedDevice, seconds: float) -> None:
-        super().__init__(loaded.table, loaded.queue, loaded.graph)
+        vars(self).update(vars(loaded))
+        self._loaded = loaded  # whose graph it stays: it goes with that
         self.device = device
         self.seconds = seconds
 
