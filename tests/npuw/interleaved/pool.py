@@ -16,7 +16,7 @@ from interleaved.told import Limits
 from npuw_layer import CompiledModel, Core
 from npuw_layer.devices.make import make_device
 from npuw_layer.llm.compiled import _prefixes
-from npuw_layer.options import parse_options
+from npuw_layer.options import RUN_TIME, parse_options
 
 sys.path.append(str(Path(__file__).parents[2] / "goldens"))
 import families  # its folder is known only now
@@ -180,8 +180,9 @@ class Pool:
         """Export, and import what was exported."""
         config = self._config(number)
         blob = self.begin(number).export_model()
-        paths = {"WEIGHTS_PATH": str(self._model), "CACHE_DIR": config["CACHE_DIR"]}
-        return self._core(config).import_model(blob, "NPU", paths)
+        given = {name: value for name, value in config.items() if name in RUN_TIME}
+        given |= {"WEIGHTS_PATH": str(self._model)}
+        return self._core(config).import_model(blob, "NPU", given)
 
     def exports(self, number: int) -> bool:
         """Whether a configuration can be exported."""
