@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -108,12 +109,24 @@ def _answer(request: Any) -> np.ndarray:
     return request.infer(inputs)["logits"].copy()
 
 
+def test_a_warm_start_finds_all_its_programs(
+    tiny: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {**TRANSPOSED, "NPUW_LLM_GENERATE_PYRAMID_STEPS": "256,1152", "CACHE_DIR": tmp_path}
+    for warm in (False, True):
+        with caplog.at_level(logging.WARNING):
+            compiled = Core().compile_model(tiny, "NPU", config)
+        assert compiled.get_property("LOADED_FROM_CACHE") is warm
+    assert not caplog.text
+
+
 def test_a_program_of_another_room_is_refused(talks) -> None:
     stage = Stage(Kind.GENERATE, 1, 191)
-    model = talks(**TRANSPOSED, NPUW_LLM_SHARED_HEAD="NO").request._compiled.models[stage]
-    check_ports([stage], [model])
+    compiled = talks(**TRANSPOSED, NPUW_LLM_SHARED_HEAD="NO").request._compiled
+    model, options = compiled.models[stage], compiled.options
+    check_ports([stage], [model], options)
     with pytest.raises(BlobError, match="generate_192 has caches of another length"):
-        check_ports([stage, Stage(Kind.GENERATE, 1, 255)], [model, model])
+        check_ports([stage], [model], options.model_copy(update={"min_response_len": 128}))
 
 
 def test_rows_cannot_be_written_in_place_then() -> None:

@@ -47,11 +47,13 @@ def test_an_exported_model_generates_together_what_it_did(
 @pytest.mark.parametrize("other", [(2, 191), (4, 71), (1, 191)])
 def test_a_program_of_other_slots_or_rows_is_refused(talks, crowd, other) -> None:
     slots, past = other
-    models = talks(**crowd.LADDER).request._compiled.models
+    compiled = talks(**crowd.LADDER).request._compiled
+    models, options = compiled.models, compiled.options
     head, stage = Stage(Kind.HEAD, 4, 0), Stage(Kind.GENERATE, 1, 191, 4)
-    check_ports([stage, head], [models[stage], models[head]])
+    check_ports([stage, head], [models[stage], models[head]], options)
+    other_model = models[Stage(Kind.GENERATE, 1, past, slots)]
     with pytest.raises(BlobError, match="generate_192_slots_4 has"):
-        check_ports([stage, head], [models[Stage(Kind.GENERATE, 1, past, slots)], models[head]])
+        check_ports([stage, head], [other_model, models[head]], options)
 
 
 def test_a_plan_knows_what_slots_give_and_take(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def check(compiled: CompiledLLM, which: str = "", name: str = "", change: Change
         program = programs[[stage.name for stage in stages].index(which)]
         for side in (program.inputs, program.outputs):
             side[:] = [change(info) if name in info.name else info for info in side]
-    check_ports(stages, programs)
+    check_ports(stages, programs, compiled.options)
 
 
 def axis(number: int, by: int) -> Change:

@@ -86,7 +86,7 @@ def import_llm(
         stored = _stored(blob, blob_weights(stages, loaded, options))
         if not needed_files(loaded, stored or ()) <= files.statuses.keys():
             raise BlobError("a program needs files that the manifest does not name")
-        check_ports(stages, loaded)
+        check_ports(stages, loaded, options)
     origin = Origin(time.perf_counter() - began, imported=len(stages))
     _log.info("%s: %s", name, origin)
     return assemble(

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from npuw_layer.errors import BlobError
 from npuw_layer.llm.names import EMBED, IDS, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
-from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.llm.stages import Kind, Stage, values_room
+from npuw_layer.options import Options
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 
 _Row = tuple[str, tuple[int, ...]]
@@ -16,22 +17,20 @@ _Cache = tuple[str, int, tuple[int, ...]]
 """Element type, rows, and the shape of a row."""
 
 
-def check_ports(
-    stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads: bool = False
-) -> None:
+def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options) -> None:
     """Compare the programs' inputs and outputs with the stages', and with one another's.
 
     Args:
-        stages: what the programs should be.
+        stages: what the programs should be; all of a model's, or some.
         loaded: the programs.
-        heads: whether there is a head besides; one among the stages counts anyway.
+        options: what the model was compiled with.
 
     Raises:
         BlobError: one is another stage, or has other caches than the rest.
     """
-    _check_results(stages, loaded, heads or any(stage.kind is Kind.HEAD for stage in stages))
+    _check_results(stages, loaded, options.cuts_head)
     rows_of_all: dict[str, _Row] = {}
-    room = max(stage.capacity for stage in stages)
+    room = values_room(options)
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is Kind.HEAD:
             continue

@@ -103,7 +103,7 @@ class ProgramMaker:
             loaded = load(self._device, obtained.program)
             why = loaded.refusal if isinstance(loaded, MovesOn) else ""
             if obtained.entry is not None and isinstance(self._device, FindsConstants):
-                check_ports([stage], [loaded], self._options.cuts_head)
+                check_ports([stage], [loaded], self._options)
         except NpuwUsageError:
             raise  # another program would fare no better
         except RuntimeError as error:
