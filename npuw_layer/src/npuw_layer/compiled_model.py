@@ -14,7 +14,6 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_file, export_llm
 from npuw_layer.llm.infer_request import InferRequest
 from npuw_layer.offload.ports import ReportsOffload
-from npuw_layer.options import Options
 from npuw_layer.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.npu import npu_of
@@ -29,12 +28,11 @@ class CompiledModel:
 
     Args:
         compiled: its static models.
-        options: what it was compiled with.
     """
 
-    def __init__(self, compiled: CompiledLLM, options: Options) -> None:
+    def __init__(self, compiled: CompiledLLM) -> None:
         self._compiled = compiled
-        self._options = options
+        self._options = compiled.options
 
     def create_infer_request(self) -> InferRequest:
         """Begin a conversation, independent of all others."""
@@ -84,13 +82,13 @@ class CompiledModel:
             NpuwFault: the disk is full, or the folder is read-only.
         """
         if isinstance(target, str | Path):
-            export_file(self._compiled, self._options, Path(target))
+            export_file(self._compiled, Path(target))
             return None
         if target is not None:
-            export_llm(self._compiled, self._options, target)
+            export_llm(self._compiled, target)
             return None
         whole = io.BytesIO()
-        export_llm(self._compiled, self._options, whole)
+        export_llm(self._compiled, whole)
         return whole.getvalue()
 
     def offload_report(self) -> OffloadReport | None:

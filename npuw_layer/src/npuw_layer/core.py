@@ -135,7 +135,7 @@ class Core:
         from npuw_layer.llm.imported import import_llm
 
         with collected_later():
-            return CompiledModel(*import_llm(source, config, self._make_device, model))
+            return CompiledModel(import_llm(source, config, self._make_device, model))
 
     def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
         """Compile, and export if that is wanted; what prevents that is said before."""
@@ -151,8 +151,7 @@ class Core:
             check_target(target)
             check_compatibility(options)
             check_device(device, options)
-        llm = compile_llm(path, device, options)
-        compiled = CompiledModel(llm, llm.options)
+        compiled = CompiledModel(compile_llm(path, device, options))
         if target is not None:
             compiled.export_model(target)
         return compiled

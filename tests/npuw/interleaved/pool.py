@@ -169,7 +169,7 @@ class Pool:
             self._first[number] = self.start(number)
         first = self._first[number]
         prefixes = _prefixes(first._options)
-        return CompiledModel(replace(first._compiled, prefixes=prefixes), first._options)
+        return CompiledModel(replace(first._compiled, prefixes=prefixes))
 
     def start(self, number: int) -> CompiledModel:
         """Compile, or load what was compiled before."""

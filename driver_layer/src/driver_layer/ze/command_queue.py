@@ -18,7 +18,7 @@ from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
 from driver_layer.ze.event import UINT64_MAX, seconds_of
 from driver_layer.ze.handles import Handle, check
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import check_known, failed, ze_result_t
 
 _SYNCHRONOUS = t.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 
@@ -214,9 +214,7 @@ def zeFenceCreate(
     Raises:
         ZeError: INVALID_ENUMERATION: unknown flags.
     """
-    if int(flags) & ~int(t.ze_fence_flags_t.ZE_FENCE_FLAG_SIGNALED):
-        message = f"unknown flags {int(flags):#x}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
+    check_known(flags, t.ze_fence_flags_t)
     queue = check(hCommandQueue, ze_command_queue_handle_t)
     return ze_fence_handle_t(queue, bool(flags & t.ze_fence_flags_t.ZE_FENCE_FLAG_SIGNALED))
 

@@ -19,7 +19,7 @@ from driver_layer.npu.doorbell import Doorbell
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.handles import Handle, check
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import check_known, failed, ze_result_t
 
 UINT64_MAX = (1 << 64) - 1
 """A timeout of for ever."""
@@ -177,7 +177,7 @@ def zeEventPoolCreate(
     if desc.count <= 0:
         message = f"a pool of {desc.count} events"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
-    _check_flags(desc.flags, ze_event_pool_flags_t)
+    check_known(desc.flags, ze_event_pool_flags_t)
     if desc.flags & ~ze_event_pool_flags_t.ZE_EVENT_POOL_FLAG_HOST_VISIBLE:
         message = f"events have no timestamps and stay in their process; not {desc.flags!r}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)
@@ -205,18 +205,12 @@ def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> 
             INVALID_ENUMERATION: unknown scopes.
     """
     pool = check(hEventPool, ze_event_pool_handle_t)
-    _check_flags(desc.signal | desc.wait, ze_event_scope_flags_t)
+    check_known(desc.signal | desc.wait, ze_event_scope_flags_t)
     if not 0 <= desc.index < pool.count or desc.index in pool.events:
         message = f"place {desc.index} of a pool of {pool.count} events is taken, or not there"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     event = pool.events[desc.index] = ze_event_handle_t(pool, desc.index)
     return event
-
-
-def _check_flags(flags: int, known: type[IntFlag]) -> None:
-    if int(flags) & ~sum(known):
-        message = f"unknown flags {int(flags):#x} of {known.__name__}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
 
 
 def zeEventDestroy(hEvent: ze_event_handle_t) -> None:

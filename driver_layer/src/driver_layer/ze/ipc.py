@@ -23,7 +23,7 @@ from driver_layer.ze.context import Memory, check_device, own_memory, ze_context
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import handing_on
 from driver_layer.ze.handles import check
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import check_known, failed, ze_result_t
 
 _LAYOUT = struct.Struct("<i4siIQQQ")
 _MARK = b"NPU1"
@@ -137,9 +137,7 @@ def zeMemOpenIpcHandle(
     """
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
-    if int(flags) & ~0x3:
-        message = f"unknown flags {int(flags):#x}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
+    check_known(flags, x.ze_ipc_memory_flags_t)
     named = _Named.unpack(handle)
     with handing_on():
         descriptor = _descriptor(named)

@@ -6,7 +6,7 @@ Source: Level Zero core specification 1.17, ``ze_result_t``.
 from __future__ import annotations
 
 import threading
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 from driver_layer.errors import ZeError
 
@@ -44,6 +44,13 @@ def failed(code: ze_result_t, message: str) -> ZeError:
     """Make the error of a call, and keep its text as this thread's last error."""
     _last.text = message
     return ZeError(code, message)
+
+
+def check_known(flags: int, known: type[IntFlag]) -> None:
+    """Raise ZeError INVALID_ENUMERATION if some flags are none of the specification's."""
+    if int(flags) & ~sum(known):
+        message = f"unknown flags {int(flags):#x} of {known.__name__}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
 
 
 def last_error() -> str:

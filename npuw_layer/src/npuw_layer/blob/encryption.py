@@ -8,12 +8,14 @@ made of a whole file of programs.
 from __future__ import annotations
 
 import hashlib
+import io
 import mmap
 import struct
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import BinaryIO, cast
 
-from npuw_layer.blob.container import MAGIC
+from npuw_layer.blob.container import MAGIC, write_container
+from npuw_layer.blob.manifest import Manifest
 from npuw_layer.errors import BlobError, BlobVersionError, OptionError
 
 OPTION = "CACHE_ENCRYPTION_CALLBACKS"
@@ -32,14 +34,33 @@ def is_encrypted(data: memoryview) -> bool:
     return bytes(data[: len(MAGIC + _KIND)]) == MAGIC + _KIND
 
 
+def write_programs(
+    file: BinaryIO,
+    kind: bytes,
+    manifest: Manifest,
+    programs: Sequence[bytes | memoryview],
+    callbacks: Callbacks,
+) -> str:
+    """Write a file of programs, in clear if there are no callbacks; give the manifest's digest.
+
+    Raises:
+        OptionError: the owner's function fails.
+        OSError: the file cannot be written.
+    """
+    if not callbacks:
+        return write_container(file, kind, manifest, programs)
+    plain = io.BytesIO()
+    digest = write_container(plain, kind, manifest, programs)
+    file.write(encrypt(plain.getvalue(), callbacks))
+    return digest
+
+
 def encrypt(content: bytes, callbacks: Callbacks) -> bytes:
-    """Encrypt a file of programs; as it is without callbacks.
+    """Encrypt a file of programs.
 
     Raises:
         OptionError: the owner's function fails.
     """
-    if not callbacks:
-        return content
     secret = _call(callbacks[0], content)
     if isinstance(secret, str):
         raise OptionError(f"{OPTION}: encrypting failed: {secret}")

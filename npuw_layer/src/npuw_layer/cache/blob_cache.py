@@ -7,7 +7,6 @@ An entry that is not whole, or not what its name says, is never used but made an
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import re
@@ -23,9 +22,8 @@ from npuw_layer.blob.container import (
     Span,
     describe,
     read_container,
-    write_container,
 )
-from npuw_layer.blob.encryption import OPTION, Callbacks, decrypt, encrypt, is_encrypted
+from npuw_layer.blob.encryption import OPTION, Callbacks, decrypt, is_encrypted, write_programs
 from npuw_layer.blob.manifest import EntryManifest
 from npuw_layer.blob.source import map_file
 from npuw_layer.cache.key import MODEL, VERSIONS, CacheKey
@@ -232,12 +230,7 @@ class BlobCache:
 
         try:
             with replacing(path, learn) as file:
-                if self._callbacks:
-                    plain = io.BytesIO()
-                    digest = write_container(plain, STAGE, manifest, [program])
-                    file.write(encrypt(plain.getvalue(), self._callbacks))
-                else:
-                    digest = write_container(file, STAGE, manifest, [program])
+                digest = write_programs(file, STAGE, manifest, [program], self._callbacks)
         except (OSError, OptionError) as error:
             what = error.strerror if isinstance(error, OSError) else error
             _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, what)

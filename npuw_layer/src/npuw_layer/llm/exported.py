@@ -5,14 +5,13 @@ Source: fact sheet npuw §d (what the original's LLM blob holds), genai §c.2 (E
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from npuw_layer.blob.container import MODEL, describe, write_container
-from npuw_layer.blob.encryption import encrypt
+from npuw_layer.blob.container import MODEL, describe
+from npuw_layer.blob.encryption import write_programs
 from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.cache.key import current_versions
 from npuw_layer.cache.known_files import KnownFiles
@@ -94,7 +93,7 @@ def check_compatibility(options: Options) -> None:
         raise OptionError(f"NPUW_ENSURE_COMPATIBILITY = YES: {problem}; leave one of them out")
 
 
-def export_file(compiled: CompiledLLM, options: Options, path: Path) -> None:
+def export_file(compiled: CompiledLLM, path: Path) -> None:
     """Write a compiled LLM to a file, which replaces another only when it is whole.
 
     Raises:
@@ -103,12 +102,12 @@ def export_file(compiled: CompiledLLM, options: Options, path: Path) -> None:
     try:
         remove_leftovers(path.absolute().parent, lambda name: name == path.name, locks=False)
         with replacing(path.absolute()) as file:
-            export_llm(compiled, options, file)
+            export_llm(compiled, file)
     except OSError as error:
         raise NpuwFault(f"{path}: {error.strerror}") from None
 
 
-def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
+def export_llm(compiled: CompiledLLM, file: BinaryIO) -> None:
     """Write a compiled LLM to a stream.
 
     Raises:
@@ -116,7 +115,7 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
         ModelError: the model's files have changed since it was compiled.
         OSError: the stream fails.
     """
-    device = compiled.device
+    device, options = compiled.device, compiled.options
     check_compatibility(options)
     check_device(device, options)
     known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
@@ -138,12 +137,7 @@ def export_llm(compiled: CompiledLLM, options: Options, file: BinaryIO) -> None:
         files=compiled.sources.files.digests(files, known) if files else {},
         model=compiled.sources.identity(known),
     )
-    if not options.encryption:
-        write_container(file, MODEL, manifest, programs)
-        return
-    plain = io.BytesIO()
-    write_container(plain, MODEL, manifest, programs)
-    file.write(encrypt(plain.getvalue(), options.encryption))
+    write_programs(file, MODEL, manifest, programs, options.encryption)
 
 
 def _gather(compiled: CompiledLLM, weights: WantedWeights) -> memoryview:

@@ -40,7 +40,7 @@ def import_llm(
     config: Mapping[str, Any],
     make_device: Callable[[Options], Device],
     model: Path | None = None,
-) -> tuple[CompiledLLM, Options]:
+) -> CompiledLLM:
     """Load an LLM that was exported.
 
     Args:
@@ -50,7 +50,7 @@ def import_llm(
         model: the model that it was made of, if that is at hand.
 
     Returns:
-        The LLM, and the options that it has: the blob's, and those of a run.
+        The LLM; its options are the blob's, and those of a run.
 
     Raises:
         BlobVersionError: other versions, or another device, made it.
@@ -89,9 +89,7 @@ def import_llm(
         check_ports(stages, loaded, options)
     origin = Origin(time.perf_counter() - began, imported=len(stages))
     _log.info("%s: %s", name, origin)
-    return assemble(
-        device, options, loaded, programs, origin, WeightSources(files, stored)
-    ), options
+    return assemble(device, options, loaded, programs, origin, WeightSources(files, stored))
 
 
 @contextmanager
