@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,12 @@ import numpy as np
 from compiler_layer.elements import NUMPY
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.blob_cache import BlobCache
 from npuw_layer.cache.key import MODEL, STAGE, CacheKey, compiler_choices, current_versions
 from npuw_layer.cache.model_digest import digest_model, model_files
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.llm.model_files import ModelFiles
-from npuw_layer.llm.programs import Origin
+from npuw_layer.llm.programs import Origin, load
 from npuw_layer.options import Options
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, LoadedModel, TensorInfo
 from npuw_layer.static.initial_values import pack_values, unpack_values
@@ -98,21 +97,15 @@ def _loaded(
 ) -> tuple[LoadedModel, Mapping[str, Array], bool]:
     """Give the program, its variables' initial values, and whether both were in the cache."""
     model = _PreparedModel(path, files, options)
-
-    def load(program: bytes | memoryview) -> LoadedModel:
-        loaded = device.load(program)
-        drop_pages(program)
-        return loaded
-
     if not options.cache_dir:
-        return load(model.compile(device)), model.initial, False
+        return load(device, model.compile(device)), model.initial, False
     folder = Path(options.cache_dir).expanduser()
     versions = current_versions(device, options)
     parts = {MODEL: digest_model(path, folder), **versions, **compiler_choices(options), **_STATE}
     keys = [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
     name = path.name
     program, loaded = BlobCache(folder, device.constants, options.encryption).load(
-        name, keys[0], lambda: model.compile(device), load
+        name, keys[0], lambda: model.compile(device), partial(load, device)
     )
     packed, initial = BlobCache(folder, lambda _: (), options.encryption).load(
         f"initial values of {name}", keys[1], lambda: pack_values(model.initial), unpack_values
