@@ -56,6 +56,9 @@ MATTERING: dict[str, object] = {
     "NPU_PLATFORM": "3720",
     "NPU_TILES": 1,
     "NPUW_FOLD": "NO",
+    "NPUW_ONLINE_PIPELINE": "REP",
+    "NPUW_ONLINE_ISOLATE": "ATTN",
+    "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
 }
 """Options with values that change what is compiled."""
 
@@ -82,6 +85,7 @@ SAME: dict[str, object] = {
     "NPUW_LLM_GENERATE_MOE_HINT": "DENSE",
     "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
     "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
+    "NPUW_ONLINE_NO_FOLD": "",
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 
@@ -103,6 +107,7 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_WEIGHTS_BANK_ALLOC": "SHARED",
     "NPUW_WEIGHTS_BUDGET": 9,
     "NPUW_WEIGHTS_RESERVED": 9,
+    "NPUW_ONLINE_DUMP_PLAN": "plan.xml",
     "NPUW_FALLBACK_EXEC": "NO",
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "NPU",
