@@ -62,6 +62,25 @@ def test_each_slot_has_the_adapter_of_its_conversation(talks, adapt, name) -> No
     engine.close()
 
 
+def test_who_takes_anothers_slot_brings_the_adapter(talks, llama) -> None:
+    """Three conversations, two slots: by turns each sits where another sat."""
+    adapters = [llama.draw(8, seed=seed) for seed in range(3)]
+    alone = [wear(talks(llama.path), adapter) for adapter in adapters]
+    config = SMALL | {"NPUW_LLM_BATCH_SLOTS": "2"}
+    engine = Core().compile_model(llama.path, "NPU", config).create_batching(places=3)
+    requests = [engine.open(adapter) for adapter in adapters]
+    for turn in ((0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1)):
+        futures = {}
+        for who in turn:
+            ids = [7] if len(turn) > 1 else PROMPTS[who]
+            futures[who] = requests[who].submit(ids), alone[who].tell(ids).copy()
+        while not all(future.done() for future, _ in futures.values()):
+            assert engine.step().slots in (0, len(turn))
+        for future, expected in futures.values():
+            assert np.abs(future.result() - expected).max() <= 1e-5 * np.abs(expected).max()
+    engine.close()
+
+
 def test_at_f16_slots_say_what_one_says(talks, llama) -> None:
     options = {"INFERENCE_PRECISION_HINT": "f16"}
     adapters = [llama.draw(8, seed=1), llama.draw(4, seed=2)]

@@ -91,7 +91,6 @@ class Runner:
         """Go back to where a token belongs; tell what became of it if it cannot join others."""
         try:
             place.rewind(submission.position)
-            place.buffers.apply(place.adapters)
         except NpuwError as error:
             return error
         return _alone(place, submission) if place.is_full else None

@@ -38,7 +38,7 @@ from npuw_layer.weights_bank import WeightsBank
 
 @dataclass(frozen=True, slots=True)
 class SlotToken:
-    """The next token of a conversation, what came before, and its adapters."""
+    """The next token of a conversation, what came before, and its adapters, which are applied."""
 
     cache: KVCache
     adapters: AdapterBuffers
