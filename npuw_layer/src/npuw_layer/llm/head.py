@@ -21,7 +21,8 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.state import Assign
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.passes.match import stored_constant
@@ -166,8 +167,19 @@ def _adapted(terms: Sequence[SSAValue]) -> _HeadOps | None:
         if not isinstance(product, MatMul) or not isinstance(up, MatMul):
             continue
         scale = up.a.owner
-        downs = scale.operands if isinstance(scale, Binary) else ()
-        for down in [value.owner for value in downs]:
-            if isinstance(down, MatMul) and down.a is product.a and isinstance(scale, OvOp):
-                return _HeadOps([product, down], [scale, up])
+        if not isinstance(scale, Binary) or not _is_variable(up.b):
+            continue
+        for value, alpha in itertools.permutations(scale.operands, 2):
+            down = value.owner
+            if isinstance(down, MatMul) and down.a is product.a:
+                known = _is_variable(alpha) and _is_variable(down.b)
+                return _HeadOps([product, down], [scale, up]) if known else None
     return None
+
+
+def _is_variable(value: SSAValue) -> bool:
+    """Whether a value is a variable's, or those of several slots joined."""
+    owner = value.owner
+    if isinstance(owner, Convert | Concat):
+        return all(map(_is_variable, owner.operands))
+    return isinstance(owner, ReadValue)

@@ -49,8 +49,10 @@ def adapter_name(variable: str) -> AdapterName | None:
 
 def is_adapter_input(info: TensorInfo) -> bool:
     """Whether an input of a static model is an adapter's, of whatever slot."""
+    if not info.name.startswith(READ_PREFIX):
+        return False
     variable, _ = slot_of(info.name.removeprefix(READ_PREFIX))
-    return info.name.startswith(READ_PREFIX) and adapter_name(variable) is not None
+    return adapter_name(variable) is not None
 
 
 def is_cache_input(info: TensorInfo) -> bool:
