@@ -87,7 +87,7 @@ class SlotModel:
         """Rows of each cache that it reads."""
         self._views = [_SlotView(self._program, slot) for slot in range(self.slots)]
         self._states = [_states_of(loaded, slot) for slot in range(self.slots)]
-        self._sitting: list[SlotToken | None] = [None] * self.slots
+        self._sitting: list[KVCache | None] = [None] * self.slots
 
     def run(self, tokens: Sequence[SlotToken]) -> list[Array]:
         """Run on a token of each of some conversations, and store their rows.
@@ -139,15 +139,14 @@ class SlotModel:
 
     def _seat(self, tokens: Sequence[SlotToken]) -> list[int]:
         """Give each conversation its slot, where it sat before if it did."""
-        before = [None if each is None else each.cache for each in self._sitting]
-        sitting = seats([*map(id, before)], [id(each.cache) for each in tokens])
+        sitting = seats([*map(id, self._sitting)], [id(each.cache) for each in tokens])
         by_slot = dict(zip(sitting, tokens, strict=True))
-        for slot, cache in enumerate(before):
-            now = by_slot.get(slot, self._sitting[slot] or tokens[0])
-            if now.cache is not cache:
+        for slot, before in enumerate(self._sitting):
+            now = by_slot.get(slot, tokens[0] if before is None else None)
+            if now is not None and now.cache is not before:
                 now.cache.bind(self._views[slot], self._states[slot])
                 now.adapters.bind(self._views[slot], self._states[slot])
-                self._sitting[slot] = now
+                self._sitting[slot] = now.cache
         return sitting
 
 
