@@ -69,6 +69,25 @@ def demo_ir(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def adapt(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Put LoRA adapters into an exported model as openvino_genai does, into each once."""
+    tools = load_module(GOLDENS / "adapters.py")
+    restore = load_module(GOLDENS / "exported" / "restore.py").restore
+    made: dict[tuple[str, ...], Any] = {}
+
+    def make(name: str, layers: str = tools.PROJECTIONS, kind: str = "f32") -> Any:
+        key = (name, layers, kind)
+        if key not in made:
+            folder = tmp_path_factory.mktemp(name)
+            path = restore(GOLDENS / "exported", name, folder)
+            (folder / "adapted").mkdir()
+            made[key] = tools.adapted_ir(path, folder / "adapted", layers, kind)
+        return made[key]
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def llama_8m_goldens() -> Mapping[str, np.ndarray]:
     """Prompts, logits and greedy tokens of llama-8m; see tools/make_goldens.py."""
     return dict(np.load(GOLDENS / "llama_8m.npz"))

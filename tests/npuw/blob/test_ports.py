@@ -108,3 +108,37 @@ def test_a_port_that_does_not_fit_is_seen(
 def test_what_was_compiled_fits(compiled) -> None:
     for model in compiled.values():
         check(model)
+
+
+@pytest.fixture(scope="module")
+def adapted(adapt) -> CompiledLLM:
+    """A model with adapters, also beside its head."""
+    model = adapt("llama_fp16", r"mlp|lm_head")
+    return Core().compile_model(model.path, "NPU", SMALL)._compiled
+
+
+def test_adapters_fit(adapted) -> None:
+    check(adapted)
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "change"),
+    [
+        ("generate_192", "layers.0.mlp.up_proj/aten::linear/MatMul.A", axis(0, 1)),
+        ("generate_192", "layers.0.mlp.up_proj/aten::linear/MatMul.A", axis(1, 1)),
+        ("prefill_32", "layers.1.mlp.down_proj/aten::linear/MatMul.alpha", axis(1, -1)),
+        ("lm_head", "MatMul.B", axis(1, 1)),
+        ("lm_head", "MatMul.alpha", lambda info: dataclasses.replace(info, element="i8")),
+    ],
+)
+def test_adapters_of_another_shape_are_seen(adapted, which, name, change) -> None:
+    with pytest.raises(BlobError, match=r"has vpux_ie_read_value_lora_state\S*MatMul\S* .*, which"):
+        check(adapted, which, name, change)
+
+
+def test_other_adapters_than_the_rests_are_seen(adapted) -> None:
+    def rename(info: TensorInfo) -> TensorInfo:
+        return dataclasses.replace(info, name=info.name.replace("up_proj", "left_proj"))
+
+    with pytest.raises(BlobError, match="its programs have different adapters"):
+        check(adapted, "generate_192", "lora_state", rename)

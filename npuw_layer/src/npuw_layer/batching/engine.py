@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 
@@ -15,7 +16,9 @@ from npuw_layer.batching.schedule import Work, plan_step
 from npuw_layer.errors import NpuwError, RequestError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
+from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Array
+from npuw_layer.remote.tensor import AnyTensor, values_of
 
 _log = logging.getLogger(__name__)
 
@@ -60,13 +63,22 @@ class ContinuousBatching:
         self._stepping = threading.Lock()
         self._stepper = 0
 
-    def open(self) -> BatchedRequest:
+    def open(self, adapter: Mapping[str, AnyTensor] | None = None) -> BatchedRequest:
         """Begin a conversation.
+
+        Args:
+            adapter: the states that it is held with, by the names that ``query_state`` of a request
+                gives them; those that are left out have no effect.
 
         Raises:
             RequestError: the engine was closed.
+            StateError: a state does not fit the model, or the others.
         """
-        request = BatchedRequest(self)
+        adapters = AdapterValues(self._compiled.adapter_shapes)
+        for name, tensor in (adapter or {}).items():
+            adapters.set(name, values_of(tensor))
+        adapters.check_ranks(adapters.names)
+        request = BatchedRequest(self, adapters)
         with self._changed:
             if self._closed:
                 raise RequestError("no conversation can begin: the engine was closed")
@@ -223,6 +235,7 @@ class ContinuousBatching:
         return self._unused[-1]
 
     def _take(self, conversation: Participant, place: Conversation) -> None:
+        place.adapters = conversation.request.adapters
         with self._changed:
             conversation.place = place
             if place in self._unused:

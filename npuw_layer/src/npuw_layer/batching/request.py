@@ -9,6 +9,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from npuw_layer.errors import TensorError
+from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Array
 
 
@@ -29,10 +30,13 @@ class BatchedRequest:
 
     Args:
         engine: runs it.
+        adapters: what it is held with.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, adapters: AdapterValues) -> None:
         self._engine = engine
+        self.adapters = adapters
+        """From the first token to the last; nobody sets them after it was opened."""
         self.stored = 0
         """Tokens of the conversation so far, those that are under way left out."""
 

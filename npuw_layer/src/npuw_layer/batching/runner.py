@@ -13,6 +13,7 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.ports import Array
 
 Speaker = tuple[Conversation, Submission]
@@ -107,7 +108,10 @@ class Runner:
         return Generated(self._run(speakers, slots, capacity), slots, capacity)
 
     def _run(self, speakers: Sequence[Speaker], slots: int, capacity: int) -> list[Outcome]:
-        tokens = [SlotToken(place.cache, int(said.ids[said.read])) for place, said in speakers]
+        tokens = [
+            SlotToken(place.cache, place.buffers, int(said.ids[said.read]))
+            for place, said in speakers
+        ]
         model = self._model(Stage(Kind.GENERATE, 1, capacity - 1, slots), tokens[0])
         try:
             found = model.run(tokens)
@@ -132,7 +136,8 @@ class Runner:
         if self._head is None and self._plan.heads:
             stages = [stage for stage in self._plan.heads if stage.tokens in self.sizes[1:]]
             heads = {stage: compiled.models[stage] for stage in stages}
-            self._head = LMHead(compiled.device, heads, compiled.bank)
+            none = AdapterBuffers(compiled.device, ())  # a head of several conversations has none
+            self._head = LMHead(compiled.device, heads, none, compiled.bank)
         return self._head
 
 

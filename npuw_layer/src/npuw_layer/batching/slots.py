@@ -22,6 +22,7 @@ from npuw_layer.llm.names import (
     slot_of,
     slot_variable,
 )
+from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.ports import (
     ASSIGN_PREFIX,
     READ_PREFIX,
@@ -37,19 +38,21 @@ from npuw_layer.weights_bank import WeightsBank
 
 @dataclass(frozen=True, slots=True)
 class SlotToken:
-    """The next token of a conversation, and what came before."""
+    """The next token of a conversation, what came before, and its adapters, which are applied."""
 
     cache: KVCache
+    adapters: AdapterBuffers
     token: int
 
 
 class SlotModel:
     """A program that takes a token of each of up to B conversations.
 
-    A slot reads whatever cache it is bound to. Conversations keep their slots from step to step;
-    one that comes in takes the slot of one that is not there any more, which costs a relocation of
-    the program's arguments and no copy. A slot that nobody uses goes on reading a cache that it
-    read before, or a neighbour's: what it computes is dropped, and it writes to no cache.
+    A slot reads whatever cache it is bound to, and the adapters beside it. Conversations keep their
+    slots from step to step; one that comes in takes the slot of one that is not there any more,
+    which costs a relocation of the program's arguments and no copy. A slot that nobody uses goes on
+    reading what it read before, or a neighbour's: what it computes is dropped, and it writes to no
+    cache.
 
     Args:
         device: where it runs.
@@ -99,7 +102,7 @@ class SlotModel:
         Raises:
             DeviceError: the device failed; the caches are as they were.
         """
-        places = self._seat([each.cache for each in tokens])
+        places = self._seat(tokens)
         arena = self._arena
         for array in (arena[name] for name in arena.tensors if name in _PER_TOKEN):
             array[...] = 0
@@ -134,15 +137,16 @@ class SlotModel:
         arena[MASK][slot, : self.past] = rows.columns(np.ones(rows.tokens, np.int64), self.past)
         arena[MASK][slot, self.past] = 1
 
-    def _seat(self, caches: Sequence[KVCache]) -> list[int]:
-        """Give each cache its slot, where it sat before if it did."""
-        sitting = seats([id(cache) for cache in self._sitting], [id(cache) for cache in caches])
-        by_slot = dict(zip(sitting, caches, strict=True))
+    def _seat(self, tokens: Sequence[SlotToken]) -> list[int]:
+        """Give each conversation its slot, where it sat before if it did."""
+        sitting = seats([*map(id, self._sitting)], [id(each.cache) for each in tokens])
+        by_slot = dict(zip(sitting, tokens, strict=True))
         for slot, before in enumerate(self._sitting):
-            now = by_slot.get(slot, before or caches[0])
-            if now is not before:
-                now.bind(self._views[slot], self._states[slot])
-                self._sitting[slot] = now
+            now = by_slot.get(slot, tokens[0] if before is None else None)
+            if now is not None and now.cache is not before:
+                now.cache.bind(self._views[slot], self._states[slot])
+                now.adapters.bind(self._views[slot], self._states[slot])
+                self._sitting[slot] = now.cache
         return sitting
 
 

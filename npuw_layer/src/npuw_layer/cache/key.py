@@ -98,6 +98,7 @@ def _choices(options: Options) -> dict[str, str]:
     return {
         "KV_CACHE_PRECISION": options.kv_cache_precision,
         "NPUW_LLM_OPTIMIZE_V_TENSORS": str(values_room(options)),
+        "NPUW_LLM_MAX_LORA_RANK": str(options.max_lora_rank),
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
         "NPUW_ONLINE_PIPELINE": options.online_pipeline,

@@ -16,8 +16,9 @@ from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.prefix_cache import PrefixCache
 from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.stages import Plan, Stage, plan
+from npuw_layer.lora.names import adapter_inputs
 from npuw_layer.options import Options
-from npuw_layer.ports import Device, LoadedModel
+from npuw_layer.ports import READ_PREFIX, Device, LoadedModel, TensorInfo
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ class CompiledLLM:
     """Where the weights are, and how the files were when this was compiled."""
     shared: SharedArena | None
     """The weights that other processes use too."""
+
+    @property
+    def adapters(self) -> list[TensorInfo]:
+        """The inputs that adapters of a conversation come in by, each once."""
+        own = (*self.plan.generate, *self.plan.own_heads)
+        return adapter_inputs(self.models[stage].inputs for stage in own)
+
+    @property
+    def adapter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the variables of adapters, at the largest rank."""
+        return {info.name.removeprefix(READ_PREFIX): info.shape for info in self.adapters}
 
 
 def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:

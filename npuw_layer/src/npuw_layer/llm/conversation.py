@@ -25,7 +25,10 @@ from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.prefill import Counts, Prefill
 from npuw_layer.llm.submodel import NewTokens, Submodel
 from npuw_layer.llm.variants import select_generate_request
-from npuw_layer.ports import READ_PREFIX, Array, Memory
+from npuw_layer.lora.buffers import AdapterBuffers
+from npuw_layer.lora.names import is_cache_input
+from npuw_layer.lora.values import AdapterValues
+from npuw_layer.ports import Array, Memory
 
 _log = logging.getLogger(__name__)
 
@@ -44,18 +47,21 @@ class Conversation:
         self._plan = compiled.plan
         device, bank, models = compiled.device, compiled.bank, compiled.models
         largest = self._plan.generate[-1]
-        states = [t for t in models[largest].inputs if t.name.startswith(READ_PREFIX)]
+        states = [info for info in models[largest].inputs if is_cache_input(info)]
         total = self._plan.lengths.total
         slides = self._options.on_full == "SLIDE"
         rows = KVRows(total, largest.past if slides else total, self._options.sink_tokens)
         self.cache = KVCache(device, states, rows)
-        self._prefill = Prefill(compiled, self.cache, check_wanted)
+        heads = {stage: models[stage] for stage in self._plan.own_heads}
+        self.buffers = AdapterBuffers(device, compiled.adapters)
+        self.adapters = AdapterValues(compiled.adapter_shapes)
+        """What is wanted; it counts from the next inference on."""
+        self._prefill = Prefill(compiled, self.cache, self.buffers, check_wanted)
         self._variants = [
-            Submodel(device, stage, models[stage], self.cache, bank)
+            Submodel(device, stage, models[stage], self.cache, self.buffers, bank)
             for stage in self._plan.generate
         ]
-        heads = {stage: models[stage] for stage in self._plan.own_heads}
-        self._head = LMHead(device, heads, bank) if heads else None
+        self._head = LMHead(device, heads, self.buffers, bank) if heads else None
         self._variant = 0
         self._admission = Admission(compiled.options, compiled.plan, self.takes_positions)
         self.history = History()
@@ -147,6 +153,7 @@ class Conversation:
 
     def _answering(self, tokens: NewTokens) -> Answering:
         """Check new tokens, forget what they replace, and run on them."""
+        self.buffers.apply(self.adapters)
         begin, history = int(tokens.positions[0]), self.history
         if not history.said:
             history.begin(begin)
@@ -252,7 +259,7 @@ class Conversation:
         """Run prefill, and choose the variant to go on with."""
         anew = not self.cache.rows.tokens
         try:
-            last = yield from self._prefill.read(tokens, self.history)
+            last = yield from self._prefill.read(tokens, self.history, self.adapters)
         finally:
             if anew:
                 self.history.settle()

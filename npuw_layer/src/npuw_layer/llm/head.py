@@ -1,13 +1,17 @@
 """The LM head: the product with the vocabulary, which a prompt needs for its last token alone.
 
 It is the largest matrix of most models. NPUW cuts it off (NPUW_LLM_SHARED_HEAD), so that prefill
-and all generate variants share one model for it; or it stays, and computes what is asked for.
+and all generate variants share one model for it; or it stays, and computes what is asked for. An
+adapter beside it goes where it goes.
 
 Source: fact sheet npuw §a.3, step 5.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from xdsl.ir import SSAValue
@@ -17,7 +21,8 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.state import Assign
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.passes.match import stored_constant
@@ -52,21 +57,20 @@ def treat_head(model: Model, head: Head, tokens: int) -> None:
     """
     (port,) = model.outputs
     if head is Head.CUT:
-        product, _ = _head(port.value)
-        model.set_outputs([(EMBED, product.a)])
+        model.set_outputs([(EMBED, _found(port.value).states)])
         remove_dead_code(model)
     elif head is Head.LAST:
         try:
-            product, after = _head(port.value)
+            ops = _found(port.value)
         except NoHead:
             return
         names = [port.name for port in model.inputs]
-        element = element_of(product.a)
+        element = element_of(ops.states)
         which = model.body.insert_arg(tensor(element, (1, 1, tokens)), len(names))
         model.set_inputs([*names, LAST_TOKEN])
-        product.operands[0] = GraphBuilder(model, product).matmul(which, product.a, False)
-        for op in (product, *after):
-            op.refresh_types()
+        first = next(op for op in model.body.ops if op in ops.readers)
+        ops.read(GraphBuilder(model, first).matmul(which, ops.states, False))
+        ops.refresh_types()
         model.refresh_signature()
 
 
@@ -85,15 +89,16 @@ def cut_head(model: Model, rows: int) -> Model:
     """
     body = model.clone()
     (port,) = body.outputs
-    product, after = _head(port.value)
+    ops = _found(port.value)
     # The states' own width may be computed from their shape; the vocabulary's is known.
+    product = ops.readers[0]
     width = shape_of(product.b)[-1 if int_value(product.transpose_b) else -2]
     if width <= 0:
         raise NoHead("the hidden states that the logits are made of have no static width")
     element = element_of(product.a)
     names = [port.name for port in body.inputs]
     states = body.body.insert_arg(tensor(element, (1, rows, width)), len(names))
-    product.operands[0] = states
+    ops.read(states)
     for op in list(body.body.ops):
         if isinstance(op, Assign):
             Rewriter.replace_op(op, [], [op.value])
@@ -102,18 +107,42 @@ def cut_head(model: Model, rows: int) -> Model:
     remove_dead_code(body)
     for name in names:
         body.remove_input(name)
-    for op in (product, *after):
-        op.refresh_types()
+    ops.refresh_types()
     forget_repetitions(body)
     body.refresh_signature()
     return body
 
 
-def _head(logits: SSAValue) -> tuple[MatMul, list[OvOp]]:
-    """The product that makes the logits, and what is done to each of them after it.
+@dataclass(frozen=True, slots=True)
+class _HeadOps:
+    """What makes logits of hidden states."""
+
+    readers: list[MatMul]
+    """The products that take them: that with the vocabulary, then an adapter's."""
+    after: list[OvOp]
+    """What is done to what these make, in an order in which it can be."""
+
+    @property
+    def states(self) -> SSAValue:
+        """The hidden states."""
+        return self.readers[0].a
+
+    def read(self, states: SSAValue) -> None:
+        """Take other hidden states; ``refresh_types`` is to follow."""
+        for product in self.readers:
+            product.operands[0] = states
+
+    def refresh_types(self) -> None:
+        """Infer what is made of them anew; values of before are none any more."""
+        for op in (*self.readers, *self.after):
+            op.refresh_types()
+
+
+def _found(logits: SSAValue) -> _HeadOps:
+    """Find the head.
 
     Raises:
-        NoHead: there is no such product of a hidden state.
+        NoHead: the logits are not the product of a hidden state.
     """
     after: list[OvOp] = []
     value = logits
@@ -121,9 +150,36 @@ def _head(logits: SSAValue) -> tuple[MatMul, list[OvOp]]:
         after.insert(0, value.owner)
         computed = [v for v in value.owner.operands if stored_constant(v) is None]
         if len(computed) != 1:
+            adapted = _adapted(computed)
+            if adapted is not None:
+                return _HeadOps(adapted.readers, [*adapted.after, *after])
             break
         value = computed[0]
     head = value.owner
     if not isinstance(head, MatMul) or len(shape_of(head.a)) != 3:
         raise NoHead("the logits are not the product of a hidden state [1, tokens, channels]")
-    return head, after
+    return _HeadOps([head], after)
+
+
+def _adapted(terms: Sequence[SSAValue]) -> _HeadOps | None:
+    """A product and an adapter's, ((x Aᵀ) · alpha) Bᵀ, of the same hidden states, if they are."""
+    for product, up in itertools.permutations([term.owner for term in terms], 2):
+        if not isinstance(product, MatMul) or not isinstance(up, MatMul):
+            continue
+        scale = up.a.owner
+        if not isinstance(scale, Binary) or not _is_variable(up.b):
+            continue
+        for value, alpha in itertools.permutations(scale.operands, 2):
+            down = value.owner
+            if isinstance(down, MatMul) and down.a is product.a:
+                known = _is_variable(alpha) and _is_variable(down.b)
+                return _HeadOps([product, down], [scale, up]) if known else None
+    return None
+
+
+def _is_variable(value: SSAValue) -> bool:
+    """Whether a value is a variable's, or those of several slots joined."""
+    owner = value.owner
+    if isinstance(owner, Convert | Concat):
+        return all(map(_is_variable, owner.operands))
+    return isinstance(owner, ReadValue)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from npuw_layer.errors import BlobError
 from npuw_layer.llm.names import EMBED, IDS, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
 from npuw_layer.llm.stages import Kind, Stage, values_room
+from npuw_layer.lora.names import is_adapter_input
+from npuw_layer.lora.ports import check_adapters
 from npuw_layer.options import Options
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 
@@ -26,9 +28,10 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
         options: what the model was compiled with.
 
     Raises:
-        BlobError: one is another stage, or has other caches than the rest.
+        BlobError: one is another stage, or has other caches or adapters than the rest.
     """
     _check_results(stages, loaded, options.cuts_head)
+    check_adapters(stages, loaded, options.max_lora_rank)
     rows_of_all: dict[str, _Row] = {}
     room = values_room(options)
     for stage, program in zip(stages, loaded, strict=True):
@@ -106,6 +109,8 @@ def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:
     """
     found: dict[str, _Cache] = {}
     for info in tensors:
+        if is_adapter_input(info):
+            continue
         if info.name.startswith(prefix) and len(info.shape) > 1:
             dims = info.shape[1:]
             rows, row = (dims[-1], dims[:-1]) if is_transposed(info.name) else (dims[0], dims[1:])

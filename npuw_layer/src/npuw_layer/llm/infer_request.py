@@ -18,6 +18,7 @@ from npuw_layer.llm.names import LOGITS
 from npuw_layer.llm.state_file import load_state, save_state
 from npuw_layer.llm.stored_tokens import StoredTokensState
 from npuw_layer.llm.variable_state import VariableState
+from npuw_layer.lora.variable_state import AdapterVariableState
 from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
@@ -31,6 +32,7 @@ class RequestMemory:
 
     kv_cache: int
     weights: int
+    adapters: int
 
 
 class InferRequest(AsyncRequest):
@@ -131,19 +133,23 @@ class InferRequest(AsyncRequest):
             raise TensorError(f"no tensor {name!r} yet")
         return found
 
-    def query_state(self) -> Sequence[VariableState | StoredTokensState]:
-        """The variables: each layer's K and V.
+    def query_state(self) -> Sequence[VariableState | AdapterVariableState | StoredTokensState]:
+        """The variables: each layer's K and V, then those of adapters if the model has any.
 
         With NPUW_LLM_ENABLE_CONTINUOUS_PREFILL also npuw_stored_tokens_state, the last one.
         """
         self._run.check_idle()
         talk, check = self._conversation, self._run.check_idle
         caches = [VariableState(name, talk, check) for name in talk.cache.names]
+        adapters = [AdapterVariableState(n, talk.adapters, check) for n in talk.adapters.names]
         proposes = self._compiled.options.enable_continuous_prefill
-        return [*caches, StoredTokensState(talk, check)] if proposes else caches
+        proposal = [StoredTokensState(talk, check)] if proposes else []
+        return [*caches, *adapters, *proposal]
 
     def save_state(self, path: str | Path, /) -> None:
         """Keep the conversation in a file; ``load_state`` of a request goes on with it.
+
+        Adapters are not in the file; they are to be set again, before it is loaded.
 
         Raises:
             RequestBusy: the request is running.
@@ -157,14 +163,15 @@ class InferRequest(AsyncRequest):
 
         Raises:
             RequestBusy: the request is running.
-            StateError: the file is damaged, of another model, or too long; nothing has changed.
+            StateError: the file is damaged, of another model, of other adapters than are set, or
+                too long; nothing has changed.
             NpuwFault: it cannot be read.
         """
         self._run.check_idle()
         load_state(self._conversation, Path(path))
 
     def reset_state(self) -> None:
-        """Begin a new conversation.
+        """Begin a new conversation; adapters stay, see ``AdapterVariableState.reset``.
 
         Raises:
             RequestBusy: the request is running.
@@ -173,8 +180,9 @@ class InferRequest(AsyncRequest):
         self._conversation.reset()
 
     def memory(self) -> RequestMemory:
-        """Device memory of the conversation's caches, and of the weights that all share."""
-        return RequestMemory(self._conversation.cache.nbytes, self._compiled.bank.nbytes)
+        """Device memory of the conversation's caches and adapters, and of the shared weights."""
+        talk = self._conversation
+        return RequestMemory(talk.cache.nbytes, self._compiled.bank.nbytes, talk.buffers.nbytes)
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inferences ran, for people."""

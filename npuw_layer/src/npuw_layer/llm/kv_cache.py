@@ -12,6 +12,7 @@ from npuw_layer.llm.arena import ELEMENT_TYPES, Arena, padded
 from npuw_layer.llm.copies import RowCopy, copy_kvcache
 from npuw_layer.llm.kv_rows import KVRows
 from npuw_layer.llm.names import is_transposed, plain_variable
+from npuw_layer.lora.names import is_cache_input
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Memory, Program, TensorInfo
 
 
@@ -96,7 +97,7 @@ class KVCache:
     def bind(self, program: Program, inputs: Sequence[TensorInfo]) -> None:
         """Let a program read its past here."""
         for info in inputs:
-            if info.name.startswith(READ_PREFIX):
+            if is_cache_input(info):
                 name = plain_variable(info.name.removeprefix(READ_PREFIX))
                 stack, number = self._places[name]
                 program.bind(info.name, stack.memory, number * stack.rows.strides[0])

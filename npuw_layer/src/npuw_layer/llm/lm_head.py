@@ -9,7 +9,9 @@ from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.names import EMBED, LOGITS
 from npuw_layer.llm.stages import Stage
-from npuw_layer.ports import Array, Device, LoadedModel, Memory, Program
+from npuw_layer.lora.buffers import AdapterBuffers
+from npuw_layer.lora.names import is_adapter_input
+from npuw_layer.ports import Array, Device, LoadedModel, Memory, Program, TensorInfo
 from npuw_layer.weights_bank import WeightsBank
 
 
@@ -19,11 +21,16 @@ class LMHead:
     Args:
         device: where they run.
         models: by stage; one or more.
+        adapters: those of the conversation, which may be beside the head.
         bank: the model's weights.
     """
 
     def __init__(
-        self, device: Device, models: Mapping[Stage, LoadedModel], bank: WeightsBank
+        self,
+        device: Device,
+        models: Mapping[Stage, LoadedModel],
+        adapters: AdapterBuffers,
+        bank: WeightsBank,
     ) -> None:
         self._models: dict[int, tuple[Arena, Program]] = {}
         self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
@@ -31,9 +38,9 @@ class LMHead:
         self._make: dict[int, Callable[[], Program]] = {}
         for stage in sorted(models, key=lambda stage: stage.tokens):
             loaded = models[stage]
-            own = [t for t in loaded.inputs if not t.name.startswith(WEIGHT_PREFIX)]
+            own = [info for info in loaded.inputs if _is_own(info)]
             arena = Arena(device, [*own, *loaded.outputs])
-            make = self._make[stage.tokens] = partial(_made, loaded, arena, bank)
+            make = self._make[stage.tokens] = partial(_made, loaded, arena, adapters, bank)
             program = make()
             program.prepare()
             self._models[stage.tokens] = arena, program
@@ -82,9 +89,16 @@ class LMHead:
             arena.free()
 
 
-def _made(loaded: LoadedModel, arena: Arena, bank: WeightsBank) -> Program:
+def _is_own(info: TensorInfo) -> bool:
+    return not (info.name.startswith(WEIGHT_PREFIX) or is_adapter_input(info))
+
+
+def _made(
+    loaded: LoadedModel, arena: Arena, adapters: AdapterBuffers, bank: WeightsBank
+) -> Program:
     """A program, bound to its tensors and weights."""
     program = loaded.create_program()
     arena.bind(program)
+    adapters.bind(program, loaded.inputs)
     bank.bind(program, loaded.inputs)
     return program

@@ -11,6 +11,8 @@ from npuw_layer.llm.history import History
 from npuw_layer.llm.kv_cache import KVCache
 from npuw_layer.llm.stages import Stage, choose_prefill
 from npuw_layer.llm.submodel import NewTokens, Submodel
+from npuw_layer.lora.buffers import AdapterBuffers
+from npuw_layer.lora.values import AdapterValues
 
 Pieces = Generator[int, None, Submodel]
 """Breaks after each piece of a prompt but the last; then the model that read that."""
@@ -30,11 +32,16 @@ class Prefill:
     Args:
         compiled: all static models.
         cache: the conversation's K and V.
+        buffers: its adapters.
         check_wanted: called before each run of a program; raises to end the inference there.
     """
 
     def __init__(
-        self, compiled: CompiledLLM, cache: KVCache, check_wanted: Callable[[], None]
+        self,
+        compiled: CompiledLLM,
+        cache: KVCache,
+        buffers: AdapterBuffers,
+        check_wanted: Callable[[], None],
     ) -> None:
         self._compiled = compiled
         self._plan = compiled.plan
@@ -42,7 +49,7 @@ class Prefill:
         self._check_wanted = check_wanted
         device, bank = compiled.device, compiled.bank
         self._models = {
-            stage: Submodel(device, stage, compiled.models[stage], cache, bank)
+            stage: Submodel(device, stage, compiled.models[stage], cache, buffers, bank)
             for stage in self._plan.prefill
         }
         self.counts = Counts([])
@@ -53,12 +60,13 @@ class Prefill:
         assert first is not None  # without stored tokens every model fits
         self._models[first].prepare(0 if self._direct(first) else None)
 
-    def read(self, tokens: NewTokens, history: History) -> Pieces:
+    def read(self, tokens: NewTokens, history: History, adapters: AdapterValues) -> Pieces:
         """Read tokens behind those that are stored, chunk by chunk if need be.
 
         Args:
             tokens: with the mask and the positions of what is kept.
             history: grows by them.
+            adapters: those in force.
 
         Yields:
             How many tokens were read since the last break.
@@ -69,7 +77,7 @@ class Prefill:
         Raises:
             PromptTooLong: no model goes on behind what is stored.
         """
-        done = self._restore(tokens, history)
+        done = self._restore(tokens, history, adapters)
         count, begin = len(tokens.ids), self._cache.rows.tokens - done
         last: Submodel | None = None
         told = 0
@@ -88,7 +96,7 @@ class Prefill:
                 told = end
             done = end
         assert last is not None  # at least one token is computed
-        self._keep(tokens, history, begin)
+        self._keep(tokens, history, begin, adapters)
         return last
 
     def _direct(self, stage: Stage) -> bool:
@@ -101,12 +109,12 @@ class Prefill:
             and tokens + stage.tokens <= len(self._cache.rows)
         )
 
-    def _restore(self, tokens: NewTokens, history: History) -> int:
+    def _restore(self, tokens: NewTokens, history: History, adapters: AdapterValues) -> int:
         """Take the beginning of a new conversation's prompt from the prefix cache."""
         prefixes = self._compiled.prefixes
         if prefixes is None or self._cache.rows.tokens or not tokens.mask.all():
             return 0
-        blocks = prefixes.find(tokens.ids, history.first_position)
+        blocks = prefixes.find(tokens.ids, history.first_position, adapters.digest)
         size = prefixes.block_size
         for block in blocks:
             self._cache.restore(block, size)
@@ -115,8 +123,11 @@ class Prefill:
         self.counts.cached_tokens = done
         return done
 
-    def _keep(self, tokens: NewTokens, history: History, begin: int) -> None:
+    def _keep(
+        self, tokens: NewTokens, history: History, begin: int, adapters: AdapterValues
+    ) -> None:
         """Let the prefix cache keep a new conversation's prompt."""
         prefixes = self._compiled.prefixes
         if prefixes is not None and begin == 0 and tokens.mask.all():
-            prefixes.store(tokens.ids, history.first_position, self._cache.blocks)
+            made_with = adapters.digest
+            prefixes.store(tokens.ids, history.first_position, self._cache.blocks, made_with)

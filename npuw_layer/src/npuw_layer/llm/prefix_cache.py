@@ -1,11 +1,12 @@
 """K and V of prompts, kept by blocks, so that prompts that begin alike are not computed twice.
 
-A block is known by a hash of its tokens and of all before them (and of where positions begin), so a
-block that is found is the right one. Blocks form a tree; only leaves are evicted, the least
-recently used first, since a block is of no use without those before it.
+A block is known by a hash of its tokens and of all before them (and of where positions begin, and
+of the adapters in force), so a block that is found is the right one. Blocks form a tree; only
+leaves are evicted, the least recently used first, since a block is of no use without those before
+it.
 
-Source: NPUW's llm_prefix_caching (fact sheet npuw §c.8). Ours: hashes that do not collide, a bound
-in bytes, and blocks of any length.
+Source: NPUW's llm_prefix_caching (fact sheet npuw §c.8). Ours: hashes that do not collide, and know
+of adapters, which change K and V; a bound in bytes, and blocks of any length.
 """
 
 from __future__ import annotations
@@ -72,16 +73,17 @@ class PrefixCache:
                 len(self._blocks), self._nbytes, self._hits, self._misses, self._evictions
             )
 
-    def find(self, ids: Array, first_position: int) -> list[Rows]:
+    def find(self, ids: Array, first_position: int, adapters: bytes = b"") -> list[Rows]:
         """Give the blocks that a prompt begins with.
 
         Args:
             ids: i64 [n], the whole prompt; at least its last token is left to be computed.
             first_position: of its first token.
+            adapters: tells those in force from others.
         """
         found: list[Rows] = []
         with self._lock:
-            for _, key in self._keys(ids[:-1], first_position):
+            for _, key in self._keys(ids[:-1], first_position, adapters):
                 block = self._blocks.get(key)
                 if block is None:
                     self._misses += 1
@@ -91,16 +93,23 @@ class PrefixCache:
                 found.append(block.rows)
         return found
 
-    def store(self, ids: Array, first_position: int, read: Callable[[int, int], Rows]) -> None:
+    def store(
+        self,
+        ids: Array,
+        first_position: int,
+        read: Callable[[int, int], Rows],
+        adapters: bytes = b"",
+    ) -> None:
         """Keep the whole blocks of a prompt that are not there yet.
 
         Args:
             ids: i64 [n], the prompt.
             first_position: of its first token.
             read: gives rows from one token to another; they are copied.
+            adapters: those that the rows were computed with, as for ``find``.
         """
         parent = b""
-        for number, key in self._keys(ids, first_position):
+        for number, key in self._keys(ids, first_position, adapters):
             with self._lock:
                 known = key in self._blocks
             if not known:
@@ -110,9 +119,12 @@ class PrefixCache:
                     return
             parent = key
 
-    def _keys(self, ids: Array, first_position: int) -> Iterator[tuple[int, bytes]]:
+    def _keys(
+        self, ids: Array, first_position: int, adapters: bytes
+    ) -> Iterator[tuple[int, bytes]]:
         """The number and the key of each whole block."""
-        chain = hashlib.sha256(f"{first_position} {self.block_size}".encode())
+        begin_of_all = f"{first_position} {self.block_size} {adapters.hex()} "
+        chain = hashlib.sha256(begin_of_all.encode())
         for number in range(len(ids) // self.block_size):
             begin = number * self.block_size
             chain.update(ids[begin : begin + self.block_size].tobytes())

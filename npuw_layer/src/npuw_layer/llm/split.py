@@ -25,9 +25,10 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
-from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, transposed_variable
+from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, slot_of, transposed_variable
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
 from npuw_layer.llm.value_caches import value_caches
+from npuw_layer.lora.names import adapter_name
 
 SEQUENCE_AXIS = 2
 """Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
@@ -117,6 +118,9 @@ def store_caches(model: Model, past: int, slots: int, quantized: bool, room: int
     store = store_quantized if quantized else store_plain
     transposed = value_caches(model) if room is not None else frozenset[str]()
     for variable in model.variables():
+        of = slot_of(variable.name)[0]
+        if variable.assign is None and adapter_name(of) is not None:
+            continue
         cache = cache_of(variable, past, slots)
         store(model, replace(cache, room=room if variable.name in transposed else None))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from compiler_layer.model import Model
+from npuw_layer.errors import ModelError
 from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
 from npuw_layer.llm.stages import ROPE_LEAD, Kind, Stage, values_room
+from npuw_layer.lora.graph import fix_rank, reads_adapters
 from npuw_layer.options import Options
 
 
@@ -23,8 +25,11 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         ModelError: the graph is no language model with K and V caches, or cannot be one of several
             conversations.
     """
+    if reads_adapters(model):
+        model = model.clone()
+        fix_rank(model, options.max_lora_rank, stage.slots)
     if stage.kind is Kind.HEAD:
-        return cut_head(model, stage.tokens)
+        return _head_graph(model, stage, options)
     whole = Head.ALL if stage.kind is Kind.GENERATE else Head.LAST
     head = Head.CUT if options.cuts_head else whole
     if options.caches_rope:
@@ -34,3 +39,14 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     if stage.slots > 1:
         return split_slots(model, stage.slots, stage.past, options.kv_cache_precision, head, room)
     return split(model, stage.tokens, stage.past, options.kv_cache_precision, head, room)
+
+
+def _head_graph(model: Model, stage: Stage, options: Options) -> Model:
+    """The head alone, which takes states of several conversations as if they were one's."""
+    graph = cut_head(model, stage.tokens)
+    if max(options.batch_slots) > 1 and reads_adapters(graph):
+        raise ModelError(
+            "for several conversations at once: the LM head has an adapter, and would need each "
+            "conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
+        )
+    return graph

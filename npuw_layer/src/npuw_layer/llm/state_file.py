@@ -1,7 +1,8 @@
 """A conversation on disk: what was said, and its rows of K and V, to go on with later.
 
 The file is a safetensors one: a tensor [tokens, heads, width] for each variable, and what was said
-as metadata. It may come from anywhere and is not believed.
+as metadata. It may come from anywhere and is not believed. Adapters are not in it, but what tells
+them from others: who goes on with a conversation sets the adapters first that it was held with.
 
 Source: the format of safetensors (8 bytes of length, a JSON header, the tensors' bytes).
 """
@@ -45,6 +46,8 @@ class _Said(BaseModel):
     dropped: Count
     numbers: list[Count]
     """Of the tokens whose rows are stored."""
+    adapters: str = ""
+    """What tells those in force from others; see ``AdapterValues.digest``."""
 
 
 class _Metadata(BaseModel):
@@ -81,6 +84,7 @@ def save_state(conversation: Conversation, path: Path) -> None:
         sinks=history.sinks,
         dropped=history.dropped,
         numbers=cache.rows.numbers().tolist(),
+        adapters=conversation.adapters.digest.hex(),
     )
     rows = {name: np.ascontiguousarray(cache.read(name)) for name in cache.names}
     metadata = _Metadata(
@@ -108,7 +112,8 @@ def load_state(conversation: Conversation, path: Path) -> None:
     """Read a conversation; the one there was is forgotten, unless the file is refused.
 
     Raises:
-        StateError: the file is damaged, of another model, or of more tokens than there is room for.
+        StateError: the file is damaged, of another model, of other adapters than are set, or of
+            more tokens than there is room for.
         NpuwFault: it cannot be read.
     """
     try:
@@ -139,6 +144,11 @@ def _restore(conversation: Conversation, content: Array) -> None:
     if metadata.model != _fingerprint(conversation):
         raise StateError("it was saved with another model, or with other options")
     said = _Said.model_validate_json(metadata.conversation)
+    if said.adapters != conversation.adapters.digest.hex():
+        with_or_without = "with other adapters" if said.adapters else "without adapters"
+        raise StateError(
+            f"it was saved {with_or_without}; set query_state() as it was before load_state"
+        )
     _check_said(conversation, said)
     rows = _tensors(conversation, header, content[begin:], len(said.numbers))
     conversation.restore(

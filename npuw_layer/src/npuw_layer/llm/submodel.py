@@ -18,6 +18,7 @@ from npuw_layer.llm.names import (
     POSITIONS,
 )
 from npuw_layer.llm.stages import Stage
+from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.ports import (
     ASSIGN_PREFIX,
     READ_PREFIX,
@@ -57,16 +58,24 @@ class Submodel:
         stage: what it is.
         loaded: the program.
         cache: the conversation's K and V.
+        adapters: those of the conversation.
         bank: the model's weights.
     """
 
     def __init__(
-        self, device: Device, stage: Stage, loaded: LoadedModel, cache: KVCache, bank: WeightsBank
+        self,
+        device: Device,
+        stage: Stage,
+        loaded: LoadedModel,
+        cache: KVCache,
+        adapters: AdapterBuffers,
+        bank: WeightsBank,
     ) -> None:
         self.stage = stage
         self._device = device
         self._loaded = loaded
         self._cache = cache
+        self._adapters = adapters
         self._bank = bank
         elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX)
         own = (*loaded.inputs, *loaded.outputs)
@@ -164,6 +173,7 @@ class Submodel:
         self._arena.bind(program)
         self._bank.bind(program, self._loaded.inputs)
         self._cache.bind(program, self._loaded.inputs)
+        self._adapters.bind(program, self._loaded.inputs)
         return program
 
     def _take_presents(self, program: Program) -> None:

@@ -29,10 +29,9 @@ class LengthOptions(OptionGroup):
         2, alias="NPUW_LLM_SEQ_LEN_DIM", ge=0
     )
     """The axis of the model's K and V caches that counts tokens."""
-    max_lora_rank: Annotated[int, Only((32,), "adapters (LoRA) are not")] = Field(
-        32, alias="NPUW_LLM_MAX_LORA_RANK", ge=0
-    )
-    """The rank that inputs for adapters are made for; models have none here."""
+    max_lora_rank: int = Field(32, alias="NPUW_LLM_MAX_LORA_RANK", ge=1, le=MANY)
+    """The largest rank of LoRA adapters: that of the inputs that they come in by, in a model with
+    states for them. Smaller ones are padded with zeros, which cost as much as ranks in use."""
     on_full: Literal["ERROR", "TRUNCATE", "SLIDE"] = Field(
         "ERROR", alias="NPUW_LLM_ON_FULL", json_schema_extra=OURS
     )

@@ -1,0 +1,17 @@
+"""LoRA adapters: what makes a model say other things without other weights.
+
+Beside a product y = x Wᵀ an adapter puts ((x Aᵀ) · alpha) Bᵀ with A [rank, in], alpha [1, rank] and
+B [out, rank]. openvino_genai adds them to a model as variables of dynamic rank, which a request
+sets, and keeps until it sets others. A static model reads them as inputs of the largest rank
+(NPUW_LLM_MAX_LORA_RANK), zeros behind the adapter's own.
+
+    names           which variables are adapters', and what of them
+    graph           their static shapes
+    values          what a request's adapters are set to
+    buffers         where all its programs read them, in device memory
+    ports           imported programs read the same ones
+    variable_state  one of them, as OpenVINO shows it
+
+Source: openvino_genai's AdapterController (src/cpp/src/lora/adapter.cpp), NPUW's
+llm_infer_request (fact sheet npuw §a.6, §c.11).
+"""
