@@ -1,4 +1,4 @@
-"""Compiles a model in pieces, so that its repeated block is one blob that is run many times.
+"""Compiles what is run many times, with other weights each time: a repeated block, a function.
 
 The block's weights are inputs, as are those of the other pieces (``compiler_layer.weights``); what
 they are in each repetition is told beside the blob. So a device needs to hold the weights of a few
@@ -18,7 +18,7 @@ from compiler_layer.passes.cut_blocks import cut_blocks
 from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.tile import Tile
-from compiler_layer.pieces import LITERAL_PREFIX, CompiledPieces
+from compiler_layer.pieces import LITERAL_PREFIX, CompiledFunction, CompiledPieces
 from compiler_layer.pipeline import Options, passes, run_passes
 from compiler_layer.repetition import repeated_ids
 from compiler_layer.schedule.build import schedule
@@ -54,6 +54,25 @@ def compile_pieces(model: Model, options: Options) -> CompiledPieces:
             weights=_in_each_repetition(pieces.block, ("",)),
             literals=literals,
         )
+
+
+def compile_function(model: Model, options: Options) -> CompiledFunction:
+    """Compile a part of a model that is called several times, with other weights each time.
+
+    Args:
+        model: static and pure; its constants have a value for each call, where these differ
+            (``passes.partition.equal``); consumed.
+        options: as for ``pipeline.compile_model``; the blob is always weightless.
+
+    Raises:
+        CompilerError: it is not supported, or does not fit the device.
+    """
+    options = replace(options, weightless=True, fold=False)
+    with collected_later():
+        run_passes(model, passes(options), options)
+        literals = _separate_literals(model)
+        weights = _in_each_repetition(model, ("",))
+        return CompiledFunction(_blob(model, options, "function"), weights, literals)
 
 
 def _in_each_repetition(block: Model, prefixes: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -1,6 +1,7 @@
-"""A model in pieces: three blobs, and what the middle one is bound to in each repetition.
+"""A model in pieces: blobs, and what those that run more than once are bound to each time.
 
-Nothing here knows graphs: who runs the pieces does not load the compiler.
+Nothing here knows graphs: who runs the pieces does not load the compiler. A model that is cut at
+its repeated block has three:
 
     prologue   inputs                        → hidden_out_…, shared_…
     block      hidden_in_…, shared_…         → hidden_out_…        (again and again)
@@ -18,8 +19,26 @@ from dataclasses import dataclass
 HIDDEN_IN, HIDDEN_OUT, SHARED = "hidden_in_", "hidden_out_", "shared_"
 """Begin the names of ports between pieces; a number follows."""
 
+LINK_PREFIX = "link_"
+"""Begins the name of what goes from part to part of a model that is cut around groups of ops."""
+
 LITERAL_PREFIX = "vpux_literal_"
-"""Begins the name of the block's input for a weight that is in no file; a number follows."""
+"""Begins the name of an input for a weight that is in no file; a number follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFunction:
+    """A blob that several calls share, and what its weights are in each of them.
+
+    Attributes:
+        blob: without weights.
+        weights: as those of ``CompiledPieces``, in each call.
+        literals: as those of ``CompiledPieces``, in each call.
+    """
+
+    blob: bytes | memoryview
+    weights: Mapping[str, tuple[str, ...]]
+    literals: Mapping[str, tuple[bytes, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from npuw_layer.versions import package_version
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.pieces import CompiledPieces
+    from compiler_layer.pieces import CompiledFunction, CompiledPieces
     from compiler_layer.pipeline import Options
 
 
@@ -57,6 +57,19 @@ class StaticCompiler:
             return compile_pieces(model, self._options(config))
         except CompilerError as error:
             raise ModelError(f"the model cannot be offloaded: {error}") from error
+
+    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
+        """Compile a part that is called several times; see ``partition.ports.CompilesFunctions``.
+
+        Raises:
+            ModelError: it is not supported, or does not fit the device.
+        """
+        from compiler_layer.cut import compile_function
+
+        try:
+            return compile_function(model, self._options(config))
+        except CompilerError as error:
+            raise ModelError(f"compilation failed: {error}") from error
 
     @staticmethod
     def _options(config: Mapping[str, str]) -> Options:

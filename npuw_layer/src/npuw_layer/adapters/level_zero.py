@@ -18,11 +18,12 @@ from npuw_layer.adapters.level_zero_programs import LoadedBlob
 from npuw_layer.adapters.release import release_waiting
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.offload.ports import Cost, PieceCompiler, Span
+from npuw_layer.partition.ports import CompilesFunctions
 from npuw_layer.ports import Array, Compiler, Memory
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.pieces import CompiledPieces
+    from compiler_layer.pieces import CompiledFunction, CompiledPieces
 
 _DESCRIPTOR = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
 
@@ -121,6 +122,16 @@ class LevelZeroDevice:
         if not isinstance(self._compiler, PieceCompiler):
             raise OptionError("NPUW_WEIGHTS_OFFLOAD: the compiler does not cut models")
         return self._compiler.compile_pieces(model, config)
+
+    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
+        """Compile a part that is called several times; see ``partition.ports.CompilesFunctions``.
+
+        Raises:
+            OptionError: the compiler cannot.
+        """
+        if not isinstance(self._compiler, CompilesFunctions):
+            raise OptionError("NPUW_FOLD: the compiler compiles no functions; set it to NO")
+        return self._compiler.compile_function(model, config)
 
     def record_copies(self, spans: Sequence[Span]) -> RecordedCopies:
         """Get copies ready, to run on a queue beside that of programs.

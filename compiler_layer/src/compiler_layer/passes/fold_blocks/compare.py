@@ -114,7 +114,7 @@ class Comparison:
                 continue
             if here is not None or there is not None or a in found.values:
                 return False
-            if not self._same_kind(a.op, b.op) or not _same_constants(a.op, b.op):
+            if not self._same_kind(a.op, b.op) or not same_constants(a.op, b.op):
                 return False
             found.values[a] = b
             pending += zip(a.op.operands, b.op.operands, strict=True)
@@ -137,7 +137,8 @@ def _are_variables(a: SSAValue, b: SSAValue) -> bool:
     return isinstance(a, BlockArgument) and isinstance(b, BlockArgument) and a.type == b.type
 
 
-def _same_constants(one: Operation, other: Operation) -> bool:
+def same_constants(one: Operation, other: Operation) -> bool:
+    """Whether two ops of one signature are no constants, equal ones, or weights."""
     if not isinstance(one, Constant) or not isinstance(other, Constant):
         return True
     if one.value == other.value:

@@ -114,7 +114,8 @@ class _Reducer:
         while pending:
             value = pending.pop()
             if value in own:
-                assert isinstance(value, OpResult)  # blocks have no arguments of their own
+                if not isinstance(value, OpResult):
+                    raise CannotReduce("each repetition has inputs of its own")
                 pending.extend(reversed(value.op.operands))
             elif self._place(value) is None:
                 self._value(value)

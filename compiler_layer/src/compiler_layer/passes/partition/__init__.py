@@ -1,0 +1,7 @@
+"""Cuts a model into parts that run one after another, around groups of ops that stand alone.
+
+parts      which op goes to which part, and what goes from part to part
+equal      parts that differ in weights and names alone: calls of one function
+
+It is not a pass: what comes out are models of their own, each to be compiled by itself.
+"""

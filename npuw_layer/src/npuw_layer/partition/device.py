@@ -1,0 +1,149 @@
+"""A device whose models run in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.partition.container import is_container, read_container, write_container
+from npuw_layer.partition.model import LoadedParts
+from npuw_layer.partition.ports import Isolation
+from npuw_layer.ports import (
+    SUBMODEL,
+    Array,
+    Device,
+    FindsConstants,
+    LoadedModel,
+    Memory,
+    UsesMemoryOf,
+)
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+
+Isolations = Mapping[str, Mapping[str, Isolation]]
+"""For each kind of submodel ("prefill", "generate", "head") the ways of running groups, by tag."""
+
+
+class PartitioningDevice:
+    """Cuts models around groups of ops, and runs the parts; satisfies ``ports.Device``.
+
+    Models without such groups run as they are.
+
+    Args:
+        device: runs what lies between groups; all parts share its memory.
+        isolations: run the groups.
+    """
+
+    def __init__(self, device: Device, isolations: Isolations) -> None:
+        self._device = device
+        self._isolations = isolations
+
+    @property
+    def memory_device(self) -> Device:
+        """The device whose memory programs are bound to."""
+        return (
+            self._device.memory_device if isinstance(self._device, UsesMemoryOf) else self._device
+        )
+
+    @property
+    def version(self) -> str:
+        """The device's, and those of what runs groups."""
+        groups = [
+            f"{kind} {tag} {each.device.version}"
+            for kind, by_tag in sorted(self._isolations.items())
+            for tag, each in sorted(by_tag.items())
+        ]
+        return " | ".join((self._device.version, *groups))
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Cut a graph, and compile its parts.
+
+        Raises:
+            ModelError: a part is not supported, or does not fit.
+        """
+        isolations = self._isolations.get(_kind(config.get(SUBMODEL, "")), {})
+        in_parts = _compile(model, self._device, isolations, config) if isolations else None
+        return in_parts or self._device.compile(model, config)
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model itself: it is cut before equal parts are found."""
+        yield model
+
+    def load(self, program: bytes | memoryview) -> LoadedModel:
+        """Load what ``compile`` made.
+
+        Raises:
+            DeviceError: the bytes are something else, or for another device.
+        """
+        if not is_container(program):
+            return self._device.load(program)
+        parts = read_container(program)
+        loaded = [self._device_of(one.tag).load(one.program) for one in parts.functions]
+        return LoadedParts(self._device, parts, loaded)
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Take memory; see ``ports.Device``."""
+        return self._device.allocate(nbytes)
+
+    def map_host(self, data: Array) -> Memory | None:
+        """Let the device reach bytes of the host; see ``ports.Device``."""
+        return self._device.map_host(data)
+
+    def _device_of(self, tag: str) -> Device:
+        if not tag:
+            return self._device
+        for by_tag in self._isolations.values():
+            if tag in by_tag:
+                return by_tag[tag].device
+        raise DeviceError(f"a model in parts has groups {tag!r}, which nobody runs")
+
+
+class ConstantFindingDevice(PartitioningDevice):
+    """The same, where programs name no file by its path (``ports.FindsConstants``)."""
+
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Give what the device uses in place; of a model in parts nothing: weights are in files."""
+        if is_container(program) or not isinstance(self._device, FindsConstants):
+            return ()
+        return self._device.constants(program)
+
+
+def partitioning(device: Device, isolations: Isolations) -> Device:
+    """Let a device run models in parts; the device itself if there is nothing to isolate."""
+    if not any(isolations.values()):
+        return device
+    finds = isinstance(device, FindsConstants)
+    return (ConstantFindingDevice if finds else PartitioningDevice)(device, isolations)
+
+
+def _compile(
+    model: Model,
+    device: Device,
+    isolations: Mapping[str, Isolation],
+    config: Mapping[str, str],
+) -> bytes | None:
+    """Compile the parts of a model; None if it has no groups."""
+    # Imported here: a warm start, which compiles nothing, loads no graphs.
+    from compiler_layer.errors import CompilerError
+    from compiler_layer.passes.partition.parts import cut_parts
+    from compiler_layer.pipeline import Options, lower_graph
+    from npuw_layer.partition.compile import compile_parts
+
+    lowered = model.clone()
+    try:
+        lower_graph(lowered, Options(precision=config["INFERENCE_PRECISION_HINT"]))
+        groups = [group for each in isolations.values() for group in each.groups(lowered)]
+        if not groups:
+            return None
+        parts = cut_parts(lowered, groups)
+    except CompilerError as error:
+        raise ModelError(f"the model cannot be cut: {error}") from error
+    devices = {"": device} | {tag: each.device for tag, each in isolations.items()}
+    return write_container(compile_parts(parts, devices, config))
+
+
+def _kind(submodel: str) -> str:
+    """What a submodel is for, by its name (``llm.stages.Stage.name``)."""
+    return "head" if submodel.startswith("lm_head") else submodel.partition("_")[0]

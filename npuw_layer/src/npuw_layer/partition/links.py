@@ -1,0 +1,52 @@
+"""Where what goes from part to part lies: memory is used again when nobody reads it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """A link: its bytes, the call that makes it, and the last one that reads it."""
+
+    nbytes: int
+    made: int
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Offsets of links in one piece of memory, and its size."""
+
+    offsets: Mapping[str, int]
+    nbytes: int
+
+
+def place_links(links: Mapping[str, Lifetime]) -> Layout:
+    """Give links places such that those that are needed at the same time do not overlap.
+
+    The largest come first, each to the lowest place that is free as long as it lives.
+    """
+    placed: list[tuple[int, Lifetime]] = []
+    offsets: dict[str, int] = {}
+    order = sorted(links.items(), key=lambda item: (-item[1].nbytes, item[1].made, item[0]))
+    for name, link in order:
+        offsets[name] = _lowest(link, placed)
+        placed.append((offsets[name], link))
+    return Layout(offsets, max((at + link.nbytes for at, link in placed), default=0))
+
+
+def _lowest(link: Lifetime, placed: Sequence[tuple[int, Lifetime]]) -> int:
+    """The lowest offset at which a link is alone while it lives."""
+    at = 0
+    together = (
+        (begin, begin + other.nbytes)
+        for begin, other in placed
+        if other.made <= link.read and link.made <= other.read
+    )
+    for begin, end in sorted(together):
+        if at + link.nbytes <= begin:
+            break
+        at = max(at, end)
+    return at

@@ -1,0 +1,175 @@
+"""The parts of a model as one: they satisfy ``ports.LoadedModel`` and ``ports.Program``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from compiler_layer.pieces import LINK_PREFIX, LITERAL_PREFIX
+from npuw_layer.errors import DeviceError
+from npuw_layer.llm.arena import nbytes, padded
+from npuw_layer.partition.container import Call, Parts
+from npuw_layer.partition.links import Layout, Lifetime, place_links
+from npuw_layer.ports import Device, LoadedModel, Memory, Program, TensorInfo
+
+_INSIDE = (LINK_PREFIX, LITERAL_PREFIX)
+"""What nobody outside binds."""
+
+
+class LoadedParts:
+    """The parts of a model on their devices; satisfies ``ports.LoadedModel``.
+
+    Args:
+        device: whose memory they share.
+        parts: how they follow one another.
+        loaded: their functions.
+
+    Raises:
+        DeviceError: a call names ports that its function does not have, or links that do not fit.
+    """
+
+    def __init__(self, device: Device, parts: Parts, loaded: Sequence[LoadedModel]) -> None:
+        self.device = device
+        self._parts = parts
+        self._loaded = loaded
+        self.layout = self._place()
+        self._literals = self._fill_literals()
+        self._inputs = self._own(lambda loaded: loaded.inputs)
+        self._outputs = self._own(lambda loaded: loaded.outputs)
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The model's own inputs, weights included, each once."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The model's own outputs."""
+        return self._outputs
+
+    def create_program(self) -> PartsProgram:
+        """Make something to run.
+
+        Raises:
+            DeviceError: the device has no memory left.
+        """
+        return PartsProgram(self, [loaded.create_program() for _, loaded in self.calls()])
+
+    def calls(self) -> Iterator[tuple[Call, LoadedModel]]:
+        """The parts in the order in which they run."""
+        for call in self._parts.calls:
+            yield call, self._loaded[call.function]
+
+    def bind_literals(self, programs: Sequence[Program]) -> None:
+        """Let the programs of all calls find what weights are in no file."""
+        for number, name, offset in self._literals[1]:
+            programs[number].bind(name, self._literals[0], offset)
+
+    def _own(self, side: Callable[[LoadedModel], Sequence[TensorInfo]]) -> Sequence[TensorInfo]:
+        own: dict[str, TensorInfo] = {}
+        for call, loaded in self.calls():
+            for info in side(loaded):
+                name = call.names.get(info.name, info.name)
+                if not name.startswith(_INSIDE):
+                    own.setdefault(name, TensorInfo(name, info.element, info.shape))
+        return list(own.values())
+
+    def _place(self) -> Layout:
+        """Find out from where to where each link is needed, and where it lies."""
+        made: dict[str, int] = {}
+        read: dict[str, int] = {}
+        for number, (call, loaded) in enumerate(self.calls()):
+            for infos, at in ((loaded.outputs, made), (loaded.inputs, read)):
+                for info in infos:
+                    name = call.names.get(info.name, info.name)
+                    if name.startswith(LINK_PREFIX):
+                        self._check_link(name, info)
+                        at[name] = number
+        missing = [name for name in read if made.get(name, len(read)) >= read[name]]
+        if missing:
+            raise DeviceError(f"a model in parts reads {missing[0]} before it is made")
+        return place_links(
+            {
+                name: Lifetime(
+                    padded(nbytes(self._parts.links[name])), number, read.get(name, number)
+                )
+                for name, number in made.items()
+            }
+        )
+
+    def _check_link(self, name: str, info: TensorInfo) -> None:
+        link = self._parts.links.get(name)
+        if link is None or (link.element, link.shape) != (info.element, info.shape):
+            raise DeviceError(
+                f"a model in parts: {name} is {link}, but a part has {info.element} "
+                f"{list(info.shape)}; compile it anew"
+            )
+
+    def _fill_literals(self) -> tuple[Memory, Sequence[tuple[int, str, int]]]:
+        """Put literals of all calls into memory; give it, and what lies where."""
+        places: list[tuple[int, str, int]] = []
+        content = bytearray()
+        turns = [0] * len(self._parts.functions)
+        for number, call in enumerate(self._parts.calls):
+            turn = turns[call.function]
+            turns[call.function] += 1
+            for name, values in self._parts.functions[call.function].literals.items():
+                places.append((number, name, len(content)))
+                content += values[turn]
+                content += bytes(padded(len(content)) - len(content))
+        memory = self.device.allocate(max(len(content), 1))
+        memory.data[: len(content)] = np.frombuffer(content, np.uint8)
+        return memory, places
+
+
+class PartsProgram:
+    """One user of a model in parts; satisfies ``ports.Program``.
+
+    Args:
+        loaded: the parts.
+        programs: of the calls.
+    """
+
+    def __init__(self, loaded: LoadedParts, programs: Sequence[Program]) -> None:
+        self._programs = programs
+        self._routes: dict[str, list[tuple[Program, str]]] = {}
+        loaded.bind_literals(programs)
+        layout = loaded.layout
+        links = loaded.device.allocate(max(layout.nbytes, 1))
+        for (call, model), program in zip(loaded.calls(), programs, strict=True):
+            for own in dict.fromkeys(info.name for info in (*model.inputs, *model.outputs)):
+                name = call.names.get(own, own)
+                if name in layout.offsets:
+                    program.bind(own, links, layout.offsets[name])
+                elif not name.startswith(_INSIDE):
+                    self._routes.setdefault(name, []).append((program, own))
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let one of the model's inputs or outputs lie in memory, for all parts that have it.
+
+        Raises:
+            DeviceError: there is no such tensor, or it is not this device's memory.
+        """
+        if name not in self._routes:
+            raise DeviceError(f"no input or output {name!r}")
+        for program, own in self._routes[name]:
+            program.bind(own, memory, offset)
+
+    def prepare(self) -> None:
+        """Get all parts ready to run.
+
+        Raises:
+            DeviceError: a tensor is not bound.
+        """
+        for program in self._programs:
+            program.prepare()
+
+    def run(self) -> None:
+        """Run all parts, one after another.
+
+        Raises:
+            DeviceError: a tensor is not bound, or the device failed.
+        """
+        for program in self._programs:
+            program.run()

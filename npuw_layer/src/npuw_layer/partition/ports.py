@@ -1,0 +1,49 @@
+"""What a way of running groups of ops must provide, and what partitioning can use of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from npuw_layer.ports import Device
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from compiler_layer.passes.partition.parts import Group
+    from compiler_layer.pieces import CompiledFunction
+
+
+class Isolation(Protocol):
+    """Finds groups of ops in models, and runs them."""
+
+    @property
+    def device(self) -> Device:
+        """Runs models that are one of the groups, on memory of the device that runs the rest."""
+        ...
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find the groups of a model.
+
+        Args:
+            model: static and pure, in the ``ov`` dialect (``compiler_layer.pipeline.lower_graph``);
+                it is not changed. Variables are inputs and outputs.
+        """
+        ...
+
+
+@runtime_checkable
+class CompilesFunctions(Protocol):
+    """An optional ability of a device: one program for parts that differ in their weights."""
+
+    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
+        """Compile a part that is called several times.
+
+        Args:
+            model: static and pure; its constants have a value for each call where these differ;
+                consumed.
+            config: as for ``Device.compile``.
+
+        Raises:
+            RuntimeError: it is not supported, or does not fit.
+        """
+        ...

@@ -1,0 +1,154 @@
+"""A model in parts: they compute what the whole does, and equal ones are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.cut import compile_function
+from compiler_layer.dialects.ov import elementwise, matmul
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.types import tensor
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.files import FileView
+from compiler_layer.model import Model
+from compiler_layer.passes.partition.equal import find_functions
+from compiler_layer.passes.partition.parts import Group, Part, cut_parts
+from compiler_layer.pieces import LINK_PREFIX
+from compiler_layer.pipeline import Options
+from compiler_layer.reference.interpreter import Interpreter
+
+WIDTH, LAYERS = 8, 4
+X = np.random.default_rng(3).random((2, WIDTH), np.float32)
+
+
+def layered(folder: Path, same_bias: bool = False) -> Model:
+    """x = sin(x · w) + x · w + bias, again and again, each with weights of its own in a file."""
+    values = np.random.default_rng(7).random((LAYERS, WIDTH, WIDTH)).astype(np.float32)
+    (folder / "weights").write_bytes(values.tobytes())
+    model, (x,) = Model.build([("x", tensor("f32", X.shape))])
+    g = GraphBuilder(model)
+    size = WIDTH * WIDTH * 4
+    for layer in range(LAYERS):
+        view = FileView(str(folder / "weights"), layer * size, size, "f32")
+        w = g.add(Constant.of_file(view, "f32", (WIDTH, WIDTH))).output
+        bias = g.constant(np.full((1, WIDTH), 0 if same_bias else layer, np.float32))
+        h = g.matmul(x, w, False)
+        h = g.op(elementwise.Add, g.op(elementwise.Sin, h), h)
+        x = g.op(elementwise.Add, h, bias)
+    model.set_outputs([("y", x), ("x", model.inputs[0].value)])
+    return model
+
+
+def run_parts(parts: list[Part], given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """One after the other, each with what those before gave."""
+    known = dict(given)
+    made: dict[str, np.ndarray] = {}
+    for part in parts:
+        part.model.verify()
+        found = Interpreter(part.model).run({p.name: known[p.name] for p in part.model.inputs})
+        made |= {name: value for name, value in found.items() if not name.startswith(LINK_PREFIX)}
+        known |= found
+    return made
+
+
+def groups_of(model: Model, kind: type) -> list[Group]:
+    return [Group(kind.__name__, frozenset([op])) for op in model.body.ops if isinstance(op, kind)]
+
+
+def test_parts_alternate_with_groups_and_links_join_them(tmp_path):
+    model = layered(tmp_path)
+    parts = cut_parts(model, groups_of(model, elementwise.Sin))
+    assert [part.tag for part in parts] == ["", "Sin"] * LAYERS + [""]
+    found = run_parts(parts, {"x": X})
+    assert np.array_equal(found["y"], Interpreter(model).run({"x": X})["y"])
+    assert np.array_equal(found["x"], X), "an output that no op makes"
+    middle = parts[2].model
+    assert [port.name for port in middle.inputs] == ["link_1", "link_0"], "as its ops use them"
+
+
+@given(st.data())
+def test_whatever_is_isolated_the_parts_compute_what_the_whole_does(tmp_path_factory, data):
+    model = layered(tmp_path_factory.mktemp("layers"))
+    ops = [op for op in model.body.ops if op is not model.terminator]
+    tags = data.draw(st.lists(st.sampled_from(["", "", "A", "B"]), min_size=len(ops)))
+    groups = [Group(tag, frozenset([op])) for op, tag in zip(ops, tags, strict=False) if tag]
+    parts = cut_parts(model, groups)
+    found = run_parts(parts, {"x": X})
+    assert np.array_equal(found["y"], Interpreter(model).run({"x": X})["y"])
+    dynamic = [op for op in model.body.ops if not isinstance(op, Constant)]
+    moved = {op for group in groups for op in group.ops} & set(dynamic)
+    assert sum(bool(part.tag) for part in parts) == len(moved), "constants go with their users"
+
+
+def test_a_group_that_needs_what_follows_from_it_is_refused(tmp_path):
+    model = layered(tmp_path)
+    ends = [op for op in model.body.ops if isinstance(op, matmul.MatMul)]
+    with pytest.raises(CompilerUsageError, match="'BOTH' cannot stand alone"):
+        cut_parts(model, [Group("BOTH", frozenset(ends[:2]))])
+
+
+def test_a_model_without_groups_is_one_part(tmp_path):
+    model = layered(tmp_path)
+    (part,) = cut_parts(model, [])
+    assert part.tag == ""
+    assert np.array_equal(run_parts([part], {"x": X})["y"], Interpreter(model).run({"x": X})["y"])
+
+
+def test_equal_parts_are_calls_of_one_function_with_the_weights_of_each(tmp_path):
+    model = layered(tmp_path)
+    parts = cut_parts(model, groups_of(model, elementwise.Sin))
+    functions = find_functions(parts)
+    # The first part has no bias before it, and the last no product behind it.
+    assert [(f.tag, f.calls) for f in functions] == [
+        ("", [0]),
+        ("Sin", [1, 3, 5, 7]),
+        ("", [2, 4, 6]),
+        ("", [8]),
+    ]
+    assert [f.has_weights_of_calls for f in functions] == [False, False, True, False]
+    made = compile_function(functions[2].merged(), Options(precision="f32"))
+    (weight,) = made.weights.values()
+    offsets = [int(name.split("_")[2]) for name in weight]
+    assert offsets == [layer * WIDTH * WIDTH * 4 for layer in (1, 2, 3)]
+    (literal,) = made.literals.values()
+    assert [np.frombuffer(each, np.float32)[0] for each in literal] == [0, 1, 2]
+
+
+def test_weights_that_are_the_same_in_all_calls_stay_in_the_function(tmp_path):
+    model = layered(tmp_path, same_bias=True)
+    functions = find_functions(cut_parts(model, groups_of(model, elementwise.Sin)))
+    assert not compile_function(functions[2].merged(), Options(precision="f32")).literals
+
+
+def test_one_weight_used_twice_is_not_two_weights():
+    """What is one input in the first call must be one in all."""
+
+    def product(a: float, b: float) -> Part:
+        model, (x,) = Model.build([("x", tensor("f32", (1, 2)))])
+        g = GraphBuilder(model)
+        for value in (a, b):
+            c = g.add(Constant.inline(np.full((1, 2), value, np.float32))).output
+            x = g.op(elementwise.Multiply, x, c)
+        model.set_outputs([("y", x)])
+        return Part("", model)
+
+    same, also_same, different = product(1, 1), product(2, 2), product(3, 4)
+    found = find_functions([same, also_same, different])
+    assert [function.calls for function in found] == [[0, 1], [2]]
+
+
+def test_other_shapes_and_numbers_are_other_functions():
+    def part(width: int, axis: int) -> Part:
+        model, (x,) = Model.build([("x", tensor("f32", (2, width)))])
+        g = GraphBuilder(model)
+        model.set_outputs([("y", g.transpose(x, [axis, 1 - axis]))])
+        return Part("", model)
+
+    found = find_functions([part(2, 0), part(2, 1), part(3, 1), part(2, 1)])
+    assert [function.calls for function in found] == [[0], [1, 3], [2]]
