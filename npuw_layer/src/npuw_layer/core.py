@@ -13,6 +13,7 @@ from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import make_compiler, make_device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
+from npuw_layer.isolations import in_parts
 from npuw_layer.llm.compiled import compile_llm
 from npuw_layer.llm.exported import DEFAULT_PATH, check_compatibility, check_device, check_target
 from npuw_layer.llm.stages import plan
@@ -171,9 +172,9 @@ class Core:
 
     def _make_device(self, options: Options) -> Device:
         if self._device is not None:
-            return self._device
+            return in_parts(self._device, options)
         submodels = [stage.name for stage in plan(options).stages]
-        return make_device(options, submodels, self._compiler, self._contexts)
+        return in_parts(make_device(options, submodels, self._compiler, self._contexts), options)
 
     def _make_compiler(self, options: Options) -> Compiler:
         return self._compiler or make_compiler(options)

@@ -110,7 +110,7 @@ def _mixture(links: Sequence[_Link]) -> Mixture | None:
         terms={link.expert: link.own.then for link in links},
         columns=frozenset(columns),
         stacked=False,
-        ops=frozenset().union(*(link.ops for link in links), *(term.ops for term in terms)),
+        ops=frozenset(op for each in (*links, *terms) for op in each.ops),
     )
 
 
@@ -159,7 +159,8 @@ class _Term:
         if select is not None and total is not None:
             if not _selects_weights(link.hits, select, total):
                 return None
-            column, weights, selecting = total.output, select.then, {select, total}
+            column, weights = total.output, select.then
+            selecting |= {select, total}
             while isinstance(op := owner_of(weights), RESHAPES) and op in private:
                 selecting.add(op)
                 weights = op.x

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -14,7 +14,6 @@ from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Broadcast, Reshape
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
-from compiler_layer.files import FileView
 from compiler_layer.mixtures.mixture import Mixture
 from compiler_layer.mixtures.ports import OUTPUT, ROWS, WEIGHT
 from compiler_layer.mixtures.rows import RESHAPES, is_weight, of_experts, owner_of
@@ -22,34 +21,15 @@ from compiler_layer.model import Model
 from compiler_layer.passes.split_experts import expert_part
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertModel:
-    """An expert's graph.
-
-    Attributes:
-        model: from ROWS and WEIGHT to OUTPUT.
-        views: where its weights are, in the order in which it reads them.
-        kind: what tells it from experts that compute something else, or with weights of other types
-            or shapes: those of equal kind differ in ``views`` alone.
-    """
-
-    model: Model
-    views: tuple[FileView, ...]
-    kind: tuple[object, ...]
-
-
-def expert_model(mixture: Mixture, expert: int, count: int) -> ExpertModel:
-    """Make the graph of one expert.
+def expert_model(mixture: Mixture, expert: int, count: int) -> Model:
+    """Make the graph of one expert, from ROWS and WEIGHT to OUTPUT.
 
     Args:
         mixture: which is not changed.
         expert: its number.
         count: n, the rows that it takes at once.
     """
-    model = _Writer(mixture, expert, count).write()
-    views = [op.held for op in model.body.ops if isinstance(op, Constant)]
-    files = tuple(view for view in views if isinstance(view, FileView))
-    return ExpertModel(model, files, _kind(model))
+    return _Writer(mixture, expert, count).write()
 
 
 class _Writer:
@@ -128,10 +108,13 @@ class _Writer:
         if isinstance(op, Convert):
             return self._add(op.clone({op.x: self._part(op.x)}))
         tables = [constant_of(x) for x in (op.operands if isinstance(op, Dequantize) else [value])]
-        parts = [self._add(expert_part(x, self._expert, rank)) for x in tables if x is not None]
+        parts = [self._add(self._cut(x, rank)) for x in tables if x is not None]
         if not isinstance(op, Dequantize):
             return parts[0]
         return self._add(op.clone(dict(zip(op.operands, parts, strict=True))))
+
+    def _cut(self, stack: Constant, rank: int) -> Constant:
+        return stack.each(partial(expert_part, index=self._expert, rank=rank))
 
     def _reshape(self, value: SSAValue, shape: Shape) -> SSAValue:
         pattern = self._add(Constant.inline(np.array(shape, np.int64)))
@@ -143,21 +126,3 @@ class _Writer:
         self._model.body.insert_op_before(op, self._model.terminator)
         op.refresh_types()
         return op.results[0]
-
-
-def _kind(model: Model) -> tuple[object, ...]:
-    """What a graph is, but for where its weights are."""
-    numbers: dict[SSAValue, int] = {}
-    for value in model.body.args:
-        numbers[value] = len(numbers)
-    found: list[object] = [tuple(str(port.type) for port in model.inputs)]
-    for op in model.body.ops:
-        held: object = tuple(sorted((name, str(x)) for name, x in op.properties.items()))
-        if isinstance(op, Constant):
-            view = op.held
-            held = (view.size, view.element) if isinstance(view, FileView) else view
-        operands = tuple(numbers[x] for x in op.operands)
-        found.append((op.name, held, operands, tuple(str(x.type) for x in op.results)))
-        for result in op.results:
-            numbers[result] = len(numbers)
-    return tuple(found)

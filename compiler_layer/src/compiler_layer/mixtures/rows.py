@@ -33,9 +33,9 @@ def owner_of(value: SSAValue) -> Operation | None:
 def is_weight(value: SSAValue) -> bool:
     """Whether a value is a constant, or made of constants alone as weights are."""
     owner = owner_of(value)
-    if isinstance(owner, Constant):
-        return not owner.is_repeated
-    return isinstance(owner, OF_WEIGHTS) and all(map(is_weight, owner.operands))
+    return isinstance(owner, Constant) or (
+        isinstance(owner, OF_WEIGHTS) and all(map(is_weight, owner.operands))
+    )
 
 
 @dataclass(slots=True)

@@ -1,26 +1,45 @@
-"""Compiles the experts of a mixture, those that are alike once."""
+"""Compiles the experts of a mixture, those that differ in weights alone once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.mixtures.expert import expert_model
+from compiler_layer.mixtures.find import find_mixtures
+from compiler_layer.mixtures.mixture import Mixture
+from compiler_layer.model import Model
+from compiler_layer.passes.partition.equal import find_functions
+from compiler_layer.passes.partition.parts import Part
+from compiler_layer.pieces import LITERAL_PREFIX
 from npuw_layer.errors import ModelError
-from npuw_layer.experts.container import ExpertEntry, PortEntry, Routed, write_container
+from npuw_layer.experts.container import ExpertEntry, PortEntry, Routed
+from npuw_layer.partition.ports import CompilesFunctions
 from npuw_layer.ports import Device, TensorInfo
 
-if TYPE_CHECKING:
-    from xdsl.ir import SSAValue
-
-    from compiler_layer.files import FileView
-    from compiler_layer.mixtures.expert import ExpertModel
-    from compiler_layer.mixtures.mixture import Mixture
-    from compiler_layer.model import Model
-
 FEWEST = 16
-"""Rows that a program takes at least, if there are as many: below this a run takes as long."""
+"""Rows that a program takes at least, if there are as many tokens."""
+
+
+@dataclass(slots=True)
+class CompiledExperts:
+    """The programs of a mixture's experts, and what they read in each of its calls.
+
+    Attributes:
+        routed: what the mixture has, with the names of its first call.
+        programs: of the experts.
+        weights: for those names what takes their place in each call, where that differs.
+        literals: for weights that are in no file their bytes in each call.
+    """
+
+    routed: Routed
+    programs: Sequence[bytes | memoryview]
+    weights: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    literals: dict[str, tuple[bytes, ...]] = field(default_factory=dict[str, tuple[bytes, ...]])
 
 
 def rows_at_once(tokens: int, slots: int, experts: int, asked: int) -> int:
@@ -39,12 +58,14 @@ def rows_at_once(tokens: int, slots: int, experts: int, asked: int) -> int:
     return min(tokens, max(FEWEST, 1 << (average - 1).bit_length()))
 
 
-def compile_experts(model: Model, device: Device, config: Mapping[str, str], asked: int) -> bytes:
+def compile_experts(
+    model: Model, device: Device, config: Mapping[str, str], asked: int
+) -> CompiledExperts:
     """Compile a model that is one mixture of experts.
 
     Args:
         model: static and lowered, with the hidden rows, the router's ids and weights as inputs, and
-            the sum as its output.
+            the sum as its output; its constants may have a value for each of several calls.
         device: what the experts run on.
         config: as for ``ports.Compiler.compile``.
         asked: see ``rows_at_once``.
@@ -53,9 +74,14 @@ def compile_experts(model: Model, device: Device, config: Mapping[str, str], ask
         ModelError: it is something else, or is not supported.
     """
     mixture = _the_mixture(model)
-    count = rows_at_once(mixture.tokens, mixture.slots, len(mixture.terms), asked)
-    made = _Programs(device, {**config, "ENABLE_WEIGHTLESS": "YES"})
-    experts = [made.add(mixture, number, count) for number in mixture.terms]
+    numbers = list(mixture.terms)
+    count = rows_at_once(mixture.tokens, mixture.slots, len(numbers), asked)
+    models = [expert_model(mixture, number, count) for number in numbers]
+    calls = max(op.repetitions for one in models for op in _constants(one))
+    made = _Programs(device, {**config, "ENABLE_WEIGHTLESS": "YES"}, calls)
+    firsts = [Part("", _of_first_call(one)) for one in models]
+    for function in find_functions(firsts):
+        made.add([numbers[n] for n in function.calls], [models[n] for n in function.calls])
     (output,) = model.outputs
     routed = Routed(
         rows=_entry(model, mixture.rows),
@@ -63,15 +89,12 @@ def compile_experts(model: Model, device: Device, config: Mapping[str, str], ask
         weights=_entry(model, mixture.weights),
         output=PortEntry.of(_info(output.name, output.value)),
         count=count,
-        experts=tuple(experts),
-        sizes=tuple(len(program) for program in made.programs),
+        experts=tuple(made.entries[number] for number in numbers),
     )
-    return write_container(routed, made.programs)
+    return CompiledExperts(routed, made.programs, made.weights, made.literals)
 
 
 def _the_mixture(model: Model) -> Mixture:
-    from compiler_layer.mixtures.find import find_mixtures
-
     found = find_mixtures(model)
     inputs = {port.value for port in model.inputs}
     if len(found) != 1 or [port.value for port in model.outputs] != [found[0].output]:
@@ -82,58 +105,77 @@ def _the_mixture(model: Model) -> Mixture:
 
 
 class _Programs:
-    """The programs of a mixture's experts; an expert that is like another one has the same.
+    """The programs of experts.
 
-    What an expert is like tells its graph. Its weights must be inputs, all of them: of a device
-    that keeps them in programs, each expert has its own.
+    A device that can gives those that are alike one program. Of others each has its own, which
+    keeps its weights: then the mixture has one call.
     """
 
-    def __init__(self, device: Device, config: Mapping[str, str]) -> None:
+    def __init__(self, device: Device, config: Mapping[str, str], calls: int) -> None:
         self._device = device
         self._config = config
-        self.programs: list[bytes] = []
-        self._shared: dict[tuple[object, ...], tuple[int, ExpertModel, Sequence[str]]] = {}
+        self._calls = calls
+        self.programs: list[bytes | memoryview] = []
+        self.entries: dict[int, ExpertEntry] = {}
+        self.weights: dict[str, tuple[str, ...]] = {}
+        self.literals: dict[str, tuple[bytes, ...]] = {}
 
-    def add(self, mixture: Mixture, number: int, count: int) -> ExpertEntry:
-        """Take an expert's program, or compile it.
+    def add(self, numbers: Sequence[int], models: Sequence[Model]) -> None:
+        """Compile experts that are alike.
 
         Raises:
-            ModelError: the graph is not supported.
+            RuntimeError: they are not supported, or do not fit.
         """
-        from compiler_layer.mixtures.expert import expert_model
+        merged = _merged(models, self._calls)
+        differ = any(op.is_repeated for op in _constants(merged))
+        if differ and isinstance(self._device, CompilesFunctions):
+            self._compile_function(self._device, numbers, merged)
+            return
+        for number, model in zip(numbers, models, strict=True):
+            self.entries[number] = ExpertEntry(number=number, program=len(self.programs), names={})
+            self.programs.append(self._device.compile(model, self._config))
 
-        expert = expert_model(mixture, number, count)
-        if expert.kind in self._shared:
-            program, first, names = self._shared[expert.kind]
-            weights = tuple(_renamed(name, first.views, expert.views) for name in names)
-            return ExpertEntry(number=number, program=program, weights=weights)
-        program = self._device.compile(expert.model, self._config)
-        self.programs.append(program)
-        inputs = self._device.load(program).inputs
-        names = tuple(info.name for info in inputs if info.name.startswith(WEIGHT_PREFIX))
-        places = {_place(name, expert.views) for name in names}
-        if places == set(range(len(expert.views))):
-            self._shared[expert.kind] = len(self.programs) - 1, expert, names
-        return ExpertEntry(number=number, program=len(self.programs) - 1, weights=names)
+    def _compile_function(
+        self, device: CompilesFunctions, numbers: Sequence[int], merged: Model
+    ) -> None:
+        made = device.compile_function(merged, self._config)
+        for place, number in enumerate(numbers):
+            # Values are in order of calls, then of experts.
+            of_calls = slice(place, None, len(numbers))
+            names: dict[str, str] = {}
+            for own, each in made.weights.items():
+                its = each[of_calls]
+                names[own] = its[0]
+                self.weights[its[0]] = its
+            for own, values in made.literals.items():
+                names[own] = f"{LITERAL_PREFIX}{len(self.literals)}"
+                self.literals[names[own]] = values[of_calls]
+            self.entries[number] = ExpertEntry(
+                number=number, program=len(self.programs), names=names
+            )
+        self.programs.append(made.blob)
 
 
-def _place(name: str, views: Sequence[FileView]) -> int | None:
-    """Which of an expert's weights an input is, or is a part of."""
-    ref = WeightRef.parse(name)
-    for index, view in enumerate(views):
-        inside = view.offset <= ref.offset and ref.offset + ref.size <= view.offset + view.size
-        if inside and Path(view.path).name == ref.file:
-            return index
-    return None
+def _merged(models: Sequence[Model], calls: int) -> Model:
+    """The first of models that are alike, with the weights of all of them in all calls."""
+    merged = models[0].clone()
+    rows = zip(*(_constants(one) for one in models), strict=True)
+    for op, row in zip(list(_constants(merged)), rows, strict=True):
+        values = [one.of_repetition(call) for call in range(calls) for one in row]
+        if len({value.value for value in values}) > 1:
+            op.properties["value"] = Constant.repeated(0, values).value
+    return merged
 
 
-def _renamed(name: str, views: Sequence[FileView], others: Sequence[FileView]) -> str:
-    """What an input of one expert's program is called for another expert."""
-    ref, index = WeightRef.parse(name), _place(name, views)
-    assert index is not None  # programs are shared whose inputs all have a place
-    view, other = views[index], others[index]
-    offset = other.offset + ref.offset - view.offset
-    return WeightRef(Path(other.path).name, offset, ref.size, ref.stored, ref.element).name
+def _of_first_call(model: Model) -> Model:
+    first = model.clone()
+    for op in _constants(first):
+        op.properties["value"] = op.of_repetition(0).value
+    return first
+
+
+def _constants(model: Model) -> Iterator[Constant]:
+    return (op for op in model.body.ops if isinstance(op, Constant))
 
 
 def _entry(model: Model, value: SSAValue) -> PortEntry:
@@ -142,6 +184,4 @@ def _entry(model: Model, value: SSAValue) -> PortEntry:
 
 
 def _info(name: str, value: SSAValue) -> TensorInfo:
-    from compiler_layer.dialects.ov.types import element_of, shape_of
-
     return TensorInfo(name, element_of(value), shape_of(value))

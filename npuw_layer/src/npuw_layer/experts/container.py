@@ -4,6 +4,7 @@
     length       u64, of the header
     header       JSON: the ports, which program an expert has, and with which weights
     programs     each at a multiple of a page
+    literals     weights that are in no file, one after the other
 
 It is read as what may be damaged: whatever does not fit is an error.
 """
@@ -13,18 +14,21 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from npuw_layer.errors import DeviceError
+from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.ports import TensorInfo
 
 MAGIC = b"NPUWMOE1"
 _HEAD = struct.Struct("<8sQ")
 _PAGE = 4096
+_Size = Annotated[int, Field(ge=0, le=1 << 40)]
+_Dim = Annotated[int, Field(ge=0, le=1 << 32)]
 
 
 class _Strict(BaseModel):
@@ -36,7 +40,7 @@ class PortEntry(_Strict):
 
     name: str
     element: str
-    shape: tuple[int, ...]
+    shape: tuple[_Dim, ...]
 
     @property
     def info(self) -> TensorInfo:
@@ -54,8 +58,9 @@ class ExpertEntry(_Strict):
 
     number: int = Field(ge=0)
     program: int = Field(ge=0)
-    weights: tuple[str, ...]
-    """What the program's inputs for weights are called for this expert, in their order."""
+    names: dict[str, str]
+    """For the program's inputs that are weights of this expert what they are in the mixture; those
+    that are called the same are left out."""
 
 
 class Routed(_Strict):
@@ -68,7 +73,6 @@ class Routed(_Strict):
         output: the sum, T rows of H channels, as [..., H].
         count: rows that an expert's program takes.
         experts: in the order of the sum.
-        sizes: bytes of the programs.
     """
 
     rows: PortEntry
@@ -76,8 +80,7 @@ class Routed(_Strict):
     weights: PortEntry
     output: PortEntry
     count: int = Field(ge=1)
-    experts: tuple[ExpertEntry, ...]
-    sizes: tuple[int, ...]
+    experts: tuple[ExpertEntry, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -87,28 +90,43 @@ class Routed(_Strict):
         rows = (math.prod(port.shape[:-1]) for port in (self.rows, self.output))
         if {*rows} != {tokens} or math.prod(self.weights.shape) != tokens * slots:
             raise ValueError(f"rows or weights are not those of {tokens} tokens")
-        if any(expert.program >= len(self.sizes) for expert in self.experts):
-            raise ValueError("an expert's program is missing")
-        if min(self.sizes, default=0) < 0:
-            raise ValueError("sizes are negative")
+        ports = (self.rows, self.ids, self.weights, self.output)
+        if not {port.element for port in ports} <= ELEMENT_TYPES.keys():
+            raise ValueError("its ports have elements that there are not")
         return self
+
+
+class _Header(_Strict):
+    routed: Routed
+    sizes: tuple[_Size, ...]
+    """Bytes of the programs."""
+    literals: dict[str, _Size]
+    """Bytes of weights that are in no file."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedPrograms:
-    """A mixture, and the programs of its experts."""
+    """A mixture, the programs of its experts, and weights that are in no file."""
 
     routed: Routed
     programs: Sequence[bytes | memoryview]
+    literals: Mapping[str, bytes | memoryview]
 
 
-def write_container(routed: Routed, programs: Sequence[bytes]) -> bytes:
-    """Put a mixture's programs into bytes; ``routed`` has their sizes."""
-    text = json.dumps(routed.model_dump(), sort_keys=True).encode()
+def write_container(content: RoutedPrograms) -> bytes:
+    """Put a mixture's programs into bytes."""
+    header = _Header(
+        routed=content.routed,
+        sizes=tuple(map(len, content.programs)),
+        literals={name: len(value) for name, value in content.literals.items()},
+    )
+    text = json.dumps(header.model_dump(), sort_keys=True).encode()
     made = bytearray(_HEAD.pack(MAGIC, len(text)) + text)
-    for program in programs:
+    for program in content.programs:
         made += bytes(-len(made) % _PAGE)
         made += program
+    for name in sorted(content.literals):
+        made += content.literals[name]
     return bytes(made)
 
 
@@ -119,25 +137,31 @@ def read_container(content: bytes | memoryview) -> RoutedPrograms:
         DeviceError: the bytes are no such container, or damaged.
     """
     raw = memoryview(content)
-    routed, at = _read_header(raw)
+    header, at = _read_header(raw)
     programs: list[memoryview] = []
-    for size in routed.sizes:
+    for size in header.sizes:
         at += -at % _PAGE
         programs.append(_slice(raw, at, size))
         at += size
+    literals: dict[str, memoryview] = {}
+    for name, size in sorted(header.literals.items()):
+        literals[name] = _slice(raw, at, size)
+        at += size
     if at != len(raw):
         raise _damaged(f"{len(raw)} bytes, {at} are expected")
-    return RoutedPrograms(routed, programs)
+    if any(expert.program >= len(programs) for expert in header.routed.experts):
+        raise _damaged("an expert's program is missing")
+    return RoutedPrograms(header.routed, programs, literals)
 
 
-def _read_header(raw: memoryview) -> tuple[Routed, int]:
+def _read_header(raw: memoryview) -> tuple[_Header, int]:
     if len(raw) < _HEAD.size or bytes(raw[:8]) != MAGIC:
         raise _damaged("it does not begin as one")
     _, length = _HEAD.unpack(raw[: _HEAD.size])
     text = _slice(raw, _HEAD.size, length)
     try:
         table: Any = json.loads(bytes(text))
-        return Routed.model_validate(table), _HEAD.size + length
+        return _Header.model_validate(table), _HEAD.size + length
     except (ValueError, RecursionError, ValidationError) as error:
         raise _damaged(f"its header cannot be read: {error}") from None
 

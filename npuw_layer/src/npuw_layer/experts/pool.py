@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from compiler_layer.pieces import LITERAL_PREFIX
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.experts.container import ExpertEntry
 from npuw_layer.llm.arena import Arena
-from npuw_layer.ports import LoadedModel, Memory, Program
+from npuw_layer.ports import LoadedModel, Memory, Program, TensorInfo
+
+WEIGHTS = (WEIGHT_PREFIX, LITERAL_PREFIX)
+"""What the names of inputs that are weights begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,8 @@ class ProgramPool:
         held = self._bound.get(expert.number)
         if held is None:
             program = self._free(expert.program)
-            loaded = self._loaded[expert.program]
-            inputs = [info.name for info in loaded.inputs if info.name.startswith(WEIGHT_PREFIX)]
-            for name, weight in zip(inputs, expert.weights, strict=True):
-                program.bind(name, places[weight].memory, places[weight].offset)
+            for own, name in weight_names(self._loaded[expert.program], expert):
+                program.bind(own.name, places[name].memory, places[name].offset)
             held = self._bound[expert.number] = _Bound(expert.program, program)
         self._bound.move_to_end(expert.number)
         return held.program
@@ -77,3 +79,10 @@ class ProgramPool:
         program = self._loaded[number].create_program()
         self._arena.bind(program)
         return program
+
+
+def weight_names(loaded: LoadedModel, expert: ExpertEntry) -> Iterator[tuple[TensorInfo, str]]:
+    """A program's inputs that are weights, and what they are called in the mixture."""
+    for info in loaded.inputs:
+        if info.name.startswith(WEIGHTS):
+            yield info, expert.names.get(info.name, info.name)

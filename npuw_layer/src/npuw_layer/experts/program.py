@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from compiler_layer.elements import convert_values
 from compiler_layer.mixtures.ports import OUTPUT, ROWS, WEIGHT
-from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.errors import DeviceError
 from npuw_layer.experts.container import Routed
-from npuw_layer.experts.pool import ProgramPool, WeightPlace
+from npuw_layer.experts.pool import WEIGHTS, ProgramPool, WeightPlace, weight_names
 from npuw_layer.experts.routes import routes
 from npuw_layer.llm.arena import ELEMENT_TYPES, Arena, nbytes
 from npuw_layer.ports import Array, Device, LoadedModel, Memory, TensorInfo
@@ -25,27 +23,37 @@ class LoadedExperts:
         device: where they are.
         routed: what the mixture has.
         loaded: its experts' programs.
+        literals: weights of its own, where they lie.
         pool_size: NPUW_MOE_POOL_SIZE.
     """
 
     def __init__(
-        self, device: Device, routed: Routed, loaded: Sequence[LoadedModel], pool_size: int
+        self,
+        device: Device,
+        routed: Routed,
+        loaded: Sequence[LoadedModel],
+        literals: Mapping[str, WeightPlace],
+        pool_size: int,
     ) -> None:
         self.device = device
         self.routed = routed
         self.loaded = loaded
+        self.literals = literals
         self.pool_size = pool_size
+        self._inputs = self._find_inputs()
 
-    @cached_property
+    @property
     def inputs(self) -> Sequence[TensorInfo]:
         """The rows, the router's ids and weights, and the weights of all experts, each once."""
+        return self._inputs
+
+    def _find_inputs(self) -> Sequence[TensorInfo]:
         routed = self.routed
         found = {port.name: port.info for port in (routed.rows, routed.ids, routed.weights)}
         for expert in routed.experts:
-            infos = self.loaded[expert.program].inputs
-            own = [info for info in infos if info.name.startswith(WEIGHT_PREFIX)]
-            for name, info in zip(expert.weights, own, strict=True):
-                found[name] = TensorInfo(name, info.element, info.shape)
+            for info, name in weight_names(self.loaded[expert.program], expert):
+                if name not in self.literals:
+                    found[name] = TensorInfo(name, info.element, info.shape)
         return list(found.values())
 
     @property
@@ -76,7 +84,7 @@ class ExpertsProgram:
         ports = [info for info in (*first.inputs, *first.outputs) if info.name in _OF_EXPERT]
         self._arena = Arena(loaded.device, ports)
         self._pool = ProgramPool(loaded.pool_size, loaded.loaded, self._arena)
-        self._places: dict[str, WeightPlace] = {}
+        self._places = dict(loaded.literals)
         self._views: dict[str, Array] = {}
         tokens = loaded.routed.ids.shape[0]
         self._sum = np.zeros((tokens, loaded.routed.output.shape[-1]), np.float32)
@@ -90,7 +98,7 @@ class ExpertsProgram:
         info = self._infos.get(name)
         if info is None:
             raise DeviceError(f"no input or output {name!r}")
-        if name.startswith(WEIGHT_PREFIX):
+        if name.startswith(WEIGHTS):
             place = WeightPlace(memory, offset)
             if self._places.setdefault(name, place) != place:
                 self._places[name] = place

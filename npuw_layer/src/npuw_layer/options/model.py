@@ -10,6 +10,7 @@ from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.cache import CacheOptions
 from npuw_layer.options.compiler import CompilerOptions
 from npuw_layer.options.devices import DeviceOptions
+from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kv import KvOptions
 from npuw_layer.options.lengths import LengthOptions
@@ -22,6 +23,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
+    ExpertOptions,
     KvOptions,
     WeightOptions,
     StageOptions,
@@ -37,6 +39,7 @@ class Options(
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
+    ExpertOptions,
     KvOptions,
     WeightOptions,
     StageOptions,
@@ -65,6 +68,20 @@ class Options(
                 "NPUW_LLM_OPTIMIZE_V_TENSORS to NO, or let rows be copied (COPY)"
             )
         return self
+
+    @model_validator(mode="after")
+    def _check_experts(self) -> Self:
+        if self.routes_experts and self.weights_offload != "NO":
+            raise ValueError(
+                f"NPUW_WEIGHTS_OFFLOAD: {self.weights_offload} brings the weights of whole layers; "
+                "leave the MOE_HINTs at DENSE"
+            )
+        return self
+
+    @property
+    def routes_experts(self) -> bool:
+        """Whether the host routes tokens to experts, in prefill or generate models."""
+        return "HOST_ROUTED" in (self.prefill_moe_hint, self.generate_moe_hint)
 
     @property
     def weightless(self) -> bool:
@@ -144,6 +161,8 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE",
         "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS",
         "NPUW_LLM_PREFIX_CACHING_MAX_BYTES",
+        # How many programs of experts are kept.
+        "NPUW_MOE_POOL_SIZE",
         # Where weights are.
         "NPUW_WEIGHTS_BANK",
         "NPUW_WEIGHTS_BANK_ALLOC",
