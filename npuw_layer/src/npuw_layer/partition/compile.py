@@ -34,8 +34,7 @@ def compile_parts(
     compiled: list[FunctionProgram] = []
     calls: dict[int, Call] = {}
     name = config.get(SUBMODEL, "model")
-    # What is equal was found before; and each value has its type: "f32" changes none.
-    alone = {**config, "NPUW_FOLD": "NO", "INFERENCE_PRECISION_HINT": "f32"}
+    alone = {**config, "NPUW_FOLD": "NO"}  # what is equal was found before
     for function in _functions(parts, device_of, config):
         number = len(compiled)
         told = {**alone, SUBMODEL: f"{name}/{function.tag or 'part'}{function.calls[0]}"}
