@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
 from npuw_layer.ports import Device
 
@@ -17,9 +18,17 @@ def in_parts(device: Device, options: Options) -> Device:
     Args:
         device: runs all else.
         options: NPUW_LLM_PREFILL_MOE_HINT and NPUW_LLM_GENERATE_MOE_HINT.
+
+    Raises:
+        OptionError: the device runs models whole.
     """
     if not options.routes_experts:
         return device
+    if options.devices == "OPENVINO_CPU":
+        raise OptionError(
+            "NPUW_DEVICES = OPENVINO_CPU runs models whole; leave NPUW_LLM_PREFILL_MOE_HINT and "
+            "NPUW_LLM_GENERATE_MOE_HINT at DENSE, or use NPU or CPU"
+        )
     # Imported here: who runs models whole loads nothing of it.
     from npuw_layer.experts.device import TAG, RoutedExperts
     from npuw_layer.partition.device import partitioning

@@ -93,14 +93,16 @@ def test_a_token_runs_the_experts_that_it_chose_and_no_other(exported, expected:
 def test_each_weight_is_in_memory_once(exported, expected: Expected, name):
     """The dense prefill models and the experts of the generate models read the same bytes."""
     sizes: list[int] = []
+    tokens: list[list[int]] = []
     for hint in ("DENSE", "HOST_ROUTED"):
         given = {"NPUW_LLM_GENERATE_MOE_HINT": hint, "INFERENCE_PRECISION_HINT": "f16"}
         options = parse_options(SMALL | given)
         device = in_parts(LevelZeroDevice(StaticCompiler(), "4000"), options)
         compiled = compile_llm(exported(name), device, options)
-        talk(InferRequest(compiled), expected(name)["prompt_7"], 3)
+        tokens.append(talk(InferRequest(compiled), expected(name)["prompt_7"], 3)[1])
         sizes.append(compiled.bank.nbytes)
     assert sizes[0] == sizes[1]
+    assert tokens[0] == tokens[1], "at f16"
 
 
 def test_it_is_cached_exported_and_imported(exported, expected: Expected, tmp_path):
@@ -163,6 +165,31 @@ def test_a_model_without_experts_is_the_same(llama_8m_ir, llama_8m_goldens, capl
     (one, said), (other, also) = (talk(request, prompt, 3) for request in requests)
     assert (one == other).all()
     assert said == also
+
+
+@pytest.mark.parametrize("more", [{"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ACC_CHECK": "YES"}], ids=str)
+def test_several_devices_may_run_experts(exported, expected: Expected, more):
+    name = "mixtral_int4"
+    compiled = Core().compile_model(exported(name), "NPU", SMALL | BOTH | more)
+    _, said = talk(compiled.create_infer_request(), expected(name)["prompt_100"], 4)
+    assert said == expected(name)["greedy"].tolist()[:4]
+
+
+def test_what_runs_models_whole_routes_no_tokens(exported):
+    with pytest.raises(OptionError, match="OPENVINO_CPU runs models whole"):
+        Core().compile_model(
+            exported("mixtral_int4"), "NPU", SMALL | BOTH | {"NPUW_DEVICES": "OPENVINO_CPU"}
+        )
+
+
+def test_compatibility_is_not_promised(exported, tmp_path):
+    asked = {"EXPORT_BLOB": "YES", "BLOB_PATH": str(tmp_path / "x.blob")}
+    with pytest.raises(OptionError, match="mixtures of experts in parts"):
+        Core().compile_model(
+            exported("mixtral_int4"),
+            "NPU",
+            SMALL | BOTH | asked | {"NPUW_ENSURE_COMPATIBILITY": "YES"},
+        )
 
 
 def test_weights_are_not_offloaded_expert_by_expert(exported):

@@ -40,7 +40,7 @@ class GenerateOptions(OptionGroup):
         MoeHint,
         Only(
             ("DENSE", "HOST_ROUTED"),
-            "WHY",
+            "no program picks weights by what it computed; use HOST_ROUTED",
         ),
     ] = Field("DENSE", alias="NPUW_LLM_GENERATE_MOE_HINT")
     """Which experts of a mixture a token goes through: DENSE through all, in one program;
