@@ -18,6 +18,7 @@ from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.stages import StageKind, StageOptions
 from npuw_layer.options.weights import WeightOptions
+from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
 
 GROUPS: tuple[type[OptionGroup], ...] = (
     LengthOptions,
@@ -71,7 +72,8 @@ class Options(
 
     @model_validator(mode="after")
     def _check_experts(self) -> Self:
-        if self.routes_experts and self.weights_offload != "NO":
+        hints = {self.prefill_moe_hint, self.generate_moe_hint}
+        if hints != {"DENSE"} and self.weights_offload != "NO":
             raise ValueError(
                 f"NPUW_WEIGHTS_OFFLOAD: {self.weights_offload} brings the weights of whole layers; "
                 "leave the MOE_HINTs at DENSE"
@@ -122,6 +124,11 @@ class Options(
             replaced = {"NPUW_FOLD": False}
         own = self.model_dump(by_alias=True, exclude_unset=True)
         return Options.model_validate({**replaced, **own, **more})
+
+    def experts_config(self, kind: StageKind) -> dict[str, str]:
+        """What the compiler of one kind of static model is told of experts (``ports.EXPERTS``)."""
+        by_device = kind == "generate" and self.generate_moe_hint == DEVICE_ROUTED
+        return {EXPERTS: DEVICE_ROUTED} if by_device else {}
 
     def compiler_config(self) -> dict[str, str]:
         """What the compiler is told."""

@@ -48,6 +48,8 @@ class _Matrices:
     packed: int
     a_scale: float
     a_zero: int
+    number: Region | None = None
+    """Which of a stack [e, n, k] the matrix is, and of those of its tables, i64 [1] in CMX."""
 
 
 def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[Step]:
@@ -56,7 +58,12 @@ def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[St
     m, n, k = (int(d) for d in matmul.tile.get_values())
     tiles = int_value(matmul.tiles)
     by_rows = matmul.split is not None and matmul.split.data == "m"
-    for matrices in _planes(op, matmul):
+    planes = _planes(op, matmul)
+    if matmul.choices is not None:
+        load, numbers = _load_numbers(op.operands[-1], tuple(range(tiles)))
+        yield Step(index, loads=[load])
+        planes = _chosen(op, matmul, numbers)
+    for matrices in planes:
         if by_rows:
             yield from _by_rows(index, matrices, (m, n, k), tiles)
         else:
@@ -93,6 +100,28 @@ def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
         yield _Matrices(planes[0], planes[1], planes[2], *quantised)
 
 
+def _load_numbers(choices: View, tiles: tuple[int, ...]) -> tuple[Transfer, Region]:
+    """Bring the numbers of matrices to where DMA looks them up."""
+    numbers = Region.dense("choices", "i64", choices.shape, tiles)
+    return Transfer(choices, numbers, tiles), numbers
+
+
+def _chosen(op: HardwareOp, matmul: npu.MatMul, numbers: Region) -> Iterator[_Matrices]:
+    """The products of planes of a with matrices of a stack."""
+    a, b, *rest = op.operands
+    tables = iter(rest)
+    known = (matmul.scales, matmul.zeros)
+    scales, zeros = (None if table is None else next(tables) for table in known)
+    packed = 2 if b.element in FOUR_BIT else 1
+    whole = (matmul.a_scale_value, matmul.a_zero_value)
+    (out,) = op.results
+    for plane in range(out.shape[0]):
+        number = numbers.rows(0, plane, plane + 1)
+        mine, its = _plane(a, (plane,)), _plane(out, (plane,))
+        quantised = (scales, zeros, None, matmul.group, packed, *whole)
+        yield _Matrices(mine, b, its, *quantised, number=number)
+
+
 def _swapped(view: View) -> View:
     rank = len(view.shape)
     return view.transposed([*range(rank - 2), rank - 1, rank - 2])
@@ -112,6 +141,19 @@ def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple
     return Transfer(part, region, tiles), region
 
 
+def _gather(
+    stack: View, rows: Range, tiles: tuple[int, ...], number: Region
+) -> tuple[Transfer, Region]:
+    """Load whole rows of a matrix of a stack [e, n, k]: they lie side by side, so they are one."""
+    experts, count, width = stack.shape
+    matrices = stack.reshaped((experts, count * width))
+    assert matrices is not None  # weights are dense
+    run = matrices.sliced([slice(None), slice(rows[0] * width, rows[1] * width)])
+    size = (rows[1] - rows[0]) * width
+    region = Region.dense(stack.buffer.name, stack.element, (1, size), tiles)
+    return Transfer(run, region, tiles, number), region.reshaped((rows[1] - rows[0], width))
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """A block of b in CMX, and what makes numbers of it."""
@@ -125,12 +167,19 @@ def _load_weight(
 ) -> tuple[list[Transfer], Weight]:
     """Load columns ``cols`` of the product's b, channels ``part``; both in elements."""
     begin, end = part[0] // x.packed, -(-part[1] // x.packed)
-    load, region = _load(x.b, cols, (begin, end), tiles)
+    number = x.number
+    if number is None:
+        load, region = _load(x.b, cols, (begin, end), tiles)
+    else:
+        load, region = _gather(x.b, cols, tiles, number)
     loads, tables = [load], dict[str, Region]()
     groups = (part[0] // x.group, -(-part[1] // x.group))
     for name, view in (("scales", x.scales), ("zeros", x.zeros)):
         if view is not None:
-            load, tables[name] = _load(view, cols, groups, tiles)
+            if number is None:
+                load, tables[name] = _load(view, cols, groups, tiles)
+            else:
+                load, tables[name] = _gather(view, cols, tiles, number)
             loads.append(load)
     group = min(x.group, part[1] - part[0])
     found = Tables(tables.get("scales"), tables.get("zeros"), group=group)
@@ -145,7 +194,7 @@ def _by_columns(
     channels = ranges(x.a.shape[1], k)
     for rows in ranges(x.a.shape[0], m):
         acts: dict[Range, _Act] = {}
-        columns = ranges(x.b.shape[0], n)
+        columns = ranges(x.b.shape[-2], n)
         for first in range(0, len(columns), tiles):
             group = list(enumerate(columns[first : first + tiles]))
             outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, cols in group]
@@ -172,7 +221,7 @@ def _by_rows(index: int, x: _Matrices, block: tuple[int, int, int], tiles: int) 
         group = list(enumerate(blocks[first : first + tiles]))
         used = tuple(tile for tile, _ in group)
         acts: dict[tuple[int, Range], _Act] = {}
-        for cols in ranges(x.b.shape[0], n):
+        for cols in ranges(x.b.shape[-2], n):
             outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, rows in group]
             for number, part in enumerate(channels):
                 step = Step(index)
