@@ -39,6 +39,8 @@ CONFIG = {
     EXPERTS: DEVICE_ROUTED,
 }
 EXPERT_COUNT, SLOTS, CHANNELS, INNER = 7, 2, 64, 48
+WIDE = 640
+"""Channels of an expert that is cut into blocks."""
 
 Expected = Callable[[str], dict[str, np.ndarray]]
 
@@ -133,7 +135,7 @@ def stack(g: GraphBuilder, element: str, rows: int, columns: int) -> SSAValue:
     return g.reshape(wide, EXPERT_COUNT, rows, columns)
 
 
-def mixture(element: str, tokens: int) -> Model:
+def mixture(element: str, tokens: int, inner: int = INNER) -> Model:
     """y = the sum over the experts with the highest scores, by their softmax."""
     inputs = {"x": (tokens, CHANNELS), "scores": (tokens, EXPERT_COUNT)}
     model, (x, scores) = Model.build([(name, tensor("f32", dims)) for name, dims in inputs.items()])
@@ -150,8 +152,8 @@ def mixture(element: str, tokens: int) -> Model:
     )
     copies = g.ints(EXPERT_COUNT, tokens, CHANNELS)
     every = g.op(shape.Broadcast, x, copies, mode=StringAttr("numpy"))
-    gate = g.op(Swish, g.matmul(every, stack(g, element, INNER, CHANNELS), True), [])
-    y = g.matmul(gate, stack(g, element, CHANNELS, INNER), True)
+    gate = g.op(Swish, g.matmul(every, stack(g, element, inner, CHANNELS), True), [])
+    y = g.matmul(gate, stack(g, element, CHANNELS, inner), True)
     put = g.op(
         scatter.ScatterElementsUpdate,
         g.constant(np.zeros((tokens, EXPERT_COUNT), np.float32)),
@@ -188,7 +190,10 @@ class Running:
 @pytest.fixture(scope="module", params=["f32", "f16", "u8", "i4"])
 def both(request: pytest.FixtureRequest) -> tuple[Running, Running]:
     """All experts on the host, and the chosen ones on the NPU; three tokens choose six times."""
-    model = mixture(request.param, 3)
+    return in_both_ways(mixture(request.param, 3))
+
+
+def in_both_ways(model: Model) -> tuple[Running, Running]:
     npu = LevelZeroDevice(StaticCompiler(), "4000")
     dense = {**CONFIG, EXPERTS: ""}
     return Running(InterpreterDevice(), model.clone(), dense), Running(npu, model, CONFIG)
@@ -202,6 +207,20 @@ def test_any_choice_gives_what_all_experts_give(both, order, seed):
     whole, chosen = (one.run(x, scores) for one in both)
     assert np.abs(whole).max() > 0
     assert np.abs(chosen - whole).max() <= 1e-5 * np.abs(whole).max()
+
+
+@pytest.mark.parametrize("element", ["f16", "u8"])
+def test_wide_experts_come_in_blocks(element):
+    draw = np.random.default_rng(1)
+    x = draw.standard_normal((3, CHANNELS)).astype(np.float32)
+    scores = draw.permuted(np.tile(np.arange(EXPERT_COUNT), (3, 1)), axis=1).astype(np.float32)
+    whole, chosen = (one.run(x, scores) for one in in_both_ways(mixture(element, 3, WIDE)))
+    assert np.abs(chosen - whole).max() <= 1e-5 * np.abs(whole).max()
+
+
+def test_experts_that_are_too_wide_for_the_dpu_are_refused():
+    with pytest.raises(ModelError, match="of 8208 channels, more than 8192 at once"):
+        LevelZeroDevice(StaticCompiler(), "4000").compile(mixture("f16", 1, 8208), CONFIG)
 
 
 def test_scores_that_are_no_numbers_are_no_fault_of_the_device(both):

@@ -167,11 +167,23 @@ def test_the_pool_decides_how_many_programs_there_are_and_nothing_else(exported,
     assert npu.made["expert"] == min(max(1, pool), case.experts)
 
 
+def test_what_was_not_used_for_longest_is_bound_anew(exported):
+    npu = CountingNpu()
+    case = make_case(exported("qwen3_moe_int4"), npu, 1, 0, pool=7)
+    bound: list[int] = []
+    for last in (5, 6, 7, 6, 7, 5):  # beside the experts 0 to 4
+        before = npu.bound["expert"]
+        case.check(np.array([[0, 1, 2, 3, 4, last]]), last)
+        bound.append(npu.bound["expert"] - before)
+    weights = bound[1]
+    assert bound == [6 * weights, weights, weights, 0, 0, weights]
+
+
 def test_a_weight_that_is_moved_is_found_where_it_is(exported):
     path = exported("qwen3_moe_int4")
     npu = CountingNpu()
     case = make_case(path, npu, 1, 0)
-    ids = np.arange(case.slots)[None]
+    ids = np.arange(case.experts)[None, -case.slots :]
     case.check(ids, 1)
     routing = RoutedExperts(npu, 0, 8).device
     inputs = routing.load(routing.compile(mixture_part(path, 1), CONFIG)).inputs
@@ -184,7 +196,7 @@ def test_a_weight_that_is_moved_is_found_where_it_is(exported):
     case.check(ids, 2)
     memory.data[...] = 0
     with pytest.raises(AssertionError):  # the last of all weights is the last expert's
-        case.check(np.arange(case.experts)[None, -case.slots :], 2)
+        case.check(ids, 2)
 
 
 def test_what_is_not_bound_is_named(exported):

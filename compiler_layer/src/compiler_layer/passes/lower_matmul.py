@@ -26,6 +26,7 @@ from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
 from compiler_layer.passes.route_experts import is_choice
 from compiler_layer.passes.widen_nibbles import eight_bit
+from driver_layer.abi.tasks import DPU_MAX_DIM
 
 DPU_FLOATS = ("f32", "f16", "bf16")
 """Operand types of the DPU."""
@@ -106,12 +107,27 @@ def _in_bytes(op: MatMul, table: SSAValue) -> SSAValue:
     return insert_before(op, eight_bit(table)) if four_bit else table
 
 
-def _chosen(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue] | None:
+def _chosen(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue]:
     """The stack [E, N, K] that a product's matrices are taken from, and their numbers [P].
 
-    Of a quantised one with its tables [E, N, groups]. None if it is no such product.
+    Of a quantised one with its tables [E, N, groups].
+
+    Raises:
+        UnsupportedModel: the DPU does not take such matrices as they lie.
     """
-    if not is_choice(op.b) or not int_value(op.transpose_b) or len(shape_of(op.b)) != 3:
+    name, channels = op.friendly_name, shape_of(op.b)[-1]
+    if channels > DPU_MAX_DIM:
+        why = f"of {channels} channels, more than {DPU_MAX_DIM} at once"
+        raise UnsupportedModel(f"product {name!r} with matrices by number {why}")
+    found = _stack(op)
+    if found is None:
+        raise UnsupportedModel(f"product {name!r} with matrices by number that lie otherwise")
+    return found
+
+
+def _stack(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue] | None:
+    """As ``_chosen``; None if the matrices, or what makes numbers of them, lie otherwise."""
+    if not int_value(op.transpose_b) or len(shape_of(op.b)) != 3:
         return None
     _, rows, channels = shape_of(op.b)
     value = op.b
@@ -155,16 +171,15 @@ def _lower(op: MatMul) -> None:
     if refusal is not None:
         raise UnsupportedModel(f"product {op.friendly_name!r} {refusal}")
     last = _widened(op) or op
-    chosen = _chosen(op)
-    quantised = _quantised(op) if chosen is None else None
-    b, scales, zeros, choices = _operand(op.b), [], [], []
-    if chosen is not None:
-        found, numbers = chosen
+    b, quantised, choices = _operand(op.b), _quantised(op), []
+    if is_choice(op.b):
+        stack, numbers = _chosen(op)
         choices = [numbers]
-        if isinstance(found, _Quantised):
-            quantised = found
+        if isinstance(stack, _Quantised):
+            quantised = stack
         else:
-            b = _operand(found)
+            b = _operand(stack)
+    scales, zeros = [], []
     if quantised is not None:
         b, scales = quantised.stored, [quantised.scales]
         zeros = [quantised.zeros] if quantised.zeros is not None else []
@@ -188,11 +203,15 @@ class LowerMatMul(ModulePass):
     Before:  %w = ov.Reshape(ov.Dequantize(%stored : 8x2x4xi4, %scale)) ; %y = ov.MatMul(%x, %w)
     After:   %y = npu.matmul(%x, %stored) scales %scale
 
+    Before:  %w = ov.Gather(%stack : 7x8x4xf16, %numbers) ; %y = ov.MatMul(%x, %w)
+    After:   %y = npu.matmul(%x, %stack) choices %numbers
+
     The DPU widens and scales its operands itself, so that conversions of weights vanish; a
     conversion of the product to f32 does, too, as it accumulates in f32 anyway.
 
     Raises:
-        UnsupportedModel: a product with a vector, or of integers.
+        UnsupportedModel: a product with a vector, or of integers; or with matrices by number that
+            do not lie one after the other.
     """
 
     name = "lower-matmul"
