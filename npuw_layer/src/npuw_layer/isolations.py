@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
 from npuw_layer.ports import Device
 
-if TYPE_CHECKING:
-    from npuw_layer.partition.ports import Isolation
 
-
-def in_parts(device: Device, options: Options) -> Device:
+def in_parts(device: Device, options: Options, without: Callable[[str], Device]) -> Device:
     """Let a device run models in parts, if there is something to run apart.
 
     Args:
         device: runs all else.
-        options: NPUW_LLM_PREFILL_MOE_HINT and NPUW_LLM_GENERATE_MOE_HINT.
+        options: what was asked for.
+        without: gives the devices of NPUW_DEVICES but one.
 
     Raises:
-        OptionError: the device runs models whole.
+        OptionError: the device runs models whole, or what is asked for contradicts itself.
     """
-    if not options.routes_experts:
+    tells = options.online_dump_plan and options.weights_offload == "NO"
+    if not options.cuts_models and not options.routes_experts and not tells:
         return device
-    if options.devices == "OPENVINO_CPU":
+    if "OPENVINO_CPU" in options.devices:
         raise OptionError(
-            "NPUW_DEVICES = OPENVINO_CPU runs models whole; leave NPUW_LLM_PREFILL_MOE_HINT and "
-            "NPUW_LLM_GENERATE_MOE_HINT at DENSE, or use NPU or CPU"
+            f"NPUW_DEVICES = {options.devices}: OPENVINO_CPU runs models whole; leave the options "
+            "NPUW_ONLINE_… as they are, and do not ask for HOST_ROUTED experts"
         )
     # Imported here: who runs models whole loads nothing of it.
     from npuw_layer.experts.device import TAG, RoutedExperts
     from npuw_layer.partition.device import partitioning
+    from npuw_layer.partition.rules import LAYER, rules
 
-    experts = RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)
-    hints = {"prefill": options.prefill_moe_hint, "generate": options.generate_moe_hint}
-    isolations: dict[str, dict[str, Isolation]] = {
-        kind: {TAG: experts} for kind, hint in hints.items() if hint == "HOST_ROUTED"
-    }
-    return partitioning(device, isolations)
+    found = rules(device, options, without)
+    isolations = {kind: dict(found) for kind in ("prefill", "generate", "head")}
+    if options.routes_experts:
+        if LAYER in found:
+            raise OptionError(
+                "NPUW_ONLINE_PIPELINE = REP makes submodels of whole layers, experts among them; "
+                "leave it at NONE, or do not ask for HOST_ROUTED experts"
+            )
+        experts = RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)
+        hints = {"prefill": options.prefill_moe_hint, "generate": options.generate_moe_hint}
+        for kind, hint in hints.items():
+            if hint == "HOST_ROUTED":
+                isolations[kind][TAG] = experts
+    return partitioning(device, isolations, options.online_no_fold, options.online_dump_plan)

@@ -59,6 +59,9 @@ MATTERING: dict[str, object] = {
     "NPU_PLATFORM": "3720",
     "NPU_TILES": 1,
     "NPUW_FOLD": "NO",
+    "NPUW_ONLINE_PIPELINE": "REP",
+    "NPUW_ONLINE_ISOLATE": "ATTN",
+    "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
 }
 """Options with values that change what is compiled."""
 
@@ -84,6 +87,7 @@ SAME: dict[str, object] = {
     "NPUW_MOE_TOKEN_CHUNK_SIZE": 16,
     "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
     "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
+    "NPUW_ONLINE_NO_FOLD": "",
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 
@@ -106,6 +110,7 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_WEIGHTS_BANK_ALLOC": "SHARED",
     "NPUW_WEIGHTS_BUDGET": 9,
     "NPUW_WEIGHTS_RESERVED": 9,
+    "NPUW_ONLINE_DUMP_PLAN": "plan.xml",
     "NPUW_FALLBACK_EXEC": "NO",
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "NPU",
@@ -118,7 +123,8 @@ def names(**given: object) -> set[str]:
     options = parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 512} | given)
     stages = plan(options).stages
     device = make_device(options, [stage.name for stage in stages], StaticCompiler())
-    device = in_parts(device, options)
+    whole = device
+    device = in_parts(whole, options, lambda _: whole)
     if options.weights_offload != "NO":
         device = offloading(device, Path(), options)
     versions = current_versions(device, options)

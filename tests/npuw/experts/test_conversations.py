@@ -19,6 +19,7 @@ from npuw_layer.isolations import in_parts
 from npuw_layer.llm.compiled import compile_llm
 from npuw_layer.llm.infer_request import InferRequest
 from npuw_layer.options import parse_options
+from npuw_layer.ports import Device
 
 SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 128,
@@ -53,6 +54,10 @@ def talk(request: Any, said: np.ndarray, count: int) -> tuple[np.ndarray, list[i
         logits.append(request.infer(fed)["logits"][0, -1].copy())
         told = np.array([[logits[-1].argmax()]])
     return logits[0], [int(each.argmax()) for each in logits]
+
+
+def nobody(name: str) -> Device:
+    raise AssertionError(f"{name} is not avoided")
 
 
 def check(core: Core, path: Path, expected: dict[str, np.ndarray], **options: str) -> Any:
@@ -97,7 +102,8 @@ def test_each_weight_is_in_memory_once(exported, expected: Expected, name):
     for hint in ("DENSE", "HOST_ROUTED"):
         given = {"NPUW_LLM_GENERATE_MOE_HINT": hint, "INFERENCE_PRECISION_HINT": "f16"}
         options = parse_options(SMALL | given)
-        device = in_parts(LevelZeroDevice(StaticCompiler(), "4000"), options)
+        npu = LevelZeroDevice(StaticCompiler(), "4000")
+        device = in_parts(npu, options, nobody)
         compiled = compile_llm(exported(name), device, options)
         tokens.append(talk(InferRequest(compiled), expected(name)["prompt_7"], 3)[1])
         sizes.append(compiled.bank.nbytes)
@@ -180,6 +186,20 @@ def test_what_runs_models_whole_routes_no_tokens(exported):
         Core().compile_model(
             exported("mixtral_int4"), "NPU", SMALL | BOTH | {"NPUW_DEVICES": "OPENVINO_CPU"}
         )
+
+
+def test_layers_and_their_experts_are_not_both_submodels(exported):
+    with pytest.raises(OptionError, match="NPUW_ONLINE_PIPELINE = REP"):
+        Core().compile_model(
+            exported("mixtral_int4"), "NPU", SMALL | BOTH | {"NPUW_ONLINE_PIPELINE": "REP"}
+        )
+
+
+@pytest.mark.parametrize("hint", ["HOST_ROUTED", "DEVICE_ROUTED"])
+def test_attention_may_stand_alone_beside_experts(exported, expected: Expected, hint):
+    name = "qwen3_moe_int4"
+    more = {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_LLM_GENERATE_MOE_HINT": hint}
+    check(Core(), exported(name), expected(name), **more)
 
 
 def test_compatibility_is_not_promised(exported, tmp_path):

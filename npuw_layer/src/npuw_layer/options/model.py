@@ -14,6 +14,7 @@ from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kv import KvOptions
 from npuw_layer.options.lengths import LengthOptions
+from npuw_layer.options.partition import PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.stages import StageKind, StageOptions
@@ -30,6 +31,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     StageOptions,
     CacheOptions,
     DeviceOptions,
+    PartitionOptions,
     CompilerOptions,
     PlainOptions,
 )
@@ -46,6 +48,7 @@ class Options(
     StageOptions,
     CacheOptions,
     DeviceOptions,
+    PartitionOptions,
     CompilerOptions,
     PlainOptions,
 ):
@@ -85,6 +88,20 @@ class Options(
         """Whether the host routes tokens to experts, in prefill or generate models."""
         return "HOST_ROUTED" in (self.prefill_moe_hint, self.generate_moe_hint)
 
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        if self.cuts_models and self.weights_offload != "NO":
+            raise ValueError(
+                f"NPUW_WEIGHTS_OFFLOAD: {self.weights_offload} cuts models in its own way; leave "
+                "the options NPUW_ONLINE_… as they are"
+            )
+        unknown = {*self.online_no_fold} - {tag for _, _, tag in isolated(self.online_isolate)}
+        if unknown:
+            raise ValueError(
+                f"NPUW_ONLINE_NO_FOLD: NPUW_ONLINE_ISOLATE has no tag {', '.join(sorted(unknown))}"
+            )
+        return self
+
     @property
     def weightless(self) -> bool:
         """Whether blobs are without weights; programs always are, so that they share them."""
@@ -111,6 +128,11 @@ class Options(
     def cuts_head(self) -> bool:
         """Whether the head is a model of its own."""
         return self.shared_head and self.weights_offload == "NO"
+
+    @property
+    def cuts_models(self) -> bool:
+        """Whether static models are cut into submodels."""
+        return bool(self.online_pipeline != "NONE" or self.online_isolate or self.online_avoid)
 
     @property
     def shares_weights(self) -> bool:
@@ -175,6 +197,8 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_WEIGHTS_BANK_ALLOC",
         "NPUW_WEIGHTS_BUDGET",
         "NPUW_WEIGHTS_RESERVED",
+        # What is told of it.
+        "NPUW_ONLINE_DUMP_PLAN",
         # What happens when a device fails, or is not accurate.
         "NPUW_FALLBACK_EXEC",
         "NPUW_ACC_THRESH",
