@@ -23,6 +23,7 @@ from compiler_layer.schedule.tasks import (
     Work,
 )
 from compiler_layer.schedule.unroll.blocks import ranges
+from compiler_layer.schedule.unroll.choices import gather_rows, load_numbers
 from compiler_layer.schedule.unroll.kernel import invocation
 from compiler_layer.schedule.views import View
 from driver_layer.abi.shave import Access
@@ -60,7 +61,7 @@ def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[St
     by_rows = matmul.split is not None and matmul.split.data == "m"
     planes = _planes(op, matmul)
     if matmul.choices is not None:
-        load, numbers = _load_numbers(op.operands[-1], tuple(range(tiles)))
+        load, numbers = load_numbers(op.operands[-1], tuple(range(tiles)))
         yield Step(index, loads=[load])
         planes = _chosen(op, matmul, numbers)
     for matrices in planes:
@@ -100,26 +101,15 @@ def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
         yield _Matrices(planes[0], planes[1], planes[2], *quantised)
 
 
-def _load_numbers(choices: View, tiles: tuple[int, ...]) -> tuple[Transfer, Region]:
-    """Bring the numbers of matrices to where DMA looks them up."""
-    numbers = Region.dense("choices", "i64", choices.shape, tiles)
-    return Transfer(choices, numbers, tiles), numbers
-
-
 def _chosen(op: HardwareOp, matmul: npu.MatMul, numbers: Region) -> Iterator[_Matrices]:
     """The products of planes of a with matrices of a stack."""
-    a, b, *rest = op.operands
-    tables = iter(rest)
-    known = (matmul.scales, matmul.zeros)
-    scales, zeros = (None if table is None else next(tables) for table in known)
-    packed = 2 if b.element in FOUR_BIT else 1
-    whole = (matmul.a_scale_value, matmul.a_zero_value)
+    a, b, *tables, _ = op.operands
+    scales, zeros = [*tables, None, None][:2]  # there are no zeros without scales
+    quantised = (scales, zeros, None, matmul.group, 2 if b.element in FOUR_BIT else 1)
     (out,) = op.results
     for plane in range(out.shape[0]):
-        number = numbers.rows(0, plane, plane + 1)
         mine, its = _plane(a, (plane,)), _plane(out, (plane,))
-        quantised = (scales, zeros, None, matmul.group, packed, *whole)
-        yield _Matrices(mine, b, its, *quantised, number=number)
+        yield _Matrices(mine, b, its, *quantised, 1.0, 0, numbers.rows(0, plane, plane + 1))
 
 
 def _swapped(view: View) -> View:
@@ -141,19 +131,6 @@ def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple
     return Transfer(part, region, tiles), region
 
 
-def _gather(
-    stack: View, rows: Range, tiles: tuple[int, ...], number: Region
-) -> tuple[Transfer, Region]:
-    """Load whole rows of a matrix of a stack [e, n, k]: they lie side by side, so they are one."""
-    experts, count, width = stack.shape
-    matrices = stack.reshaped((experts, count * width))
-    assert matrices is not None  # weights are dense
-    run = matrices.sliced([slice(None), slice(rows[0] * width, rows[1] * width)])
-    size = (rows[1] - rows[0]) * width
-    region = Region.dense(stack.buffer.name, stack.element, (1, size), tiles)
-    return Transfer(run, region, tiles, number), region.reshaped((rows[1] - rows[0], width))
-
-
 @dataclass(frozen=True, slots=True)
 class Weight:
     """A block of b in CMX, and what makes numbers of it."""
@@ -171,7 +148,7 @@ def _load_weight(
     if number is None:
         load, region = _load(x.b, cols, (begin, end), tiles)
     else:
-        load, region = _gather(x.b, cols, tiles, number)
+        load, region = gather_rows(x.b, cols, tiles, number)
     loads, tables = [load], dict[str, Region]()
     groups = (part[0] // x.group, -(-part[1] // x.group))
     for name, view in (("scales", x.scales), ("zeros", x.zeros)):
@@ -179,7 +156,7 @@ def _load_weight(
             if number is None:
                 load, tables[name] = _load(view, cols, groups, tiles)
             else:
-                load, tables[name] = _gather(view, cols, tiles, number)
+                load, tables[name] = gather_rows(view, cols, tiles, number)
             loads.append(load)
     group = min(x.group, part[1] - part[0])
     found = Tables(tables.get("scales"), tables.get("zeros"), group=group)
