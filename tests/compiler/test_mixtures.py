@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler_layer.mixtures.expert import expert_model
@@ -41,6 +41,7 @@ def numbers(model: Model, seed: int) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", MODELS)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 999))
 def test_the_sum_of_what_experts_make_of_their_tokens_is_the_mixture(kind: str, seed: int) -> None:
     model = MODELS[kind]()
