@@ -260,3 +260,13 @@ def test_weights_that_lie_by_columns_are_dear_to_load() -> None:
     apart = replace(problem, b_by_columns=True)
     rows, columns = (price_matmul(x, choose_matmul(x, LUNAR), LUNAR) for x in (problem, apart))
     assert columns.dma_ns > 10 * rows.dma_ns
+
+
+def test_matrices_that_are_taken_by_number_are_cut_by_rows_alone() -> None:
+    """DMA looks up where one begins; what it reads from there is one run."""
+    machine = Machine(PLATFORMS["4000"], 4)
+    problem = MatMulProblem(8, 1, 4096, 8192, "f16", "f16", "f16")
+    assert min(choice.block[2] for choice in candidates(problem, machine)) < 8192
+    blocks = {choice.block for choice in candidates(replace(problem, chosen=True), machine)}
+    assert {channels for _, _, channels in blocks} == {8192}
+    assert max(columns for _, columns, _ in blocks) < 4096

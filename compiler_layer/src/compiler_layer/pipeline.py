@@ -37,6 +37,7 @@ from compiler_layer.passes.lower_scatter import LowerScatter
 from compiler_layer.passes.lower_topk import LowerTopK
 from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
+from compiler_layer.passes.route_experts import RouteExperts
 from compiler_layer.passes.separate_weights import SeparateWeights
 from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.sort_ops import SortOps
@@ -79,6 +80,8 @@ class Options:
     """Verify the graph after each pass."""
     fold: bool = True
     """Whether repeated layers are compiled once (NPUW_FOLD)."""
+    device_routed: bool = False
+    """Whether the device takes the weights of chosen experts alone (DEVICE_ROUTED)."""
     state_in_place: bool = False
     """Whether a variable's input and output may be the same memory when the program runs. A model
     with variables is not folded then."""
@@ -98,6 +101,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
         FuseSDPA(),
         AdjustPrecision(options.precision),
         LiftState(),
+        *((RouteExperts(),) if options.device_routed else ()),
     )
 
 
@@ -159,7 +163,7 @@ def remaining(model: Model, wanted: Sequence[ModulePass]) -> Sequence[ModulePass
 
 def available_passes() -> dict[str, type[ModulePass]]:
     """All passes by name."""
-    everything = Options(integer_activations=True, weightless=True)
+    everything = Options(integer_activations=True, weightless=True, device_routed=True)
     everyone = (*(type(each) for each in passes(everything)), RemoveDeadCode, ToOpset)
     return {each.name: each for each in everyone}
 

@@ -21,19 +21,29 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
         OptionError: the device runs models whole, or what is asked for contradicts itself.
     """
     tells = options.online_dump_plan and options.weights_offload == "NO"
-    if not options.cuts_models and not tells:
+    if not options.cuts_models and not options.routes_experts and not tells:
         return device
     if "OPENVINO_CPU" in options.devices:
         raise OptionError(
             f"NPUW_DEVICES = {options.devices}: OPENVINO_CPU runs models whole; leave the options "
-            "NPUW_ONLINE_… as they are"
+            "NPUW_ONLINE_… as they are, and do not ask for HOST_ROUTED experts"
         )
     # Imported here: who runs models whole loads nothing of it.
+    from npuw_layer.experts.device import TAG, RoutedExperts
     from npuw_layer.partition.device import partitioning
-    from npuw_layer.partition.rules import rules
+    from npuw_layer.partition.rules import LAYER, rules
 
     found = rules(device, options, without)
-    kinds = ("prefill", "generate", "head")
-    return partitioning(
-        device, dict.fromkeys(kinds, found), options.online_no_fold, options.online_dump_plan
-    )
+    isolations = {kind: dict(found) for kind in ("prefill", "generate", "head")}
+    if options.routes_experts:
+        if LAYER in found:
+            raise OptionError(
+                "NPUW_ONLINE_PIPELINE = REP makes submodels of whole layers, experts among them; "
+                "leave it at NONE, or do not ask for HOST_ROUTED experts"
+            )
+        experts = RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)
+        hints = {"prefill": options.prefill_moe_hint, "generate": options.generate_moe_hint}
+        for kind, hint in hints.items():
+            if hint == "HOST_ROUTED":
+                isolations[kind][TAG] = experts
+    return partitioning(device, isolations, options.online_no_fold, options.online_dump_plan)

@@ -27,6 +27,13 @@ SUBMODEL = "NPUW_SUBMODEL"
 """In a compiler's configuration: what the graph is called; a device may choose by it."""
 
 
+EXPERTS = "NPUW_MOE_HINT"
+"""In a compiler's configuration: how experts of mixtures run, if not all of them on all tokens."""
+
+DEVICE_ROUTED = "DEVICE_ROUTED"
+"""Of EXPERTS: the program itself takes the weights of chosen experts alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
     """An input or output of a program: its name, element type by OpenVINO's name, and shape."""
@@ -58,7 +65,7 @@ class Compiler(Protocol):
             config: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
                 DYNAMIC_QUANTIZATION_GROUP_SIZE, and ENABLE_WEIGHTLESS: with YES, weights may be
                 inputs, named as ``compiler_layer.weights`` says; STATE_IN_PLACE: with YES, a
-                variable's input and output may be bound to the same memory.
+                variable's input and output may be bound to the same memory; EXPERTS.
 
         Raises:
             NotFolded: the graph is a smaller one that turned out not to stand for the whole model.

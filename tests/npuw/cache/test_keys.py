@@ -16,6 +16,7 @@ from npuw_layer.adapters.openvino import OpenVINODevice
 from npuw_layer.cache.key import current_versions, stage_key, weights_key
 from npuw_layer.devices.make import make_device
 from npuw_layer.errors import OptionError
+from npuw_layer.isolations import in_parts
 from npuw_layer.llm.stages import Kind, Stage, plan
 from npuw_layer.offload.device import offloading
 from npuw_layer.options import NAMES, RUN_TIME, parse_options
@@ -43,6 +44,8 @@ MATTERING: dict[str, object] = {
     "NPUW_LLM_GENERATE_CONFIG": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 1},
     "++NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1},
     "NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1},
+    "NPUW_LLM_PREFILL_MOE_HINT": "HOST_ROUTED",
+    "NPUW_LLM_GENERATE_MOE_HINT": "HOST_ROUTED",
     "NPUW_LLM_BATCH_SLOTS": 4,
     "NPUW_LLM_CACHE_ROPE": "NO",
     "NPUW_LLM_ON_FULL": "SLIDE",
@@ -81,8 +84,7 @@ SAME: dict[str, object] = {
     "NPUW_LLM_OPTIMIZE_FP8": "NO",
     "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "NO",
     "NPUW_LLM_VOCAB_AS_INPUT": "NO",
-    "NPUW_LLM_PREFILL_MOE_HINT": "DENSE",
-    "NPUW_LLM_GENERATE_MOE_HINT": "DENSE",
+    "NPUW_MOE_TOKEN_CHUNK_SIZE": 16,
     "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
     "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
     "NPUW_ONLINE_NO_FOLD": "",
@@ -103,6 +105,7 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 64,
     "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 9,
     "NPUW_LLM_PREFIX_CACHING_MAX_BYTES": 9,
+    "NPUW_MOE_POOL_SIZE": 9,
     "NPUW_WEIGHTS_BANK": "b",
     "NPUW_WEIGHTS_BANK_ALLOC": "SHARED",
     "NPUW_WEIGHTS_BUDGET": 9,
@@ -120,6 +123,8 @@ def names(**given: object) -> set[str]:
     options = parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 512} | given)
     stages = plan(options).stages
     device = make_device(options, [stage.name for stage in stages], StaticCompiler())
+    whole = device
+    device = in_parts(whole, options, lambda _: whole)
     if options.weights_offload != "NO":
         device = offloading(device, Path(), options)
     versions = current_versions(device, options)
@@ -180,6 +185,7 @@ def test_what_says_the_same_finds_the_same_entries(option: str) -> None:
         {"NPUW_ACC_CHECK": "YES"},
         {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
         {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
+        {"NPUW_LLM_GENERATE_MOE_HINT": "HOST_ROUTED"},
     ],
     ids=lambda others: next(iter(others), "alone"),
 )
@@ -189,6 +195,11 @@ def test_options_of_a_run_find_the_same_entries(option: str, others: dict[str, o
             names(**others, **{option: OF_A_RUN[option]})
         return
     assert names(**others, **{option: OF_A_RUN[option]}) == names(**others)
+
+
+def test_the_rows_of_experts_matter_where_the_host_routes() -> None:
+    routed = {"NPUW_LLM_PREFILL_MOE_HINT": "HOST_ROUTED"}
+    assert names(**routed, NPUW_MOE_TOKEN_CHUNK_SIZE=16) != names(**routed)
 
 
 def test_who_compiles_what_matters_where_there_are_several() -> None:

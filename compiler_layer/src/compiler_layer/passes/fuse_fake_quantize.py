@@ -110,7 +110,7 @@ class FuseFakeQuantize(ModulePass):
                 known[fake] = _steps(model, each, fake.x, grid)
             tables = [[one] if one is not None else [] for one in (each.scales, each.zeros)]
             integer = npu.MatMul(
-                operands=[known[fake], each.b, *tables, []],
+                operands=[known[fake], each.b, *tables, [], []],
                 properties={
                     "transpose_a": each.transpose_a,
                     "transpose_b": each.transpose_b,

@@ -23,6 +23,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import replace, reshape_before, take_over
+from compiler_layer.passes.route_experts import is_of_choices
 
 
 def _as_i64(value: SSAValue) -> SSAValue | None:
@@ -49,6 +50,8 @@ def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
 
 def gather_refusal(op: Gather) -> str | None:
     """Tell what of a gather DMA cannot do, or None."""
+    if is_of_choices(op):
+        return None  # the product gathers it
     by_rows = op.known_axis() == 0 and not int_value(op.batch_dims)
     constant = _compressed(op.data) is not None or stored_constant(op.data) is not None
     if not by_rows or not constant or len(shape_of(op.data)) != 2:

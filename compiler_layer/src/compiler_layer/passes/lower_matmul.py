@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -11,18 +12,21 @@ from xdsl.passes import ModulePass
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
+from compiler_layer.passes.route_experts import is_choice
 from compiler_layer.passes.widen_nibbles import eight_bit
+from driver_layer.abi.tasks import DPU_MAX_DIM
 
 DPU_FLOATS = ("f32", "f16", "bf16")
 """Operand types of the DPU."""
@@ -92,11 +96,66 @@ def _groups(weights: Dequantize, rows: int, channels: int) -> int | None:
 def _table(op: MatMul, table: SSAValue, rank: int) -> SSAValue:
     """A table as [N, groups], with dimensions of 1 where all share an entry."""
     # Weights [N, K] have tables [N, 1], grouped ones [N, groups, 1].
-    if element_of(table) in FOUR_BIT:
-        # Zero points are few: a byte for each.
-        table = insert_before(op, eight_bit(table))
+    table = _in_bytes(op, table)
     dims = ((1,) * (rank - len(shape_of(table))) + shape_of(table))[:2]
     return table if shape_of(table) == dims else reshape_before(op, table, dims)
+
+
+def _in_bytes(op: MatMul, table: SSAValue) -> SSAValue:
+    """A table whose entries have a byte each: zero points are few."""
+    four_bit = element_of(table) in FOUR_BIT
+    return insert_before(op, eight_bit(table)) if four_bit else table
+
+
+def _chosen(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue]:
+    """The stack [E, N, K] that a product's matrices are taken from, and their numbers [P].
+
+    Of a quantised one with its tables [E, N, groups].
+
+    Raises:
+        UnsupportedModel: the DPU does not take such matrices as they lie.
+    """
+    name, channels = op.friendly_name, shape_of(op.b)[-1]
+    if channels > DPU_MAX_DIM:
+        why = f"of {channels} channels, more than {DPU_MAX_DIM} at once"
+        raise UnsupportedModel(f"product {name!r} with matrices by number {why}")
+    found = _stack(op)
+    if found is None:
+        raise UnsupportedModel(f"product {name!r} with matrices by number that lie otherwise")
+    return found
+
+
+def _stack(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue] | None:
+    """As ``_chosen``; None if the matrices, or what makes numbers of them, lie otherwise."""
+    if not int_value(op.transpose_b) or len(shape_of(op.b)) != 3:
+        return None
+    _, rows, channels = shape_of(op.b)
+    value = op.b
+    while (view := producer(value, Reshape) or producer(value, Convert)) is not None:
+        value = view.x
+    weights, gather = producer(value, Dequantize), producer(value, Gather)
+    if gather is not None:
+        return gather.data, gather.indices
+    stacks = [producer(x, Gather) for x in weights.operands] if weights is not None else []
+    known = [stack for stack in stacks if stack is not None]
+    if weights is None or len(known) < len(stacks):
+        return None
+    data = [stack.data for stack in known]
+    experts, groups = shape_of(data[0])[0], math.prod(shape_of(data[1])[2:])
+    if element_of(data[0]) in FOUR_BIT and channels // groups % 2:
+        return None
+    if element_of(data[0]) not in DPU_INTEGERS or shape_of(data[1])[:2] != (experts, rows):
+        return None
+    if any(shape_of(table) != shape_of(data[1]) for table in data[2:]):
+        return None
+    tables = [_in_bytes(op, table) for table in data[1:]]
+    shaped = [_shaped(op, table, (experts, rows, groups)) for table in tables]
+    stored = _shaped(op, data[0], (experts, rows, channels))
+    return _Quantised(stored, shaped[0], shaped[1] if shaped[1:] else None), known[0].indices
+
+
+def _shaped(op: MatMul, value: SSAValue, shape: Shape) -> SSAValue:
+    return value if shape_of(value) == shape else reshape_before(op, value, shape)
 
 
 def matmul_refusal(op: MatMul) -> str | None:
@@ -112,13 +171,20 @@ def _lower(op: MatMul) -> None:
     if refusal is not None:
         raise UnsupportedModel(f"product {op.friendly_name!r} {refusal}")
     last = _widened(op) or op
-    quantised = _quantised(op)
-    b, scales, zeros = _operand(op.b), [], []
+    b, quantised, choices = _operand(op.b), _quantised(op), []
+    if is_choice(op.b):
+        stack, numbers = _chosen(op)
+        choices = [numbers]
+        if isinstance(stack, _Quantised):
+            quantised = stack
+        else:
+            b = _operand(stack)
+    scales, zeros = [], []
     if quantised is not None:
         b, scales = quantised.stored, [quantised.scales]
         zeros = [quantised.zeros] if quantised.zeros is not None else []
     lowered = npu.MatMul(
-        operands=[_operand(op.a), b, scales, zeros, []],
+        operands=[_operand(op.a), b, scales, zeros, [], choices],
         properties={"transpose_a": op.transpose_a, "transpose_b": op.transpose_b},
         result_types=[last.results[0].type],
     )
@@ -137,11 +203,15 @@ class LowerMatMul(ModulePass):
     Before:  %w = ov.Reshape(ov.Dequantize(%stored : 8x2x4xi4, %scale)) ; %y = ov.MatMul(%x, %w)
     After:   %y = npu.matmul(%x, %stored) scales %scale
 
+    Before:  %w = ov.Gather(%stack : 7x8x4xf16, %numbers) ; %y = ov.MatMul(%x, %w)
+    After:   %y = npu.matmul(%x, %stack) choices %numbers
+
     The DPU widens and scales its operands itself, so that conversions of weights vanish; a
     conversion of the product to f32 does, too, as it accumulates in f32 anyway.
 
     Raises:
-        UnsupportedModel: a product with a vector, or of integers.
+        UnsupportedModel: a product with a vector, or of integers; or with matrices by number that
+            do not lie one after the other.
     """
 
     name = "lower-matmul"

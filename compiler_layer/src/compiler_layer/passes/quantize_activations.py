@@ -28,6 +28,7 @@ def can_be_integer(op: npu.MatMul) -> bool:
         op.scales is not None
         and element_of(op.b) in _EIGHT_BITS
         and op.group == op.channels
+        and op.choices is None
         and element_of(op.a) in FLOATS
         and not int_value(op.transpose_a)
     )
@@ -73,7 +74,7 @@ class QuantizeActivations(ModulePass):
             zeros = [] if each.zeros is None else [each.zeros]
             tables = ([each.scales] if each.scales is not None else [], zeros, [rows.scales])
             integer = npu.MatMul(
-                operands=[rows.values, each.b, *tables],
+                operands=[rows.values, each.b, *tables, []],
                 properties={"transpose_a": each.transpose_a, "transpose_b": each.transpose_b},
                 result_types=[each.output.type],
             )

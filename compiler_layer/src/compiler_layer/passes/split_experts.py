@@ -39,10 +39,10 @@ def _weights(op: MatMul) -> Dequantize | None:
     if int_value(op.transpose_a) or stored[:2] != b[:2] or math.prod(stored) != math.prod(b):
         return None
     constants = [constant_of(x) for x in weights.operands]
-    return weights if all(_is_cut(x, len(stored)) for x in constants) else None
+    return weights if all(is_cut(x, len(stored)) for x in constants) else None
 
 
-def _is_cut(constant: Constant | None, rank: int) -> bool:
+def is_cut(constant: Constant | None, rank: int) -> bool:
     """Whether each expert's part of a constant begins at a byte."""
     if constant is None:
         return False
@@ -56,12 +56,19 @@ def _is_cut(constant: Constant | None, rank: int) -> bool:
 def _parts(constant: Constant, count: int, rank: int) -> Iterator[Constant]:
     """Each expert's part of a constant, of a rank less by one."""
     for index in range(count):
-        part = constant.each(partial(_part, index=index, rank=rank))
+        part = constant.each(partial(expert_part, index=index, rank=rank))
         part.attributes.update(constant.attributes)
         yield part
 
 
-def _part(constant: Constant, index: int, rank: int) -> Constant:
+def expert_part(constant: Constant, index: int, rank: int) -> Constant:
+    """One expert's part of a constant, of a rank less by one; of a file it stays a view.
+
+    Args:
+        constant: with a first dimension of experts, or of 1, or of a rank less than ``rank``.
+        index: the expert.
+        rank: of the weights that it is of.
+    """
     shape, element = shape_of(constant.output), element_of(constant.output)
     if len(shape) < rank or shape[0] == 1:
         return Constant.inline(constant.load().reshape(shape[len(shape) == rank :]), element)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from compiler_layer.errors import CompilerError, NotPeriodic
 from driver_layer.abi.notes import LOADER_ABI_VERSION, MAPPED_INFERENCE_VERSION
 from npuw_layer.errors import ModelError, NotFolded
+from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
 from npuw_layer.versions import package_version
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class StaticCompiler:
             integer_activations=config.get("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0") != "0",
             weightless=config.get("ENABLE_WEIGHTLESS") == "YES",
             fold=config.get("NPUW_FOLD") != "NO",
+            device_routed=config.get(EXPERTS) == DEVICE_ROUTED,
             state_in_place=config.get("STATE_IN_PLACE") == "YES",
         )
 

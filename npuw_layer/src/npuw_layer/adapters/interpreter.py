@@ -20,7 +20,7 @@ from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
-from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
+from npuw_layer.ports import DEVICE_ROUTED, EXPERTS, Array, Compiler, Memory, TensorInfo
 from npuw_layer.versions import package_version
 
 
@@ -64,7 +64,9 @@ class InterpreterDevice:
             ModelError: the graph is not valid.
         """
         try:
-            lower_graph(model, Options(precision=config["INFERENCE_PRECISION_HINT"]))
+            routed = config.get(EXPERTS) == DEVICE_ROUTED
+            precision = config["INFERENCE_PRECISION_HINT"]
+            lower_graph(model, Options(precision=precision, device_routed=routed))
         except CompilerError as error:
             raise ModelError(str(error)) from error
         return model.text().encode()

@@ -24,7 +24,7 @@ from npuw_layer.adapters.openvino_program import (
     settings_of,
 )
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.ports import Array, Compiler, Memory, TensorInfo
+from npuw_layer.ports import DEVICE_ROUTED, EXPERTS, Array, Compiler, Memory, TensorInfo
 from npuw_layer.versions import package_version
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class OpenVINODevice:
         from compiler_layer.pipeline import Options, opset_passes, run_passes
         from compiler_layer.writers.openvino_ir import ir_bytes
 
-        options = Options(precision=config["INFERENCE_PRECISION_HINT"])
+        routed = config.get(EXPERTS) == DEVICE_ROUTED
+        options = Options(precision=config["INFERENCE_PRECISION_HINT"], device_routed=routed)
         weightless = config.get("ENABLE_WEIGHTLESS") == "YES"
         try:
             run_passes(model, opset_passes(options), options)

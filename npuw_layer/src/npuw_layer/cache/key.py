@@ -63,7 +63,13 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
         STAGE + field.name: str(getattr(stage, field.name)) for field in dataclasses.fields(stage)
     }
     return CacheKey(
-        {MODEL: model, **fields, **versions, **_choices(options.of_stage(stage.kind.value))}
+        {
+            MODEL: model,
+            **fields,
+            **versions,
+            **_choices(options.of_stage(stage.kind.value)),
+            **options.experts_config(stage.kind.value),
+        }
     )
 
 

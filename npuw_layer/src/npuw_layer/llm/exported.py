@@ -89,6 +89,8 @@ def check_compatibility(options: Options) -> None:
         problem = f"NPU_PLATFORM {options.platform} is of this machine alone"
     elif options.devices != "NPU":
         problem = f"programs of NPUW_DEVICES = {options.devices!r} have no versioned layout"
+    elif options.routes_experts:
+        problem = "mixtures of experts in parts (HOST_ROUTED) have no versioned layout"
     if problem:
         raise OptionError(f"NPUW_ENSURE_COMPATIBILITY = YES: {problem}; leave one of them out")
 

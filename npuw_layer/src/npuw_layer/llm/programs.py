@@ -153,7 +153,11 @@ class ProgramMaker:
             model = (self._smallest or self._next()) if options.fold else self._whole
             try:
                 graph = stage_graph(model, stage, self._options)
-                config = {**options.compiler_config(), SUBMODEL: stage.name}
+                config = {
+                    **options.compiler_config(),
+                    **options.experts_config(stage.kind.value),
+                    SUBMODEL: stage.name,
+                }
                 return self._device.compile(graph, config)
             except NotFolded as error:
                 _log.info("%s; with more layers", error)

@@ -37,7 +37,11 @@ class GenerateOptions(OptionGroup):
     """STATIC attends over all positions of a variant; PYRAMID has variants, whatever
     NPUW_LLM_GENERATE_PYRAMID says."""
     generate_moe_hint: MoeHint = Field("DENSE", alias="NPUW_LLM_GENERATE_MOE_HINT")
-    """Which experts of a mixture a token goes through."""
+    """Which experts of a mixture a token goes through: DENSE through all, in one program;
+    HOST_ROUTED through those that the router chose: their weights alone are read, but the host
+    stands between the layers. DEVICE_ROUTED likewise, in one program that looks their weights up by
+    itself; it takes models whose experts' weights lie in one tensor (Qwen3-MoE). Models without
+    experts are the same."""
     shared_head: bool = Field(True, alias="NPUW_LLM_SHARED_HEAD")
     """Compile the product with the vocabulary once, as a model that all others share."""
     vocab_as_input: Annotated[bool, Only((False,), "the vocabulary is a weight")] = Field(

@@ -10,6 +10,7 @@ from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.cache import CacheOptions
 from npuw_layer.options.compiler import CompilerOptions
 from npuw_layer.options.devices import DeviceOptions
+from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kv import KvOptions
 from npuw_layer.options.lengths import LengthOptions
@@ -18,11 +19,13 @@ from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.stages import StageKind, StageOptions
 from npuw_layer.options.weights import WeightOptions
+from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
 
 GROUPS: tuple[type[OptionGroup], ...] = (
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
+    ExpertOptions,
     KvOptions,
     WeightOptions,
     StageOptions,
@@ -39,6 +42,7 @@ class Options(
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
+    ExpertOptions,
     KvOptions,
     WeightOptions,
     StageOptions,
@@ -68,6 +72,21 @@ class Options(
                 "NPUW_LLM_OPTIMIZE_V_TENSORS to NO, or let rows be copied (COPY)"
             )
         return self
+
+    @model_validator(mode="after")
+    def _check_experts(self) -> Self:
+        hints = {self.prefill_moe_hint, self.generate_moe_hint}
+        if hints != {"DENSE"} and self.weights_offload != "NO":
+            raise ValueError(
+                f"NPUW_WEIGHTS_OFFLOAD: {self.weights_offload} brings the weights of whole layers; "
+                "leave the MOE_HINTs at DENSE"
+            )
+        return self
+
+    @property
+    def routes_experts(self) -> bool:
+        """Whether the host routes tokens to experts, in prefill or generate models."""
+        return "HOST_ROUTED" in (self.prefill_moe_hint, self.generate_moe_hint)
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -128,6 +147,11 @@ class Options(
         own = self.model_dump(by_alias=True, exclude_unset=True)
         return Options.model_validate({**replaced, **own, **more})
 
+    def experts_config(self, kind: StageKind) -> dict[str, str]:
+        """What the compiler of one kind of static model is told of experts (``ports.EXPERTS``)."""
+        by_device = kind == "generate" and self.generate_moe_hint == DEVICE_ROUTED
+        return {EXPERTS: DEVICE_ROUTED} if by_device else {}
+
     def compiler_config(self) -> dict[str, str]:
         """What the compiler is told."""
         return {
@@ -166,6 +190,8 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE",
         "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS",
         "NPUW_LLM_PREFIX_CACHING_MAX_BYTES",
+        # How many programs of experts are kept.
+        "NPUW_MOE_POOL_SIZE",
         # Where weights are.
         "NPUW_WEIGHTS_BANK",
         "NPUW_WEIGHTS_BANK_ALLOC",

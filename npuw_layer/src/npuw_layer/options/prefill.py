@@ -17,11 +17,8 @@ AttentionHint = Annotated[
 ]
 """DYNAMIC leaves shapes open, and HFA drives blocks of attention from the host."""
 
-MoeHint = Annotated[
-    Literal["DENSE", "HOST_ROUTED", "DEVICE_ROUTED"],
-    Only(("DENSE",), "every token goes through every expert"),
-]
-"""The original's default is HOST_ROUTED; here no expert is skipped."""
+MoeHint = Literal["DENSE", "HOST_ROUTED", "DEVICE_ROUTED"]
+"""The original's default is HOST_ROUTED."""
 
 
 class PrefillOptions(OptionGroup):
@@ -40,8 +37,16 @@ class PrefillOptions(OptionGroup):
         "PYRAMID", alias="NPUW_LLM_PREFILL_ATTENTION_HINT"
     )
     """PYRAMID attends no farther than the chunk reaches, STATIC over all positions."""
-    prefill_moe_hint: MoeHint = Field("DENSE", alias="NPUW_LLM_PREFILL_MOE_HINT")
-    """Which experts of a mixture a prompt's tokens go through."""
+    prefill_moe_hint: Annotated[
+        MoeHint,
+        Only(
+            ("DENSE", "HOST_ROUTED"),
+            "experts of a prompt take as many tokens as the host brings them; use HOST_ROUTED",
+        ),
+    ] = Field("DENSE", alias="NPUW_LLM_PREFILL_MOE_HINT")
+    """Which experts of a mixture a prompt's tokens go through: DENSE through all, in one program;
+    HOST_ROUTED through those that the router chose, which the host brings them to. Models without
+    experts are the same."""
     enable_prefix_caching: bool = Field(False, alias="NPUW_LLM_ENABLE_PREFIX_CACHING")
     """Keep K and V of prompts by blocks of tokens: what a prompt begins with like an earlier one
     is not computed again."""

@@ -87,7 +87,9 @@ class PartitioningDevice:
         from npuw_layer.partition.compile import compile_parts
 
         devices = {"": self._device} | {tag: each.device for tag, each in isolations.items()}
-        compiled = compile_parts(parts, devices, config, self._no_fold)
+        # Element types are chosen: a compiler that did it again would widen links to f32.
+        as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
+        compiled = compile_parts(parts, devices, as_lowered, self._no_fold)
         self._write_plan(submodel, parts, compiled.calls)
         return write_container(compiled)
 

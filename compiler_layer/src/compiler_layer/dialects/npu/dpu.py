@@ -44,6 +44,9 @@ class MatMul(IRDLOperation):
     quantised a has a number per row, ``row_scales``, or stands for (a - a_zero) · a_scale, the same
     for all of it. A 4-bit b has its elements in pairs.
 
+    With ``choices``, i64 [P], b, scales and zeros are stacks [E, …] of which plane i of the product
+    takes the matrix of that number: a is [P, M, K], b [E, N, K], always with ``transpose_b``.
+
     ``tile`` is the block of (M, N, K) that a tile computes at a time; ``tiles`` NCE tiles share
     either the rows or the columns of the product, as ``split`` says: "m" or "n".
     """
@@ -54,6 +57,7 @@ class MatMul(IRDLOperation):
     scales = opt_operand_def(Tensor)
     zeros = opt_operand_def(Tensor)
     row_scales = opt_operand_def(Tensor)
+    choices = opt_operand_def(Tensor)
     transpose_a = prop_def(BoolAttr)
     transpose_b = prop_def(BoolAttr)
     a_scale = opt_prop_def(FloatAttr[Float64Type])
@@ -65,8 +69,9 @@ class MatMul(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
         "`(` $a `,` $b `)` (`scales` $scales^)? (`zeros` $zeros^)? (`rows` $row_scales^)? "
-        "attr-dict `:` `(` type($a) `,` type($b) `)` (`scales` type($scales)^)? "
-        "(`zeros` type($zeros)^)? (`rows` type($row_scales)^)? `->` type($output)"
+        "(`choices` $choices^)? attr-dict `:` `(` type($a) `,` type($b) `)` "
+        "(`scales` type($scales)^)? (`zeros` type($zeros)^)? (`rows` type($row_scales)^)? "
+        "(`choices` type($choices)^)? `->` type($output)"
     )
 
     @property

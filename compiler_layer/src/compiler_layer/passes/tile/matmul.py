@@ -58,6 +58,8 @@ class MatMulProblem:
     row_scales: bool = False
     b_by_columns: bool = False
     """b is stored [k, n]: the channels of a column are apart."""
+    chosen: bool = False
+    """b is taken from a stack as it is loaded: its channels are not cut, a run at a time comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def _k_grain(x: MatMulProblem) -> int:
 
 def candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
     """All choices that fit, the largest blocks first."""
-    channels = list(cuts(x.k, _k_grain(x), DPU_MAX_DIM))
+    channels = [x.k] if x.chosen else list(cuts(x.k, _k_grain(x), DPU_MAX_DIM))
     for tiles in machine.tile_counts():
         for strategy in Strategy:
             by_rows = strategy is Strategy.SPLIT_OVER_HEIGHT

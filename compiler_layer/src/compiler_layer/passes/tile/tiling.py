@@ -132,6 +132,7 @@ def _product(op: npu.MatMul) -> MatMulProblem:
         tables=tuple((shape_of(one)[-1], NUMPY[element_of(one)].itemsize) for one in tables),
         row_scales=op.row_scales is not None,
         b_by_columns=not int_value(op.transpose_b),
+        chosen=op.choices is not None,
     )
 
 

@@ -24,13 +24,16 @@ def _rounded(value: SSAValue, array: Array) -> Array:
 
 
 def _per_channel(op: npu.MatMul, table: Array) -> Array:
-    """Entries [N, groups] repeated for each channel of their group."""
-    return table if table.shape[1] == 1 else np.repeat(table, op.group, 1)
+    """Entries [..., N, groups] repeated for each channel of their group."""
+    return table if table.shape[-1] == 1 else np.repeat(table, op.group, -1)
 
 
 @means(npu.MatMul)
 def matmul(op: npu.MatMul, a: Array, b: Array, *tables: Array) -> Array:
     """Multiply in f32, quantised operands scaled, and round once."""
+    if op.choices is not None:
+        choices = tables[-1]
+        b, tables = b[choices], tuple(table[choices] for table in tables[:-1])
     left = (_f32(op.a, a) - np.float32(op.a_zero_value)) * np.float32(op.a_scale_value)
     right = _f32(op.b, b)
     values = (op.scales, op.zeros, op.row_scales)

@@ -23,6 +23,7 @@ from compiler_layer.schedule.tasks import (
     Work,
 )
 from compiler_layer.schedule.unroll.blocks import ranges
+from compiler_layer.schedule.unroll.choices import gather_rows, load_numbers
 from compiler_layer.schedule.unroll.kernel import invocation
 from compiler_layer.schedule.views import View
 from driver_layer.abi.shave import Access
@@ -48,6 +49,8 @@ class _Matrices:
     packed: int
     a_scale: float
     a_zero: int
+    number: Region | None = None
+    """Which of a stack [e, n, k] the matrix is, and of those of its tables, i64 [1] in CMX."""
 
 
 def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[Step]:
@@ -56,7 +59,12 @@ def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[St
     m, n, k = (int(d) for d in matmul.tile.get_values())
     tiles = int_value(matmul.tiles)
     by_rows = matmul.split is not None and matmul.split.data == "m"
-    for matrices in _planes(op, matmul):
+    planes = _planes(op, matmul)
+    if matmul.choices is not None:
+        load, numbers = load_numbers(op.operands[-1], tuple(range(tiles)))
+        yield Step(index, loads=[load])
+        planes = _chosen(op, matmul, numbers)
+    for matrices in planes:
         if by_rows:
             yield from _by_rows(index, matrices, (m, n, k), tiles)
         else:
@@ -93,6 +101,17 @@ def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
         yield _Matrices(planes[0], planes[1], planes[2], *quantised)
 
 
+def _chosen(op: HardwareOp, matmul: npu.MatMul, numbers: Region) -> Iterator[_Matrices]:
+    """The products of planes of a with matrices of a stack."""
+    a, b, *tables, _ = op.operands
+    scales, zeros = [*tables, None, None][:2]  # there are no zeros without scales
+    quantised = (scales, zeros, None, matmul.group, 2 if b.element in FOUR_BIT else 1)
+    (out,) = op.results
+    for plane in range(out.shape[0]):
+        mine, its = _plane(a, (plane,)), _plane(out, (plane,))
+        yield _Matrices(mine, b, its, *quantised, 1.0, 0, numbers.rows(0, plane, plane + 1))
+
+
 def _swapped(view: View) -> View:
     rank = len(view.shape)
     return view.transposed([*range(rank - 2), rank - 1, rank - 2])
@@ -125,12 +144,19 @@ def _load_weight(
 ) -> tuple[list[Transfer], Weight]:
     """Load columns ``cols`` of the product's b, channels ``part``; both in elements."""
     begin, end = part[0] // x.packed, -(-part[1] // x.packed)
-    load, region = _load(x.b, cols, (begin, end), tiles)
+    number = x.number
+    if number is None:
+        load, region = _load(x.b, cols, (begin, end), tiles)
+    else:
+        load, region = gather_rows(x.b, cols, tiles, number)
     loads, tables = [load], dict[str, Region]()
     groups = (part[0] // x.group, -(-part[1] // x.group))
     for name, view in (("scales", x.scales), ("zeros", x.zeros)):
         if view is not None:
-            load, tables[name] = _load(view, cols, groups, tiles)
+            if number is None:
+                load, tables[name] = _load(view, cols, groups, tiles)
+            else:
+                load, tables[name] = gather_rows(view, cols, tiles, number)
             loads.append(load)
     group = min(x.group, part[1] - part[0])
     found = Tables(tables.get("scales"), tables.get("zeros"), group=group)
@@ -145,7 +171,7 @@ def _by_columns(
     channels = ranges(x.a.shape[1], k)
     for rows in ranges(x.a.shape[0], m):
         acts: dict[Range, _Act] = {}
-        columns = ranges(x.b.shape[0], n)
+        columns = ranges(x.b.shape[-2], n)
         for first in range(0, len(columns), tiles):
             group = list(enumerate(columns[first : first + tiles]))
             outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, cols in group]
@@ -172,7 +198,7 @@ def _by_rows(index: int, x: _Matrices, block: tuple[int, int, int], tiles: int) 
         group = list(enumerate(blocks[first : first + tiles]))
         used = tuple(tile for tile, _ in group)
         acts: dict[tuple[int, Range], _Act] = {}
-        for cols in ranges(x.b.shape[0], n):
+        for cols in ranges(x.b.shape[-2], n):
             outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, rows in group]
             for number, part in enumerate(channels):
                 step = Step(index)

@@ -1,0 +1,46 @@
+"""What is known of a mixture of experts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from compiler_layer.dialects.ov.types import shape_of
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mixture:
+    """The sum of what experts make of tokens' rows: T tokens, of which each chose K experts.
+
+    Attributes:
+        rows: what goes into all experts, T rows of C channels, as [..., C].
+        ids: the experts that each token chose, integers [T, K]; no token has one twice.
+        weights: with what each counts, T x K floats in the order of ``ids``.
+        output: the sum, T rows of H channels, as [..., H].
+        terms: what is added for an expert, by its number, in the order of the sum; the same value
+            for all of them if it has all experts' rows, [E, T, ...].
+        columns: values with one number for each row of a term: with what the expert counts there.
+        stacked: whether the terms are one value.
+        ops: all that is computed between the inputs and the output.
+    """
+
+    rows: SSAValue
+    ids: SSAValue
+    weights: SSAValue
+    output: SSAValue
+    terms: Mapping[int, SSAValue]
+    columns: frozenset[SSAValue]
+    stacked: bool
+    ops: frozenset[Operation]
+
+    @property
+    def tokens(self) -> int:
+        """T."""
+        return shape_of(self.ids)[0]
+
+    @property
+    def slots(self) -> int:
+        """K."""
+        return shape_of(self.ids)[1]

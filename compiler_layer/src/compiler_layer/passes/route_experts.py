@@ -1,0 +1,168 @@
+"""Lets the device itself take the chosen experts' weights, by the router's ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Convert, Minimum
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.reduce import ReduceSum
+from compiler_layer.dialects.ov.shape import Broadcast, Reshape
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.errors import UnsupportedModel
+from compiler_layer.mixtures.find import find_mixtures
+from compiler_layer.mixtures.mixture import Mixture
+from compiler_layer.mixtures.rows import RESHAPES, is_weight, of_experts, owner_of
+from compiler_layer.model import Model
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+
+
+class _Router:
+    """Writes a mixture anew: for each choice the rows of one expert.
+
+    Values have a row for each choice, [P, 1, N], where P is T x K.
+    """
+
+    def __init__(self, model: Model, mixture: Mixture) -> None:
+        self._mixture = mixture
+        self._experts = len(mixture.terms)
+        self._last = owner_of(mixture.output)
+        self._g = GraphBuilder(model, self._last)
+        self._made: dict[SSAValue, SSAValue] = {}
+        tokens, slots = mixture.tokens, mixture.slots
+        self._choices = tokens * slots
+        # A router that found no largest number, as of NaN, gives one beyond the last expert.
+        last = self._g.constant(np.array(self._experts - 1, np.int64))
+        ids = mixture.ids
+        if element_of(ids) != "i64":
+            ids = self._g.convert(ids, "i64")
+        self._ids = self._reshape(self._g.op(Minimum, ids, last), self._choices)
+        channels = shape_of(mixture.rows)[-1]
+        rows = self._reshape(mixture.rows, tokens, 1, channels)
+        each = self._g.op(
+            Broadcast, rows, self._g.ints(tokens, slots, channels), mode=StringAttr("numpy")
+        )
+        self._rows = self._reshape(each, self._choices, 1, channels)
+        self._weights = self._reshape(mixture.weights, self._choices, 1, 1)
+
+    def run(self) -> None:
+        """Replace the sum over experts by one over choices."""
+        mixture = self._mixture
+        each = self._value(next(iter(mixture.terms.values())))
+        each = self._reshape(each, mixture.tokens, mixture.slots, shape_of(each)[-1])
+        total = self._g.op(ReduceSum, each, self._g.ints(1), keep_dims=bool_attr(False))
+        mixture.output.replace_all_uses_with(self._reshape(total, *shape_of(mixture.output)))
+
+    def _value(self, value: SSAValue) -> SSAValue:
+        if value not in self._made:
+            self._made[value] = self._write(value)
+        return self._made[value]
+
+    def _write(self, value: SSAValue) -> SSAValue:
+        op = owner_of(value)
+        if value in self._mixture.columns:
+            return self._weights
+        if isinstance(op, Broadcast):
+            return self._rows
+        if isinstance(op, RESHAPES):
+            return self._value(op.x)
+        assert isinstance(op, OvOp)  # the walk that found the mixture went through no other
+        rank = 3 if isinstance(op, MatMul) else len(shape_of(value))
+        operands = {
+            x: self._of_choices(x, rank) if is_weight(x) else self._value(x) for x in op.operands
+        }
+        return self._add(op.clone(operands))
+
+    def _of_choices(self, value: SSAValue, rank: int) -> SSAValue:
+        """Weights that all experts share, or for each choice those of its expert."""
+        if not of_experts(value, rank, self._experts):
+            return value
+        if rank != len(shape_of(value)) or shape_of(value)[1] == 1:
+            raise UnsupportedModel("DEVICE_ROUTED: experts have weights that are no matrices")
+        return self._part(value)
+
+    def _part(self, value: SSAValue) -> SSAValue:
+        op, shape = owner_of(value), shape_of(value)
+        if isinstance(op, Reshape):
+            return self._reshape(self._part(op.x), self._choices, *shape[1:])
+        if isinstance(op, Constant):
+            return self._g.gather(value, self._ids, 0) if shape[0] == self._experts else value
+        assert isinstance(op, Convert | Dequantize)
+        return self._add(op.clone({x: self._part(x) for x in op.operands}))
+
+    def _reshape(self, value: SSAValue, *dims: int) -> SSAValue:
+        pattern = self._g.ints(*dims)
+        return self._g.op(Reshape, value, pattern, special_zero=bool_attr(False))
+
+    def _add(self, op: OvOp) -> SSAValue:
+        op.attributes.pop(NAME_ATTRIBUTE, None)
+        self._g.add(op)
+        op.refresh_types()
+        return op.results[0]
+
+
+def is_of_choices(op: Gather) -> bool:
+    """Whether a gather takes whole weights of experts, which products do while they load them."""
+    users = [use.operation for use in op.output.uses]
+    while users and all(isinstance(user, Convert | Dequantize | Reshape) for user in users):
+        users = [use.operation for user in users for use in user.results[0].uses]
+    return bool(users) and all(isinstance(user, MatMul) and is_choice(user.b) for user in users)
+
+
+def is_choice(value: SSAValue) -> bool:
+    """Whether a matrix is taken by number from a stack of them."""
+    op = owner_of(value)
+    while isinstance(op, Convert | Dequantize | Reshape):
+        op = owner_of(op.operands[0])
+    if not isinstance(op, Gather) or op.known_axis() != 0 or len(shape_of(op.data)) < 3:
+        return False
+    return isinstance(owner_of(op.data), Constant) and len(shape_of(op.indices)) == 1
+
+
+@dataclass(frozen=True)
+class RouteExperts(ModulePass):
+    """Lets the device itself take the chosen experts' weights, by the router's ids.
+
+    Before:  %y = experts(ov.Broadcast(%x)) * scores ; %sum = ov.ReduceSum(%y, 0)      [E, T, H]
+    After:   %w1 = ov.Gather(%w, %ids)                                  [T x K, N, C] of [E, N, C]
+             %y = experts(%x for each choice) * %weights ; %sum = ov.ReduceSum(%y, 1)  [T, K, H]
+
+    A product that loads a block of an expert's weights gathers it: DMA reads the expert's number
+    when it runs. So what is read are the weights of the K experts that a token chose. It takes
+    weights that lie expert by expert in one tensor.
+
+    Where tokens choose as often as there are experts, all experts are read once, as before.
+
+    Requires: what ``pipeline.graph_passes`` does.
+
+    Raises:
+        UnsupportedModel: the experts' weights do not lie in one tensor.
+    """
+
+    name = "route-experts"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for mixture in find_mixtures(model):
+            if mixture.tokens * mixture.slots >= len(mixture.terms):
+                continue
+            if not mixture.stacked:
+                raise UnsupportedModel(
+                    "DEVICE_ROUTED: experts' weights lie in tensors of their own, and DMA picks "
+                    "parts of one; use HOST_ROUTED"
+                )
+            _Router(model, mixture).run()
+        remove_dead_code(model)
