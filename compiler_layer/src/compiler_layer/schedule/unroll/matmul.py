@@ -112,6 +112,17 @@ def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple
     return Transfer(part, region, tiles), region
 
 
+def _load_dense(
+    view: View, rows: Range, cols: Range, tiles: tuple[int, ...]
+) -> tuple[Transfer, Region]:
+    """Load a part of a matrix as it lies: the DPU reads columns as well as rows."""
+    by_columns = view.strides[0] == view.itemsize < view.strides[1]
+    if not by_columns:
+        return _load(view, rows, cols, tiles)
+    load, region = _load(view.transposed((1, 0)), cols, rows, tiles)
+    return load, region.swapped()
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """A block of b in CMX, and what makes numbers of it."""
@@ -125,7 +136,7 @@ def _load_weight(
 ) -> tuple[list[Transfer], Weight]:
     """Load columns ``cols`` of the product's b, channels ``part``; both in elements."""
     begin, end = part[0] // x.packed, -(-part[1] // x.packed)
-    load, region = _load(x.b, cols, (begin, end), tiles)
+    load, region = _load_dense(x.b, cols, (begin, end), tiles)
     loads, tables = [load], dict[str, Region]()
     groups = (part[0] // x.group, -(-part[1] // x.group))
     for name, view in (("scales", x.scales), ("zeros", x.zeros)):
