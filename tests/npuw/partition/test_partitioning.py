@@ -108,6 +108,14 @@ def test_parts_on_any_device_say_what_the_whole_does(tall, whole, between, atten
     assert alike(said, whole)
 
 
+def test_links_keep_the_types_that_lowering_chose(tall):
+    device = npu()
+    f16 = {"INFERENCE_PRECISION_HINT": "f16"}
+    said = talk(Core(device=in_parts(device, device)), tall, **f16)
+    whole = talk(Core(), tall, **f16)
+    assert np.abs(said - whole).max() < 1e-2 * np.abs(whole).max()
+
+
 def test_equal_layers_are_compiled_once(tall):
     """Seven layers: what is before the first, between two, and after the last; and attention."""
     folded, single = (compiled(tall, NPUW_FOLD=fold) for fold in ("YES", "NO"))

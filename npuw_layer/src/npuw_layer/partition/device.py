@@ -141,7 +141,9 @@ def _compile(
     except CompilerError as error:
         raise ModelError(f"the model cannot be cut: {error}") from error
     devices = {"": device} | {tag: each.device for tag, each in isolations.items()}
-    return write_container(compile_parts(parts, devices, config))
+    # Element types are chosen: a compiler that did it again would widen what links parts to f32.
+    as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
+    return write_container(compile_parts(parts, devices, as_lowered))
 
 
 def _kind(submodel: str) -> str:
