@@ -9,6 +9,7 @@ from typing import Any
 from compiler_layer.garbage import collected_later
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.level_zero_memory import Contexts
+from npuw_layer.attention.isolate import isolating_attention
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import make_compiler, make_device
@@ -170,10 +171,11 @@ class Core:
         return self._device
 
     def _make_device(self, options: Options) -> Device:
-        if self._device is not None:
-            return self._device
-        submodels = [stage.name for stage in plan(options).stages]
-        return make_device(options, submodels, self._compiler, self._contexts)
+        device = self._device
+        if device is None:
+            submodels = [stage.name for stage in plan(options).stages]
+            device = make_device(options, submodels, self._compiler, self._contexts)
+        return isolating_attention(device, options)
 
     def _make_compiler(self, options: Options) -> Compiler:
         return self._compiler or make_compiler(options)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.model import Model
+from compiler_layer.passes.partition.parts import Group
 from npuw_layer.ports import READ_PREFIX
 
 
-def attention_groups(model: Model) -> list[list[Operation]]:
-    """Find the ops of each attention over a cache, in the order of the graph.
+def attention_groups(model: Model, tag: str) -> list[Group]:
+    """Find the ops of each attention over a cache.
 
     They are the ScaledDotProductAttention and all that is made of stored rows on their way to it.
     So such a group takes q, K and V as they lie in the cache, the new rows, and the mask; what it
@@ -20,38 +21,37 @@ def attention_groups(model: Model) -> list[list[Operation]]:
 
     Args:
         model: pure (its variables are inputs); it is not changed.
+        tag: of the groups.
 
     Returns:
-        A group for each attention over stored rows. An op that several of them need, as where
-        layers share a cache, is in each of their groups.
+        A group for each attention over stored rows; none for one whose rows somebody else reads,
+        too, as that could not stand alone.
     """
+    stored = _made_of_variables(model)
+    groups = (_group(op, stored) for op in _attentions(model))
+    return [Group(tag, group) for group in groups if len(group) > 1 and _stands_alone(group)]
+
+
+def _attentions(model: Model) -> Iterator[ScaledDotProductAttention]:
+    return (op for op in model.body.ops if isinstance(op, ScaledDotProductAttention))
+
+
+def _made_of_variables(model: Model) -> set[Operation]:
+    """The ops that depend on variables, but not through an attention: that is of later layers."""
     variables = {port.value for port in model.inputs if port.name.startswith(READ_PREFIX)}
-    stored = _made_of(model, variables)
-    place = {op: number for number, op in enumerate(model.body.ops)}
-    groups: list[list[Operation]] = []
-    for op in model.body.ops:
-        if isinstance(op, ScaledDotProductAttention):
-            rows = _behind((op.k, op.v), stored)
-            if rows:
-                groups.append(sorted((*rows, op), key=place.__getitem__))
-    return groups
-
-
-def _made_of(model: Model, variables: set[SSAValue]) -> set[Operation]:
-    """The ops that depend on variables directly or through views, but not through an attention."""
     found: set[Operation] = set()
     for op in model.body.ops:
-        if isinstance(op, ScaledDotProductAttention):
-            continue  # what is behind it is of later layers
-        if any(x in variables or (isinstance(x, OpResult) and x.op in found) for x in op.operands):
+        if not isinstance(op, ScaledDotProductAttention) and any(
+            x in variables or (isinstance(x, OpResult) and x.op in found) for x in op.operands
+        ):
             found.add(op)
     return found
 
 
-def _behind(values: Sequence[SSAValue], stored: set[Operation]) -> set[Operation]:
-    """Of ops that stored rows go through, those that values are made by."""
-    found: set[Operation] = set()
-    pending = list(values)
+def _group(attention: ScaledDotProductAttention, stored: set[Operation]) -> frozenset[Operation]:
+    """An attention, and what its stored rows go through."""
+    found: set[Operation] = {attention}
+    pending: list[SSAValue] = [attention.k, attention.v]
     while pending:
         value = pending.pop()
         if isinstance(value, BlockArgument) or value.owner in found:
@@ -59,4 +59,13 @@ def _behind(values: Sequence[SSAValue], stored: set[Operation]) -> set[Operation
         if isinstance(value.owner, Operation) and value.owner in stored:
             found.add(value.owner)
             pending += value.owner.operands
-    return found
+    return frozenset(found)
+
+
+def _stands_alone(group: frozenset[Operation]) -> bool:
+    """Whether nobody else uses what is made on the way to an attention."""
+    inside: Sequence[Operation] = [
+        op for op in group if not isinstance(op, ScaledDotProductAttention)
+    ]
+    uses = (use for op in inside for result in op.results for use in result.uses)
+    return all(use.operation in group for use in uses)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from pydantic import ValidationError
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
@@ -61,7 +62,7 @@ def _shape(op: ScaledDotProductAttention, mask: SSAValue, scaled: bool) -> Atten
     _, heads, positions, value_width = shape_of(op.v)
     scale = 1 / math.sqrt(width) if op.scale is None else scalar_of(op.scale)
     try:
-        shape = AttentionShape.model_validate(
+        return AttentionShape.model_validate(
             {
                 "heads": heads,
                 "group": query_heads // heads,
@@ -76,10 +77,8 @@ def _shape(op: ScaledDotProductAttention, mask: SSAValue, scaled: bool) -> Atten
                 "scaled": scaled,
             }
         )
-        assert shape.mask_dims  # raises
-    except ValueError:
+    except ValidationError:
         return None
-    return shape
 
 
 def _rows(value: SSAValue, names: Names) -> Rows | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from npuw_layer.ports import TensorInfo
 
@@ -51,20 +51,18 @@ class AttentionShape(BaseModel):
         """Of all groups."""
         return self.heads * self.group
 
+    @model_validator(mode="after")
+    def _check_mask(self) -> Self:
+        *outer, tokens = (1, 1, 1, *self.mask)[-3:]
+        if outer not in ([1, 1], [1, self.query_heads]) or tokens not in (1, self.tokens):
+            raise ValueError(f"a mask of {list(self.mask)} for {self.query_heads} query heads")
+        return self
+
     @property
     def mask_dims(self) -> tuple[int, int, int]:
-        """Those of a mask for heads of keys, query heads of each, and tokens; 1 where it is alike.
-
-        Raises:
-            ValueError: it is not made for such an attention.
-        """
-        *outer, tokens = self.mask
-        heads = outer[-1] if outer else 1
-        whole = heads != 1 and heads == self.query_heads
-        if outer[:-1] not in ([], [1]) or heads not in (1, self.query_heads):
-            raise ValueError(f"a mask of {list(self.mask)} for {self.query_heads} query heads")
-        if tokens not in (1, self.tokens):
-            raise ValueError(f"a mask of {list(self.mask)} for {self.tokens} tokens")
+        """Those of a mask for heads of keys, their query heads, and tokens; 1 where it is alike."""
+        _, heads, tokens = (1, 1, *self.mask)[-3:]
+        whole = heads == self.query_heads
         return (self.heads, self.group, tokens) if whole else (1, 1, tokens)
 
 
