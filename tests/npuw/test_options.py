@@ -107,6 +107,22 @@ REFUSED = [
     ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "MAYBE"}, "must be YES or NO"),
     ({"CACHE_DIR": None}, "must be text"),
     ({"CACHE_DIR": "a\0b"}, "must be text without null characters"),
+    (
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
+        "NPUW_LLM_PREFILL_ATTENTION_HINT: HFA needs rows that lie token by token",
+    ),
+    (
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+        "HFA cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO",
+    ),
+    (
+        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_LLM_BATCH_SLOTS": "1,4"},
+        "HFA attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1",
+    ),
+    (
+        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC"},
+        "DYNAMIC has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to",
+    ),
     ({"NPUW_LLM_PREFILL_CONFIG": "{"}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": [1]}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": "[" * 10**6}, "must be a map of options"),
@@ -125,8 +141,6 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
     [
         ("NPUW_LLM_OPTIMIZE_FP8", "YES"),
         ("NPUW_LLM_BATCH_DIM", 1),
-        ("NPUW_LLM_PREFILL_ATTENTION_HINT", "HFA"),
-        ("NPUW_LLM_GENERATE_ATTENTION_HINT", "DYNAMIC"),
         ("NPUW_LLM_PREFILL_MOE_HINT", "HOST_ROUTED"),
         ("NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE", "YES"),
         ("NPUW_LLM_VOCAB_AS_INPUT", "YES"),

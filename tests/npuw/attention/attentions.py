@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,6 @@ class Attention:
     i8: bool = False
     mask: str = "f32"
     mask_heads: int = 1
-    options: dict[str, str] = field(default_factory=dict)
 
     def graph(self) -> Model:
         """What stands behind the cut, as split and lowering leave it."""
@@ -149,7 +148,8 @@ def by_hand(attention: Attention, values: dict[str, np.ndarray]) -> np.ndarray:
         return joined.repeat(attention.group, 1)
 
     mask = values["mask"]
-    mask = np.where(mask, 0, -np.inf) if mask.dtype == bool else mask.astype(np.float64)
-    scores = values["q"].astype(np.float64) @ rows("k").swapaxes(-1, -2) * np.float32(0.3) + mask
+    mask = np.where(mask, 0, -1e300) if mask.dtype == bool else mask.astype(np.float64)
+    scores = values["q"].astype(np.float64) @ rows("k").swapaxes(-1, -2) * np.float32(0.3)
+    scores = np.maximum(scores + mask, -1e300)  # of padding all are that low
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True) @ rows("v")

@@ -13,6 +13,7 @@ from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.openvino import OpenVINODevice
+from npuw_layer.attention.isolate import isolating_attention
 from npuw_layer.cache.key import current_versions, stage_key, weights_key
 from npuw_layer.devices.make import make_device
 from npuw_layer.errors import OptionError
@@ -117,7 +118,7 @@ def names(**given: object) -> set[str]:
     device = make_device(options, [stage.name for stage in stages], StaticCompiler())
     if options.weights_offload != "NO":
         device = offloading(device, Path(), options)
-    versions = current_versions(device, options)
+    versions = current_versions(isolating_attention(device, options), options)
     return {stage_key("ab" * 32, stage, versions, options).name for stage in stages}
 
 
@@ -125,6 +126,21 @@ def test_every_option_is_known_to_matter_or_not() -> None:
     assert MATTERING.keys() | SAME.keys() | OF_A_RUN.keys() == NAMES.keys()
     assert OF_A_RUN.keys() == RUN_TIME
     assert not RUN_TIME & (MATTERING.keys() | SAME.keys())
+
+
+def test_attention_by_itself_is_another_program() -> None:
+    hint = "NPUW_LLM_GENERATE_ATTENTION_HINT"
+    kinds = [
+        {},
+        {hint: "HFA"},
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA"},
+        {hint: "HFA", "NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA"},
+        {hint: "HFA", "NPUW_LLM_PREFILL_CHUNK_SIZE": 256},
+        {**SEVERAL, hint: "DYNAMIC"},
+        SEVERAL,
+    ]
+    found = [names(**kind) for kind in kinds]
+    assert all(a.isdisjoint(b) for n, a in enumerate(found) for b in found[:n])
 
 
 @pytest.mark.parametrize("option", MATTERING)

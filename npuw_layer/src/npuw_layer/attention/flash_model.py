@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from npuw_layer.attention.container import TilePrograms
 from npuw_layer.attention.masks import Numbers, additive, attended
 from npuw_layer.attention.names import (
-    CARRIED,
     KEYS,
     KEYS_SCALES,
     LOWEST,
-    MASK,
-    NOTHING,
-    OUTPUT,
     QUERY,
-    RESULT,
     VALUES,
     VALUES_SCALES,
 )
-from npuw_layer.attention.tiles import Tile, cut_tiles
+from npuw_layer.attention.tiles import cut_tiles
+from npuw_layer.attention.workspace import Workspace
 from npuw_layer.errors import DeviceError
-from npuw_layer.llm.arena import ELEMENT_TYPES, Arena, nbytes
-from npuw_layer.ports import Array, Device, LoadedModel, Memory, Program, TensorInfo
+from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
+from npuw_layer.ports import Array, Device, Memory, Program, TensorInfo
+
+Place = tuple[Memory, int]
+"""A memory and an offset."""
 
 
 class LoadedFlash:
@@ -32,18 +33,21 @@ class LoadedFlash:
     Args:
         device: where they run.
         programs: the tile's, and that of the new rows.
+
+    Raises:
+        DeviceError: the device does not take them, or has no memory left.
     """
 
     def __init__(self, device: Device, programs: TilePrograms) -> None:
         self.attention = programs.attention
         self.tiles = cut_tiles(self.attention.shape.past, programs.rows)
-        self.tile = device.load(programs.tile)
-        self.last = device.load(programs.last)
+        self._tile = device.load(programs.tile)
+        self.workspace = Workspace(device, self._tile, device.load(programs.last))
         self.turn = threading.Lock()
-        """Who holds it computes: what lies between tiles is there once."""
+        """Who holds it computes."""
         self.runs = 0
         """Tiles that were run so far."""
-        self.carried = _Carried(device, self.tile, self.last)
+        self._bound: weakref.WeakValueDictionary[object, _BoundTile] = weakref.WeakValueDictionary()
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
@@ -59,48 +63,36 @@ class LoadedFlash:
         """Make something to run."""
         return FlashProgram(self)
 
+    def bound_tile(self, number: int, stored: Sequence[Place]) -> _BoundTile:
+        """The program of a tile, bound to its rows; those that use the same cache share it.
 
-class _Carried:
-    """What lies between tiles, twice: a tile reads one and writes the other; and masks."""
+        Args:
+            number: of the tile.
+            stored: where the cache begins, for each of ``CachedAttention.stored``.
+        """
+        key = (number, *((id(memory), offset) for memory, offset in stored))
+        bound = self._bound.get(key)
+        if bound is None:
+            program = self._tile.create_program()
+            self.workspace.bind_tile(program, number)
+            infos = {info.name: info for info in self.inputs}
+            own = (KEYS, KEYS_SCALES, VALUES, VALUES_SCALES)
+            own = own if self.attention.shape.scaled else (KEYS, VALUES)
+            places = zip(own, self.attention.stored, stored, strict=True)
+            for name, its, (memory, offset) in places:
+                bytes_of_row = nbytes(infos[its]) // self.attention.shape.past
+                program.bind(name, memory, offset + self.tiles[number].begin * bytes_of_row)
+            bound = _BoundTile(program, tuple(memory for memory, _ in stored))
+            self._bound[key] = bound
+        return bound
 
-    def __init__(self, device: Device, tile: LoadedModel, last: LoadedModel) -> None:
-        inputs = {info.name: info for info in tile.inputs}
-        carried = [inputs[name] for name in CARRIED]
-        self._sides = [Arena(device, carried), Arena(device, carried)]
-        self._masks = [
-            Arena(device, [info for info in model.inputs if info.name == MASK])
-            for model in (tile, last)
-        ]
 
-    @property
-    def tile_mask(self) -> Array:
-        """The mask that the next tile reads."""
-        return self._masks[0][MASK]
+@dataclass(frozen=True, weakref_slot=True, slots=True)
+class _BoundTile:
+    """The program of a tile, and the memory that it is known by."""
 
-    @property
-    def last_mask(self) -> Array:
-        """The mask of the new rows."""
-        return self._masks[1][MASK]
-
-    def begin(self) -> None:
-        """Nothing is attended to yet."""
-        weights, total, highest = (self._sides[0][name] for name in CARRIED)
-        weights[...] = 0
-        total[...] = 0
-        highest[...] = NOTHING
-
-    def bind_tile(self, program: Program, side: int) -> None:
-        """Let a tile's program read one side and write the other."""
-        self._masks[0].bind(program)
-        self._sides[side].bind(program)
-        for name, result in zip(CARRIED, RESULT, strict=True):
-            place = self._sides[1 - side].tensors[name]
-            program.bind(result, place.memory, place.offset)
-
-    def bind_last(self, program: Program, side: int) -> None:
-        """Let the last program read one side."""
-        self._masks[1].bind(program)
-        self._sides[side].bind(program)
+    program: Program
+    memory: tuple[Memory, ...]
 
 
 class FlashProgram:
@@ -116,22 +108,23 @@ class FlashProgram:
     def __init__(self, loaded: LoadedFlash) -> None:
         self._loaded = loaded
         self._infos = {info.name: info for info in (*loaded.inputs, *loaded.outputs)}
-        self._places: dict[str, tuple[Memory, int]] = {}
-        self._tiles: dict[tuple[Tile, int], Program] = {}
-        """By the side that they read."""
-        self._lasts: dict[int, Program] = {}
+        self._places: dict[str, Place] = {}
+        self._tiles: dict[int, _BoundTile] = {}
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
         """Let an input or the output lie in memory.
 
         Raises:
-            DeviceError: there is no such tensor.
+            DeviceError: there is no such tensor, or it does not fit.
         """
-        if name not in self._infos:
+        info = self._infos.get(name)
+        if info is None:
             raise DeviceError(f"no input or output {name!r}")
+        if offset + nbytes(info) > memory.data.size:
+            raise DeviceError(f"{name!r} ends behind its memory of {memory.data.size} bytes")
         self._places[name] = memory, offset
-        self._tiles.clear()
-        self._lasts.clear()
+        if name in self._loaded.attention.stored:
+            self._tiles.clear()
 
     def prepare(self) -> None:
         """Get ready what runs each time; tiles are got ready when they are attended to.
@@ -139,7 +132,11 @@ class FlashProgram:
         Raises:
             DeviceError: a tensor is not bound.
         """
-        self._last(0).prepare()
+        unbound = [name for name in self._infos if name not in self._places]
+        if unbound:
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+        with self._loaded.turn:
+            self._loaded.workspace.prepare()
 
     def run(self) -> None:
         """Run the tiles that somebody attends to, and the new rows.
@@ -147,73 +144,37 @@ class FlashProgram:
         Raises:
             DeviceError: a tensor is not bound, or the device failed.
         """
-        last, loaded = self._last(0), self._loaded
-        mask, carried, past = self._mask(), loaded.carried, loaded.attention.shape.past
+        self.prepare()
+        loaded, attention = self._loaded, self._loaded.attention
+        work, past = loaded.workspace, attention.shape.past
+        new = {QUERY: attention.q, KEYS: attention.k.new, VALUES: attention.v.new}
+        mask = self._tensor(attention.mask)
+        mask = mask.reshape((*attention.shape.mask_dims, mask.shape[-1]))
         with loaded.turn:
-            carried.begin()
-            side = 0
-            for tile in loaded.tiles:
-                own = self._part(mask, tile.own, tile.end)
+            work.begin({own: self._tensor(name) for own, name in new.items()})
+            for number, tile in enumerate(loaded.tiles):
+                own = self._numbers(mask[..., tile.own : tile.end])
                 if attended(own):
                     repeated = tile.own - tile.begin
-                    carried.tile_mask[..., :repeated] = LOWEST
-                    carried.tile_mask[..., repeated:] = own
-                    self._tile(tile, side).run()
-                    side = 1 - side
+                    work.tile_mask[..., :repeated] = LOWEST
+                    work.tile_mask[..., repeated:] = own
+                    work.run_tile(self._tile(number), number)
                     loaded.runs += 1
-            carried.last_mask[...] = self._part(mask, past, mask.shape[-1])
-            (last if side == 0 else self._last(side)).run()
+            work.last_mask[...] = self._numbers(mask[..., past:])
+            self._tensor(attention.output)[...] = work.finish()
 
-    def _mask(self) -> Array:
-        """The mask where it is bound, [heads, group, tokens, positions], 1 where it is alike."""
-        shape = self._loaded.attention.shape
-        info = self._infos[self._loaded.attention.mask]
-        memory, offset = self._places[info.name]
-        raw = memory.data[offset : offset + nbytes(info)].view(ELEMENT_TYPES[info.element])
-        return raw.reshape((*shape.mask_dims, info.shape[-1]))
+    def _tensor(self, name: str) -> Array:
+        """The values of an input or of the output."""
+        info, (memory, offset) = self._infos[name], self._places[name]
+        raw = memory.data[offset : offset + nbytes(info)]
+        return raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
 
-    def _part(self, mask: Array, begin: int, end: int) -> Numbers:
-        return additive(mask[..., begin:end], self._loaded.attention.shape.mask_element)
+    def _numbers(self, mask: Array) -> Numbers:
+        return additive(mask, self._loaded.attention.shape.mask_element)
 
-    def _tile(self, tile: Tile, side: int) -> Program:
-        """The program of a tile that reads one side."""
-        if (tile, side) not in self._tiles:
-            attention = self._loaded.attention
-            program = self._loaded.tile.create_program()
-            self._bind(program, QUERY, attention.q)
-            for own, scales, rows in (
-                (KEYS, KEYS_SCALES, attention.k),
-                (VALUES, VALUES_SCALES, attention.v),
-            ):
-                self._bind(program, own, rows.stored, tile.begin)
-                if rows.scales is not None:
-                    self._bind(program, scales, rows.scales, tile.begin)
-            self._loaded.carried.bind_tile(program, side)
-            self._tiles[tile, side] = program
-        return self._tiles[tile, side]
-
-    def _last(self, side: int) -> Program:
-        """The program of the new rows that reads one side."""
-        if side not in self._lasts:
-            unbound = [name for name in self._infos if name not in self._places]
-            if unbound:
-                raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
-            attention = self._loaded.attention
-            program = self._loaded.last.create_program()
-            names: Mapping[str, str] = {
-                QUERY: attention.q,
-                KEYS: attention.k.new,
-                VALUES: attention.v.new,
-                OUTPUT: attention.output,
-            }
-            for own, name in names.items():
-                self._bind(program, own, name)
-            self._loaded.carried.bind_last(program, side)
-            self._lasts[side] = program
-        return self._lasts[side]
-
-    def _bind(self, program: Program, own: str, name: str, row: int = 0) -> None:
-        """Bind a tensor of a program to one of the attention, from a stored row on."""
-        memory, offset = self._places[name]
-        bytes_of_row = nbytes(self._infos[name]) // self._infos[name].shape[1] if row else 0
-        program.bind(own, memory, offset + row * bytes_of_row)
+    def _tile(self, number: int) -> Program:
+        """The program of a tile."""
+        if number not in self._tiles:
+            stored = [self._places[name] for name in self._loaded.attention.stored]
+            self._tiles[number] = self._loaded.bound_tile(number, stored)
+        return self._tiles[number].program

@@ -82,9 +82,7 @@ class Options(
         if self.optimize_v_tensors:
             problem = "needs rows that lie token by token; set NPUW_LLM_OPTIMIZE_V_TENSORS to NO"
         elif self.weights_offload != "NO":
-            problem = (
-                "runs a model in other parts than weight offload; set NPUW_WEIGHTS_OFFLOAD to NO"
-            )
+            problem = "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
         elif name == "NPUW_LLM_GENERATE_ATTENTION_HINT" and {*self.batch_slots} - {1}:
             problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
         elif hint == "DYNAMIC" and "CPU" not in [one.strip() for one in self.devices.split(",")]:
