@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from driver_layer import ze
-from driver_layer.testing.blobs import dense_blob, is_expected
+from driver_layer.testing.blobs import COLS, ROWS, dense_blob, is_expected
 from driver_layer.ze import ze_result_t as r
 
 MUTABLE = ze.ze_command_list_desc_t(pNext=ze.ze_mutable_command_list_exp_desc_t())
@@ -81,18 +83,59 @@ def test_who_comes_back_to_arguments_finds_them_prepared(rig, x, monkeypatch) ->
     for argument in (other, one):
         update(commands, (number, 0, argument))
         ze.zeCommandListClose(commands)
-    prepared = []
-    core = type(rig.device.npu._core)
-    prepare = core._prepare
-    monkeypatch.setattr(
-        core, "_prepare", lambda self, bus, at: prepared.append(at) or prepare(bus, at)
-    )
+    prepared = count_preparations(rig, monkeypatch)
     for argument, expected in ((other, -x), (one, x), (other, -x)):
         update(commands, (number, 0, argument))
         ze.zeCommandListClose(commands)
         rig.execute(commands)
         assert is_expected(rig.values(y), expected)
     assert prepared == []
+
+
+def test_other_arguments_and_other_recordings_take_along_what_is_prepared(
+    rig, x, monkeypatch
+) -> None:
+    graph = rig.graph(dense_blob())
+    prepared = count_preparations(rig, monkeypatch)
+    first = rig.arguments(graph, x)
+    commands, number = mutable(rig, graph)
+    assert len(prepared) == 1
+    second = rig.arguments(graph, -x)
+    update(commands, (number, 0, graph.arguments[0]), (number, 1, second))
+    ze.zeCommandListClose(commands)
+    third = rig.arguments(graph, 3 * x)
+    rig.execute(commands, rig.recorded(graph))
+    assert is_expected(rig.values(second), -x)
+    assert is_expected(rig.values(third), 3 * x)
+    assert not first.data.any()
+    assert len(prepared) == 1
+
+
+def test_arguments_that_share_memory_are_prepared_for_that(rig, x, monkeypatch) -> None:
+    """The answer is written over what it is made of: who reads first must be looked at anew."""
+    graph = rig.graph(dense_blob())
+    rig.arguments(graph, x)
+    commands, number = mutable(rig, graph)
+    prepared = count_preparations(rig, monkeypatch)
+    both = ze.zeMemAllocShared(rig.context, 1 << 16, 0, rig.device)
+    both.data[: x.nbytes] = x.view(np.uint8).reshape(-1)
+    update(commands, (number, 0, both), (number, 1, both))
+    ze.zeCommandListClose(commands)
+    rig.execute(commands)
+    answer = both.data[: ROWS * COLS * 4].view(np.float32).reshape(ROWS, COLS)
+    assert is_expected(answer, x)
+    assert len(prepared) == 1
+
+
+def count_preparations(rig, monkeypatch) -> list[int]:
+    """The inferences that are prepared from now on, not taken along."""
+    found: list[int] = []
+    core = type(rig.device.npu._core)
+    prepare = core._prepare
+    monkeypatch.setattr(
+        core, "_prepare", lambda self, bus, at, of: found.append(at) or prepare(self, bus, at, of)
+    )
+    return found
 
 
 def test_what_cannot_be_changed_is_refused_and_changes_nothing(rig, x) -> None:

@@ -13,7 +13,11 @@ What CMX holds when a program begins is not defined: a program reads there what 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from driver_layer.abi.shave import Instruction
 from driver_layer.npu.bus import Bus
@@ -61,6 +65,45 @@ class Engines(Protocol[Made_co]):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Pieces of the host's memory in some order; they may overlap.
+
+    Attributes:
+        begins: addresses.
+        sizes: bytes.
+        rooms: bytes from there to the end of the allocation, which a gather may reach.
+        writable: which of them a program may write.
+    """
+
+    begins: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    rooms: npt.NDArray[np.int64]
+    writable: npt.NDArray[np.bool_]
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """A prepared program that can be taken along when its memory is elsewhere."""
+
+    def __call__(self) -> None:
+        """Execute it once, as any ``Run``."""
+        ...
+
+    def moved(self, spans: Spans, explain: Callable[[int], NoReturn]) -> Run | None:
+        """Give the same program for other memory.
+
+        Args:
+            spans: where what it was prepared with lies now, in the same order.
+            explain: says what is wrong with a step of the order, when that fails; raises.
+
+        Returns:
+            None if it has to be prepared anew: what depended on where things are, relative to each
+            other, would not hold.
+        """
+        ...
+
+
 class Executor(Protocol):
     """Prepares whole programs."""
 
@@ -72,10 +115,25 @@ class Executor(Protocol):
         """
         ...
 
-    def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
+    def prepare(self, program: Program, order: Order, bus: Bus, spans: Spans | None = None) -> Run:
         """Prepare all tasks of a program, to be run in an order.
+
+        Args:
+            program: decoded.
+            order: of its tasks.
+            bus: where they reach memory.
+            spans: all of the program's memory, if others may want it moved; then what is returned
+                may be ``Movable``.
 
         Raises:
             DeviceFault: a task is malformed, or touches memory that is not there; it says which.
+        """
+        ...
+
+    def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
+        """Say why a step of the order failed.
+
+        Raises:
+            DeviceFault: always.
         """
         ...

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from driver_layer.engines.contract import Engines, Run
+from typing import NoReturn
+
+from driver_layer.engines.contract import Engines, Run, Spans
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.order import Order, issue_order
@@ -23,8 +25,9 @@ class TaskByTask:
         """Simulate the barriers."""
         return issue_order(program, physical_barriers)
 
-    def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
-        """Prepare queue by queue, to be run in an order."""
+    def prepare(self, program: Program, order: Order, bus: Bus, spans: Spans | None = None) -> Run:
+        """Prepare queue by queue, to be run in an order; for other memory, all of it anew."""
+        del spans
         prepared = [prepare_queue(queue, self._engines, bus) for queue in program.queues]
         steps = [
             (prepared[number][index], program.queues[number].name, index)
@@ -39,3 +42,16 @@ class TaskByTask:
                     raise fault.at(name, index) from None
 
         return run
+
+    def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
+        """Run a task once more.
+
+        Raises:
+            DeviceFault: always.
+        """
+        queue, index = program.queues[order.queues[step]], order.tasks[step]
+        try:
+            queue.work.prepare(index, self._engines, bus)()
+        except DeviceFault as fault:
+            raise fault.at(queue.name, index) from None
+        raise DeviceFault("the task failed", queue.name, index)

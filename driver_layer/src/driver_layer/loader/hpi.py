@@ -24,6 +24,7 @@ from driver_layer.loader.place import BufferManager, Placement, place
 from driver_layer.loader.read import Blob, Buffer, Section, read_blob
 from driver_layer.loader.relocate import RelocationTable, Words, apply
 from driver_layer.loader.verify import find_entry, verify
+from driver_layer.npu.footprint import Footprint, Kin
 from driver_layer.npu.memory import Allocation, Bytes, MemoryKind
 
 _RUNTIME_SYMBOLS = {
@@ -78,6 +79,7 @@ class HostParsedInference:
         verify(self._blob, platform)
         self.metadata: NetworkMetadata = read_network(self._blob)
         self._entry = find_entry(self._blob)
+        self._kin = Kin()
         self._memory: BufferManager | None = None
         self._placement: Placement | None = None
         self._record: Allocation | None = None
@@ -103,6 +105,24 @@ class HostParsedInference:
         record = 0 if self._record is None else self._record.size
         return record + (self._placement.private_bytes if self._placement else 0)
 
+    def footprint(self) -> Footprint:
+        """All memory that it reaches, as it is tied now.
+
+        Raises:
+            DriverUsageError: it is not loaded and tied to buffers.
+        """
+        if self._record is None or self._placement is None or len(self._applied) < 2:
+            raise DriverUsageError("the inference is not tied to buffers")
+        own = (*self._placement.allocations.values(), self._record)
+        spans = [(one.address, one.size) for one in own]
+        for side, tensors in (
+            (SectionFlag.VPU_SHF_USERINPUT, self.metadata.inputs),
+            (SectionFlag.VPU_SHF_USEROUTPUT, self.metadata.outputs),
+        ):
+            sizes = [tensor.nbytes for tensor in tensors]
+            spans += zip(self._applied[side], sizes, strict=True)
+        return Footprint(self._kin, [span for span in spans if span[1]])
+
     def load(self, memory: BufferManager) -> None:
         """Place it in device memory; all but the user's buffers is then relocated.
 
@@ -123,7 +143,7 @@ class HostParsedInference:
             raise DriverUsageError("only a loaded inference can be cloned")
         twin = HostParsedInference.__new__(HostParsedInference)
         twin._blob, twin._platform = self._blob, self._platform
-        twin.metadata, twin._entry = self.metadata, self._entry
+        twin.metadata, twin._entry, twin._kin = self.metadata, self._entry, self._kin
         twin._memory = twin._placement = twin._record = None
         twin._user, twin._applied, twin._known = {}, {}, {}
         twin._load(self._memory, self._placement)

@@ -14,6 +14,7 @@ from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.doorbell import Doorbell
+from driver_layer.npu.footprint import Footprint
 from driver_layer.npu.management import ManagementCore
 from driver_layer.npu.memory import AddressSpace
 from driver_layer.npu.stream import Stream
@@ -74,13 +75,18 @@ class Device:
         self._work.streams.add(made)
         return made
 
-    def prepare(self, space: AddressSpace, hpi_address: int) -> None:
+    def prepare(self, space: AddressSpace, hpi_address: int, footprint: Footprint) -> None:
         """Do now what the first run of a loaded program would do before it begins.
 
         What is wrong with the program is said when it runs.
+
+        Args:
+            space: the memory of the context that loaded it.
+            hpi_address: where its HOST_PARSED_INFERENCE record lies.
+            footprint: what it reaches; what was prepared for others of its kin serves it as well.
         """
         with self._work.engines, suppress(DeviceFault):
-            self._core.prepare(Bus(self.cmx, space), hpi_address)
+            self._core.prepare(Bus(self.cmx, space), hpi_address, footprint)
 
     def run_inference(self, space: AddressSpace, hpi_address: int) -> None:
         """Execute a loaded program to its end, on the calling thread.

@@ -99,10 +99,6 @@ class Program:
     sources: tuple[tuple[Allocation, int], ...]
     """Each allocation read, with its generation at the time."""
 
-    def changed(self) -> bool:
-        """Tell whether what it was decoded from has changed since."""
-        return any(allocation.generation != seen for allocation, seen in self.sources)
-
 
 def prepare_queue(queue: Queue, engines: Engines[Prepared], bus: Bus) -> list[Prepared]:
     """Let engines prepare all tasks of a queue.

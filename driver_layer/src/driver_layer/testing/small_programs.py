@@ -21,7 +21,7 @@ from driver_layer.abi.tasks import (
     DpuFlag,
     DpuWorkload,
 )
-from driver_layer.engines.contract import Executor
+from driver_layer.engines.contract import Executor, Spans
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.memory import AddressSpace, MemoryKind
@@ -119,15 +119,20 @@ Step = Copy | Fill | Add | Product | Mix
 
 
 class Machine:
-    """Memory, and a program over it."""
+    """Memory, and a program over it.
 
-    def __init__(self) -> None:
+    Args:
+        before: bytes of DDR that lie before those that programs work in.
+    """
+
+    def __init__(self, before: int = 0) -> None:
         random = np.random.default_rng(0)
         self.bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
-        self.ddr = self.bus.space.allocate(BYTES, MemoryKind.DMA)
-        self.fixed = self.bus.space.allocate(BYTES, MemoryKind.DMA, writable=False)
-        for memory in (self.ddr, self.fixed):
-            memory.write(0, random.integers(0, 256, BYTES, np.uint8).tobytes())
+        self._before = before
+        self.ddr = self.bus.space.allocate(before + BYTES, MemoryKind.DMA)
+        self.fixed = self.bus.space.allocate(2 * before + BYTES, MemoryKind.DMA, writable=False)
+        for memory, begin in ((self.ddr, before), (self.fixed, 2 * before)):
+            memory.write(begin, random.integers(0, 256, BYTES, np.uint8).tobytes())
         for tile in (0, 1):
             memory = self.bus.cmx.tiles[tile][CMX : CMX + 2 * BYTES]
             memory[:BYTES] = random.integers(0, 256, BYTES, np.uint8)
@@ -135,12 +140,30 @@ class Machine:
 
     def run(self, made: list[Step], executor: Executor) -> bytes:
         """Run steps one after the other, as far as anybody can tell; give DDR."""
+        executor.prepare(*self.program(made), self.bus)()
+        return self.contents
+
+    @property
+    def contents(self) -> bytes:
+        """What of DDR programs work in."""
+        return self.ddr.data[self._before :].tobytes()
+
+    def program(self, made: list[Step]) -> tuple[Program, Order]:
+        """Steps as tasks, each after the one before."""
         works = [self._work(step) for step in made]
         queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
         program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
-        order = Order(list(range(len(works))), [0] * len(works))
-        executor.prepare(program, order, self.bus)()
-        return self.ddr.data.tobytes()
+        return program, Order(list(range(len(works))), [0] * len(works))
+
+    def spans(self) -> Spans:
+        """Where all that programs reach is in the host's memory."""
+        tiles = self.bus.cmx.tiles[:2]
+        found = [(tile.ctypes.data, tile.size, tile.size, True) for tile in tiles]
+        for memory, begin in ((self.ddr, self._before), (self.fixed, 2 * self._before)):
+            room = memory.size - begin
+            found.append((memory.data.ctypes.data + begin, BYTES, room, memory.writable))
+        begins, sizes, rooms, writable = (np.array(column) for column in zip(*found, strict=True))
+        return Spans(begins, sizes, rooms, writable)
 
     def _work(self, step: Step) -> DmaWork | DpuWork | ShaveWork:
         if isinstance(step, Copy | Fill):
@@ -169,7 +192,9 @@ class Machine:
     def _address(self, memory: str) -> int:
         if memory.startswith("cmx"):
             return tile_base(int(memory[3:])) + CMX
-        return {"ddr": self.ddr, "fixed": self.fixed}[memory].address
+        if memory == "ddr":
+            return self.ddr.address + self._before
+        return self.fixed.address + 2 * self._before
 
 
 ADD_ONE = assemble("ld v0, w0\nimm v1, 1\nadd v0, v0, v1\nst w1, v0\nend")

@@ -191,4 +191,5 @@ class GraphExecution:
 
     def _prepare(self) -> None:
         context = self._graph.context
-        context.device.npu.prepare(context.space, self._inference.address)
+        inference = self._inference
+        context.device.npu.prepare(context.space, inference.address, inference.footprint())

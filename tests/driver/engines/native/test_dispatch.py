@@ -65,7 +65,9 @@ class Counting:
         spans = np.array([[self.numbers.ctypes.data, 100], [1 << 40, 5000]], np.int64)
         ahead = np.zeros((len(shape), queues, 2), np.int64)
         ahead[..., 1] = 2
-        self.table = Table(rows, begins, borders, 0, Streams(spans, ahead), None)
+        self.table = Table(
+            rows, begins, borders, 0, Streams(spans, ahead), np.zeros(0, np.int64), None
+        )
 
 
 shapes = st.integers(1, 3).flatmap(
@@ -121,7 +123,9 @@ def _busy(row_seconds: float) -> tuple[Table, np.ndarray]:
     rows[:, 0] = ctypes.cast(code, ctypes.c_void_p).value
     rows[:, 1] = np.arange(4)
     borders = np.array([[0, 2, 4]], np.int64)
-    return Table(rows, np.arange(5), borders, 0, Streams.none(borders), code), threads
+    return Table(
+        rows, np.arange(5), borders, 0, Streams.none(borders), np.zeros(0, np.int64), code
+    ), threads
 
 
 def test_threads_share_a_table() -> None:

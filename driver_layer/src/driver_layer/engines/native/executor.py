@@ -8,13 +8,14 @@ from typing import NoReturn
 
 import numpy as np
 
-from driver_layer.engines.contract import Run
+from driver_layer.engines.contract import Run, Spans
 from driver_layer.engines.native.dispatch.table import Table
 from driver_layer.engines.native.dispatch.team import Team, shared_team
 from driver_layer.engines.native.jit.host import Host, detect
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses, BadAccess, collect
 from driver_layer.engines.native.lower.addresses import Addresses, Flags
+from driver_layer.engines.native.lower.anchors import Anchors, find_anchors
 from driver_layer.engines.native.lower.cuts import cut_operands
 from driver_layer.engines.native.lower.dma import dma_operations
 from driver_layer.engines.native.lower.dpu import dpu_operations
@@ -25,7 +26,7 @@ from driver_layer.engines.native.lower.operations import Group
 from driver_layer.engines.native.lower.order import find_order
 from driver_layer.engines.native.lower.regions import Regions, find_overlaps, number_regions
 from driver_layer.engines.native.lower.shave import shave_operations
-from driver_layer.engines.native.lower.table import flatten
+from driver_layer.engines.native.lower.table import Flattened, flatten
 from driver_layer.engines.native.lower.walk import NONE, Ground
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.errors import DeviceFault
@@ -63,7 +64,7 @@ class NativeExecutor:
         """
         return find_order(program, physical_barriers, self._kernels)
 
-    def prepare(self, program: Program, order: Order, bus: Bus) -> Run:
+    def prepare(self, program: Program, order: Order, bus: Bus, spans: Spans | None = None) -> Run:
         """Flatten a program.
 
         Raises:
@@ -72,15 +73,59 @@ class NativeExecutor:
         if not len(order):
             return _nothing
         lowering = _Lowering(program, order, bus, self._kernels)
-        table, steps = lowering.flatten(self._team.threads)
+        flattened, accesses = lowering.flatten(self._team.threads)
+        anchors = None if spans is None else find_anchors(flattened, accesses, spans)
+        steps = accesses.step[flattened.operations]
+        return NativeRun(self._team, flattened.table, steps, lowering.explain, anchors)
 
-        def run() -> None:
-            self._team.run(table)
-            failed = table.failure
-            if failed is not None:
-                lowering.explain(int(steps[failed]))
+    def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
+        """Let the reference engine say what is wrong with a task.
 
-        return run
+        Raises:
+            DeviceFault: always.
+        """
+        _Lowering(program, order, bus, self._kernels).explain(step)
+
+
+class NativeRun:
+    """A table that can be run; satisfies ``contract.Run`` and ``contract.Movable``.
+
+    Args:
+        team: who runs it.
+        table: the program.
+        steps: the step of the order that each row belongs to.
+        explain: says what is wrong with a step; raises.
+        anchors: what of the table are addresses; None if that cannot be told.
+    """
+
+    def __init__(
+        self,
+        team: Team,
+        table: Table,
+        steps: Ints,
+        explain: Callable[[int], NoReturn],
+        anchors: Anchors | None,
+    ) -> None:
+        self._team, self._table, self._steps = team, table, steps
+        self._explain, self._anchors = explain, anchors
+
+    def __call__(self) -> None:
+        """Execute the program once.
+
+        Raises:
+            DeviceFault: a task failed.
+        """
+        self._team.run(self._table)
+        failed = self._table.failure
+        if failed is not None:
+            self._explain(int(self._steps[failed]))
+
+    def moved(self, spans: Spans, explain: Callable[[int], NoReturn]) -> NativeRun | None:
+        """Give the same program for other memory; see ``contract.Movable``."""
+        table = None if self._anchors is None else self._anchors.moved(self._table, spans)
+        if table is None:
+            return None
+        return NativeRun(self._team, table, self._steps, explain, None)
 
 
 def _survey(
@@ -117,8 +162,8 @@ class _Lowering:
         self._reference = ReferenceEngines()
         self._shave_kernels: set[str] = set()
 
-    def flatten(self, threads: int) -> tuple[Table, Ints]:
-        """Forward, find levels, and make the table; give it, and each row's step of the order.
+    def flatten(self, threads: int) -> tuple[Flattened, Accesses]:
+        """Forward, find levels, and make the table; give it, and the operations of the program.
 
         Raises:
             DeviceFault: a task is malformed, or touches memory that is not there.
@@ -139,8 +184,7 @@ class _Lowering:
             forwarding = forward(accesses, regions, ground, pinned, self._kernels)
             regions_left, dropped = forwarding.regions, forwarding.dropped
             freedom = Freedom(ground, regions_left, dropped, self._kernels)
-        flattened = flatten(accesses, forwarding, freedom, self._kernels, python, threads)
-        return flattened.table, accesses.step[flattened.operations]
+        return flatten(accesses, forwarding, freedom, self._kernels, python, threads), accesses
 
     def _collect(self) -> Accesses:
         """All operations of the program, in the order of issue."""

@@ -76,7 +76,8 @@ class Table:
         borders: [phases, queues + 1], the first unit of each queue, and the one behind the last.
         scratch: bytes of scratch memory that a thread needs.
         streams: what is fetched ahead.
-        keep: what must live as long as this.
+        pool: the arguments of all kernels.
+        keep: what else must live as long as this.
         states: [queues, StateWord.WORDS], what threads are told, by their queue.
     """
 
@@ -85,6 +86,7 @@ class Table:
     borders: Words
     scratch: int
     streams: Streams
+    pool: Words
     keep: object
     states: Words = field(init=False)
     _taken: Words = field(init=False)
@@ -120,6 +122,18 @@ class Table:
         self._taken[:] = 0
         self._done[:] = 0
         self._failed[:] = 0
+
+    def with_arguments(self, pool: Words, streams: Streams) -> Table:
+        """The same calls on other operands.
+
+        Args:
+            pool: laid out as this one's.
+            streams: of these.
+        """
+        rows = self.rows.copy()
+        own = rows[:, 1] != 0
+        rows[own, 1] += pool.ctypes.data - self.pool.ctypes.data
+        return Table(rows, self.units, self.borders, self.scratch, streams, pool, self.keep)
 
     @property
     def failure(self) -> int | None:

@@ -13,4 +13,5 @@ share        calls that threads cannot share evenly are cut
 units        who does what, in which order
 streams      what is fetched while threads wait
 table        rows, units and phases as the dispatcher reads them
+anchors      what of these are addresses, for the same program elsewhere
 """

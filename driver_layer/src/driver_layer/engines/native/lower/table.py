@@ -13,7 +13,7 @@ from driver_layer.engines.native.dispatch.table import MOST_QUEUES, Table
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
 from driver_layer.engines.native.lower.align import align
-from driver_layer.engines.native.lower.calls import make_calls
+from driver_layer.engines.native.lower.calls import Calls, make_calls
 from driver_layer.engines.native.lower.chains import find_chains
 from driver_layer.engines.native.lower.forward import Forwarding
 from driver_layer.engines.native.lower.groups import Ints
@@ -29,10 +29,15 @@ from driver_layer.engines.native.lower.walk import NONE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flattened:
-    """A table, and the operation of each of its rows."""
+    """A table, and the calls that are its rows."""
 
     table: Table
-    operations: Ints
+    calls: Calls
+
+    @property
+    def operations(self) -> Ints:
+        """The operation of each row."""
+        return self.calls.operation
 
 
 def flatten(
@@ -80,5 +85,5 @@ def flatten(
     count = int(levels.max(initial=NONE)) + 1
     scratch = max((calls.templates[number].scratch for number in used), default=0)
     borders, streams = units.borders(count), find_streams(units, count)
-    table = Table(rows, units.begins, borders, scratch, streams, keep=(calls.pool, back))
-    return Flattened(table, calls.operation)
+    table = Table(rows, units.begins, borders, scratch, streams, calls.pool, keep=back)
+    return Flattened(table, calls)
