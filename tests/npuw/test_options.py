@@ -151,6 +151,16 @@ def test_what_this_stack_does_not_do_is_refused_and_not_ignored(name: str, value
         parse_options({name: value})
 
 
+@pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])
+def test_no_device_takes_over_what_has_dynamic_attention(stage: str) -> None:
+    """Fact sheet npuw §f, 5."""
+    hint = f"NPUW_LLM_{stage}_ATTENTION_HINT"
+    assert parse_options({hint: "HFA"}).falls_back
+    assert not parse_options({hint: "HFA", "NPUW_FALLBACK_EXEC": "NO"}).falls_back
+    dynamic = {hint: "DYNAMIC", "NPUW_DEVICES": "NPU,CPU", "NPUW_FALLBACK_EXEC": "YES"}
+    assert not parse_options(dynamic).falls_back
+
+
 class TestStages:
     """PREFILL_CONFIG and its like: fact sheet npuw §a.4."""
 
