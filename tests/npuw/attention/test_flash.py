@@ -104,19 +104,46 @@ def test_only_tiles_with_live_positions_run(make) -> None:
         assert model.runs - before == expected
 
 
+@pytest.mark.parametrize(("begin", "runs"), [(0, 4), (16, 3), (37, 2), (53, 1)])
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
-def test_a_window_leaves_out_the_tiles_before_it(make) -> None:
+def test_a_window_leaves_out_the_tiles_before_it(make, begin: int, runs: int) -> None:
     attention, device = Attention(past=64), make()
+    model = loaded(attention, device)
+    bound = Bound(device, model)
+    bound.run(attention.values(1, 64))
+    values = attention.values(0, 64)
+    allowed = attention.allowed(64)
+    allowed[:, :begin] = False
+    allowed[:4, 30:48] = False  # of a tile that runs, some rows see nothing
+    values["mask"] = attention.mask_values(allowed, np.random.default_rng(0))
+    before = model.runs
+    found = bound.run(values)
+    expected = by_hand(attention, values)
+    assert np.abs(found - expected).max() < 2e-6 * np.abs(expected).max()
+    assert model.runs - before == runs
+
+
+def test_a_tile_between_two_that_run_may_be_left_out() -> None:
+    attention, device = Attention(past=64), npu()
     model = loaded(attention, device)
     values = attention.values(0, 64)
     allowed = attention.allowed(64)
-    allowed[:, :37] = False  # tiles 0 and 1, and the beginning of 2
-    allowed[:4, 30:48] = False  # of which some rows see nothing
+    allowed[:, 16:32] = False
     values["mask"] = attention.mask_values(allowed, np.random.default_rng(0))
-    found = Bound(device, model).run(values)
     expected = by_hand(attention, values)
-    assert np.abs(found - expected).max() < 2e-6 * np.abs(expected).max()
-    assert model.runs == 2
+    assert np.abs(Bound(device, model).run(values) - expected).max() < 2e-6 * abs(expected).max()
+    assert model.runs == 3
+
+
+@pytest.mark.parametrize("make", [npu, InterpreterDevice])
+def test_what_was_no_number_is_gone_in_the_next_run(make) -> None:
+    attention, device = Attention(), make()
+    bound = Bound(device, loaded(attention, device))
+    values = attention.values(1, 40)
+    expected = bound.run(values)
+    assert np.isnan(bound.run(values | {"v_past": values["v_past"] * np.nan})).all()
+    assert np.isnan(bound.run(values | {"q": values["q"] * np.nan})).all()
+    assert np.array_equal(bound.run(values), expected)
 
 
 @pytest.mark.parametrize("forbidden", [-np.inf, float(np.finfo(np.float32).min), -65504.0])
