@@ -120,6 +120,10 @@ REFUSED = [
         "HFA attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1",
     ),
     (
+        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_DEVICES": "OPENVINO_CPU"},
+        "HFA needs ops that OpenVINO does not have; add NPU or CPU to NPUW_DEVICES",
+    ),
+    (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC"},
         "DYNAMIC has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to",
     ),

@@ -20,6 +20,7 @@ from npuw_layer.options import parse_options
 from npuw_layer.partition.model import LoadedParts
 
 SHORT = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_PREFILL_CHUNK_SIZE": 64}
+CHUNKS = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 64}
 IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()
 
 
@@ -181,6 +182,13 @@ def test_what_is_not_exported_is_said_before(
     target = {"EXPORT_BLOB": "YES", "BLOB_PATH": tmp_path / "model.blob"}
     with pytest.raises(OptionError, match=why):
         Core().compile_model(tiny, "NPU", {**options, **SHORT, **target})
+
+
+def test_weights_may_be_shared_with_other_processes(talks) -> None:
+    both = [talks(), talks(**hints("HFA"), NPUW_WEIGHTS_BANK="attention", **CHUNKS)]
+    assert both[1].request._compiled.shared is not None
+    expected, found = (talk.tell(IDS[:100]) for talk in both)
+    assert np.abs(found - expected).max() <= 2e-5 * np.abs(expected).max()
 
 
 def test_devices_are_compared_part_by_part(talks) -> None:

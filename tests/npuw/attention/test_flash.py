@@ -184,6 +184,21 @@ def test_programs_that_read_one_cache_share_its_tiles() -> None:
     assert not model._bound, "nobody holds them any more"
 
 
+def test_tiles_of_a_chunk_share_a_program_and_its_memory() -> None:
+    """What it has for scores is far more than the rows that are copied for it."""
+    attention, device = Attention(tokens=64, past=64), npu()
+    model = loaded(attention, device)
+    bound = Bound(device, model)
+    bound.run(attention.values(0, 1))
+    before = device.allocated_bytes
+    values = attention.values(1, 64)
+    found = bound.run(values)
+    assert np.abs(found - by_hand(attention, values)).max() < 2e-6 * np.abs(found).max()
+    assert model.runs == 1 + 4
+    scores = 4 * attention.heads * attention.group * attention.tokens * LONGEST
+    assert device.allocated_bytes - before < 2 * scores, "for the other side alone"
+
+
 def test_two_conversations_do_not_disturb_each_other() -> None:
     attention, device = Attention(), npu()
     model = loaded(attention, device)

@@ -11,14 +11,17 @@ weights.
 
 DYNAMIC: the graph is run on the host with as many stored rows as there are.
 
+    isolate        puts the devices below where options ask for them
     groups         which ops belong to an attention
     pattern        what they compute, if it is attention over a cache and new rows
+    shapes         what such an attention takes and gives
     tiles          how stored rows are cut
     tile_graphs    the programs of HFA, as graphs
+    names          what their inputs and outputs are called
     container      these programs as bytes
-    masks          who is attended to; masks of tiles
-    scratch        what lies between tiles
-    flash_program  runs tiles
+    masks          who is attended to
+    workspace      what programs are bound to, and what lies between tiles
+    flash_model    runs tiles
     flash_device   a device for HFA
     dynamic_device a device for DYNAMIC
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 QUERY, KEYS, VALUES, MASK = "q", "k", "v", "mask"
 KEYS_SCALES, VALUES_SCALES = "k_scales", "v_scales"
 
+STORED = (KEYS, KEYS_SCALES, VALUES, VALUES_SCALES)
+"""What a tile reads of a cache; scales only if rows have 8 bits."""
+
 CARRIED = ("weights_in", "total_in", "highest_in")
 """What comes from the tile before, all f32: by row, [heads, group, tokens, 1], the sum of weights;
 the weighted sum of values [heads, group, tokens, width]; and by row the largest score."""

@@ -13,6 +13,7 @@ from npuw_layer.attention.names import (
     OUTPUT,
     QUERY,
     RESULT,
+    STORED,
     VALUES,
 )
 from npuw_layer.llm.arena import Arena
@@ -30,10 +31,13 @@ class Workspace:
         device: where it lies.
         tile: the program of stored rows.
         last: that of new rows.
+        copies: whether stored rows are copied here as well, a tile's at a time.
     """
 
-    def __init__(self, device: Device, tile: LoadedModel, last: LoadedModel) -> None:
+    def __init__(self, device: Device, tile: LoadedModel, last: LoadedModel, copies: bool) -> None:
+        self._tile = tile
         self._last = last
+        self._rows = Arena(device, [info for info in tile.inputs if copies and info.name in STORED])
         inputs = {info.name: info for info in last.inputs}
         carried = [inputs[name] for name in CARRIED]
         self._sides = (Arena(device, carried), Arena(device, carried))
@@ -74,6 +78,12 @@ class Workspace:
             place = writes.tensors[name]
             program.bind(result, place.memory, place.offset)
 
+    def take_rows(self, rows: Mapping[str, Array], number: int) -> Program:
+        """Copy a tile's rows, and give the program that reads them here."""
+        for name, values in rows.items():
+            self._rows[name][...] = values
+        return self._tiles[number % 2]
+
     def run_tile(self, program: Program, number: int) -> None:
         """Run the program of a tile.
 
@@ -99,6 +109,15 @@ class Workspace:
         """Do now what the first ``finish`` would do."""
         for program in self._lasts:
             program.prepare()
+
+    @cached_property
+    def _tiles(self) -> tuple[Program, Program]:
+        """The programs of rows that are copied here, by the side that they read."""
+        programs = (self._tile.create_program(), self._tile.create_program())
+        for side, program in enumerate(programs):
+            self._rows.bind(program)
+            self.bind_tile(program, side)
+        return programs
 
     @cached_property
     def _lasts(self) -> tuple[Program, Program]:

@@ -85,6 +85,8 @@ class Options(
             problem = "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
         elif name == "NPUW_LLM_GENERATE_ATTENTION_HINT" and {*self.batch_slots} - {1}:
             problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
+        elif self.devices.strip() == "OPENVINO_CPU":
+            problem = "needs ops that OpenVINO does not have; add NPU or CPU to NPUW_DEVICES"
         elif hint == "DYNAMIC" and "CPU" not in [one.strip() for one in self.devices.split(",")]:
             problem = (
                 "has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to "
