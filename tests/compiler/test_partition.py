@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from xdsl.ir import Operation
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.cut import compile_function
@@ -27,21 +28,29 @@ WIDTH, LAYERS = 8, 4
 X = np.random.default_rng(3).random((2, WIDTH), np.float32)
 
 
-def layered(folder: Path, same_bias: bool = False) -> Model:
-    """x = sin(x · w) + x · w + bias, again and again, each with weights of its own in a file."""
+def layered(folder: Path, same_bias: bool = False, outputs: bool = False) -> Model:
+    """x = sin(x · w) + x · w + bias, again and again, each with weights of its own in a file.
+
+    Args:
+        folder: gets the weights.
+        same_bias: whether all layers have the same bias.
+        outputs: whether sin(x · w) of each layer is an output, too, and x itself is none.
+    """
     values = np.random.default_rng(7).random((LAYERS, WIDTH, WIDTH)).astype(np.float32)
     (folder / "weights").write_bytes(values.tobytes())
     model, (x,) = Model.build([("x", tensor("f32", X.shape))])
     g = GraphBuilder(model)
     size = WIDTH * WIDTH * 4
+    inner = []
     for layer in range(LAYERS):
         view = FileView(str(folder / "weights"), layer * size, size, "f32")
         w = g.add(Constant.of_file(view, "f32", (WIDTH, WIDTH))).output
         bias = g.constant(np.full((1, WIDTH), 0 if same_bias else layer, np.float32))
         h = g.matmul(x, w, False)
-        h = g.op(elementwise.Add, g.op(elementwise.Sin, h), h)
+        inner.append((f"inner{layer}", g.op(elementwise.Sin, h)))
+        h = g.op(elementwise.Add, inner[-1][1], h)
         x = g.op(elementwise.Add, h, bias)
-    model.set_outputs([("y", x), ("x", model.inputs[0].value)])
+    model.set_outputs([("y", x), *(inner if outputs else [("x", model.inputs[0].value)])])
     return model
 
 
@@ -91,6 +100,22 @@ def test_a_group_that_needs_what_follows_from_it_is_refused(tmp_path):
     ends = [op for op in model.body.ops if isinstance(op, matmul.MatMul)]
     with pytest.raises(CompilerUsageError, match="'BOTH' cannot stand alone"):
         cut_parts(model, [Group("BOTH", frozenset(ends[:2]))])
+
+
+def test_groups_of_several_ops_are_the_same_function_however_they_hash(tmp_path):
+    """A set of ops has no order; what a part gives has that of the model."""
+    model = layered(tmp_path, outputs=True)
+    groups: list[list[Operation]] = [[]]
+    for op in model.body.ops:
+        if not isinstance(op, Constant) and op is not model.terminator:
+            groups[-1].append(op)
+            if len(groups[-1]) == 4:
+                groups.append([])
+    parts = cut_parts(model, [Group("layer", frozenset(ops)) for ops in groups if ops])
+    assert [function.calls for function in find_functions(parts)] == [[0, 1, 2, 3]]
+    for layer, handed_on in enumerate(["link_0", "link_1", "link_2", "y"]):
+        names = [port.name for port in parts[layer].model.outputs]
+        assert names == [f"inner{layer}", handed_on]
 
 
 def test_a_model_without_groups_is_one_part(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
-from npuw_layer.options import GROUPS, NAMES, describe, parse_options
+from npuw_layer.options import ABSENT, GROUPS, NAMES, describe, parse_options
 
 ORIGINALS = [
     "NPUW_LLM",
@@ -50,6 +50,13 @@ ORIGINALS = [
 
 def test_every_llm_option_of_the_original_is_known() -> None:
     assert set(ORIGINALS) <= set(NAMES)
+
+
+def test_what_the_original_has_besides_is_refused_with_the_reason() -> None:
+    assert not ABSENT.keys() & NAMES.keys()
+    assert all(name.startswith("NPUW_") for name in ABSENT)
+    with pytest.raises(OptionError, match="NPUW_DQ is not here: compressed weights"):
+        parse_options({"NPUW_DQ": "YES"})
 
 
 def test_every_option_is_described_in_one_group() -> None:
@@ -121,7 +128,11 @@ REFUSED = [
     ),
     (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_DEVICES": "OPENVINO_CPU"},
-        "HFA needs ops that OpenVINO does not have; add NPU or CPU to NPUW_DEVICES",
+        "HFA cuts models, and OPENVINO_CPU runs them whole; set NPUW_DEVICES to others",
+    ),
+    (
+        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_ONLINE_ISOLATE": "ATTN"},
+        "HFA cuts models itself; leave the options NPUW_ONLINE_… as they are",
     ),
     (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC"},

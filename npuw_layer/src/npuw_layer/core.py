@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from compiler_layer.garbage import collected_later
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.level_zero_memory import Contexts
-from npuw_layer.attention.isolate import isolating_attention
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
-from npuw_layer.devices.make import make_compiler, make_device
+from npuw_layer.devices.make import device_names, make_compiler, make_device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
+from npuw_layer.isolations import in_parts
 from npuw_layer.llm.compiled import compile_llm
 from npuw_layer.llm.exported import DEFAULT_PATH, check_compatibility, check_device, check_target
 from npuw_layer.llm.stages import plan
@@ -171,11 +172,25 @@ class Core:
         return self._device
 
     def _make_device(self, options: Options) -> Device:
-        device = self._device
-        if device is None:
-            submodels = [stage.name for stage in plan(options).stages]
-            device = make_device(options, submodels, self._compiler, self._contexts)
-        return isolating_attention(device, options)
+        return in_parts(self._whole_device(options), options, partial(self._without, options))
+
+    def _whole_device(self, options: Options) -> Device:
+        if self._device is not None:
+            return self._device
+        submodels = [stage.name for stage in plan(options).stages]
+        return make_device(options, submodels, self._compiler, self._contexts)
+
+    def _without(self, options: Options, name: str) -> Device:
+        """Make the devices of NPUW_DEVICES but one."""
+        every = device_names(options.devices)
+        names = [each for each in every if each != name]
+        if not names or names == every or self._device is not None:
+            raise OptionError(
+                f"NPUW_ONLINE_AVOID: NPUW_DEVICES = {options.devices} has no {name}, or nothing "
+                "that takes over"
+            )
+        others = {"devices": ",".join(names), "submodel_device": ""}
+        return self._whole_device(options.model_copy(update=others))
 
     def _make_compiler(self, options: Options) -> Compiler:
         return self._compiler or make_compiler(options)

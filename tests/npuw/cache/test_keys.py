@@ -13,10 +13,10 @@ from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.openvino import OpenVINODevice
-from npuw_layer.attention.isolate import isolating_attention
 from npuw_layer.cache.key import current_versions, stage_key, weights_key
 from npuw_layer.devices.make import make_device
 from npuw_layer.errors import OptionError
+from npuw_layer.isolations import in_parts
 from npuw_layer.llm.stages import Kind, Stage, plan
 from npuw_layer.offload.device import offloading
 from npuw_layer.options import NAMES, RUN_TIME, parse_options
@@ -57,6 +57,9 @@ MATTERING: dict[str, object] = {
     "NPU_PLATFORM": "3720",
     "NPU_TILES": 1,
     "NPUW_FOLD": "NO",
+    "NPUW_ONLINE_PIPELINE": "REP",
+    "NPUW_ONLINE_ISOLATE": "ATTN",
+    "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
 }
 """Options with values that change what is compiled."""
 
@@ -83,6 +86,7 @@ SAME: dict[str, object] = {
     "NPUW_LLM_GENERATE_MOE_HINT": "DENSE",
     "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
     "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
+    "NPUW_ONLINE_NO_FOLD": "",
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 
@@ -104,6 +108,7 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_WEIGHTS_BANK_ALLOC": "SHARED",
     "NPUW_WEIGHTS_BUDGET": 9,
     "NPUW_WEIGHTS_RESERVED": 9,
+    "NPUW_ONLINE_DUMP_PLAN": "plan.xml",
     "NPUW_FALLBACK_EXEC": "NO",
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "NPU",
@@ -118,7 +123,8 @@ def names(**given: object) -> set[str]:
     device = make_device(options, [stage.name for stage in stages], StaticCompiler())
     if options.weights_offload != "NO":
         device = offloading(device, Path(), options)
-    versions = current_versions(isolating_attention(device, options), options)
+    device = in_parts(device, options, lambda _: device)
+    versions = current_versions(device, options)
     return {stage_key("ab" * 32, stage, versions, options).name for stage in stages}
 
 

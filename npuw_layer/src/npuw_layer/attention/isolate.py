@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from npuw_layer.attention.flash_device import FlashAttentionDevice
 from npuw_layer.llm.stages import ISOLATED, isolated_attention
 from npuw_layer.options import Options
+from npuw_layer.options.stages import StageKind
 from npuw_layer.ports import Device
 
 if TYPE_CHECKING:
@@ -40,12 +41,17 @@ class IsolatedAttention:
         return attention_groups(model, self._hint)
 
 
-def isolating_attention(device: Device, options: Options) -> Device:
-    """Let a device run attention as NPUW_LLM_PREFILL_ATTENTION_HINT and its sister say.
+def attention_isolations(
+    device: Device, options: Options
+) -> Mapping[StageKind, Mapping[str, IsolatedAttention]]:
+    """Give how attention runs as NPUW_LLM_PREFILL_ATTENTION_HINT and its sister say.
 
     Args:
-        device: computes all else; it is given back as it is if nothing is to be isolated.
+        device: computes all else.
         options: what was asked for.
+
+    Returns:
+        For each kind of model whose attention is to stand alone the way, by its hint.
 
     Raises:
         OptionError: lengths contradict one another.
@@ -56,16 +62,11 @@ def isolating_attention(device: Device, options: Options) -> Device:
             "NPUW_LLM_PREFILL_ATTENTION_HINT: prompts are read whole; %s is for chunks",
             options.prefill_attention_hint,
         )
-    if not found:
-        return device
-    # Imported here: few models are cut.
-    from npuw_layer.partition.device import partitioning
-
     by_hint = {
         hint: IsolatedAttention(hint, _device(hint, device, options))
         for hint in sorted({*found.values()})
     }
-    return partitioning(device, {kind: {hint: by_hint[hint]} for kind, hint in found.items()})
+    return {kind: {hint: by_hint[hint]} for kind, hint in found.items()}
 
 
 def _device(hint: str, device: Device, options: Options) -> Device:

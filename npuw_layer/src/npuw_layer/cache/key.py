@@ -14,6 +14,7 @@ from functools import cached_property
 
 from npuw_layer.llm.stages import Stage, values_room
 from npuw_layer.options import Options
+from npuw_layer.options.partition import choices, isolated
 from npuw_layer.ports import Device
 from npuw_layer.versions import package_version
 
@@ -99,5 +100,9 @@ def _choices(options: Options) -> dict[str, str]:
         "NPUW_LLM_OPTIMIZE_V_TENSORS": str(values_room(options)),
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
+        "NPUW_ONLINE_PIPELINE": options.online_pipeline,
+        "NPUW_ONLINE_ISOLATE": str(isolated(options.online_isolate)),
+        "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
+        "NPUW_ONLINE_NO_FOLD": str(sorted(options.online_no_fold)),
         **compiler_choices(options),
     }

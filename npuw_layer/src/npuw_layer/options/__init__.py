@@ -4,6 +4,7 @@
     lengths … plain the options, a file for each group
     stages          PREFILL_CONFIG, GENERATE_CONFIG, SHARED_HEAD_CONFIG, and how they are merged
     model           all of them together
+    absent          options of the original that are not here, and why
     parse           from a mapping to options, with errors that say what would be right
     describe        each option as a table shows it; ``npuw options`` prints that
 
@@ -13,12 +14,14 @@ the text below it says what it does. Nothing else knows the list.
 Source: fact sheet npuw §b; what is this project's own says so.
 """
 
+from npuw_layer.options.absent import ABSENT
 from npuw_layer.options.describe import Described, describe
 from npuw_layer.options.model import GROUPS, NAMES, RUN_TIME, Options
 from npuw_layer.options.names import nearest
 from npuw_layer.options.parse import parse_options
 
 __all__ = [
+    "ABSENT",
     "GROUPS",
     "NAMES",
     "RUN_TIME",

@@ -13,6 +13,7 @@ from npuw_layer.options.devices import DeviceOptions
 from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kv import KvOptions
 from npuw_layer.options.lengths import LengthOptions
+from npuw_layer.options.partition import PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.stages import StageKind, StageOptions
@@ -27,6 +28,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     StageOptions,
     CacheOptions,
     DeviceOptions,
+    PartitionOptions,
     CompilerOptions,
     PlainOptions,
 )
@@ -42,6 +44,7 @@ class Options(
     StageOptions,
     CacheOptions,
     DeviceOptions,
+    PartitionOptions,
     CompilerOptions,
     PlainOptions,
 ):
@@ -85,8 +88,10 @@ class Options(
             problem = "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
         elif name == "NPUW_LLM_GENERATE_ATTENTION_HINT" and {*self.batch_slots} - {1}:
             problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
-        elif self.devices.strip() == "OPENVINO_CPU":
-            problem = "needs ops that OpenVINO does not have; add NPU or CPU to NPUW_DEVICES"
+        elif self.cuts_models:
+            problem = "cuts models itself; leave the options NPUW_ONLINE_… as they are"
+        elif "OPENVINO_CPU" in self.devices:
+            problem = "cuts models, and OPENVINO_CPU runs them whole; set NPUW_DEVICES to others"
         elif hint == "DYNAMIC" and "CPU" not in [one.strip() for one in self.devices.split(",")]:
             problem = (
                 "has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to "
@@ -100,6 +105,20 @@ class Options(
         """Whether a device takes over what another fails to run; of DYNAMIC none keeps graphs."""
         hints = (self.prefill_attention_hint, self.generate_attention_hint)
         return self.fallback_exec and "DYNAMIC" not in hints
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        if self.cuts_models and self.weights_offload != "NO":
+            raise ValueError(
+                f"NPUW_WEIGHTS_OFFLOAD: {self.weights_offload} cuts models in its own way; leave "
+                "the options NPUW_ONLINE_… as they are"
+            )
+        unknown = {*self.online_no_fold} - {tag for _, _, tag in isolated(self.online_isolate)}
+        if unknown:
+            raise ValueError(
+                f"NPUW_ONLINE_NO_FOLD: NPUW_ONLINE_ISOLATE has no tag {', '.join(sorted(unknown))}"
+            )
+        return self
 
     @property
     def weightless(self) -> bool:
@@ -127,6 +146,11 @@ class Options(
     def cuts_head(self) -> bool:
         """Whether the head is a model of its own."""
         return self.shared_head and self.weights_offload == "NO"
+
+    @property
+    def cuts_models(self) -> bool:
+        """Whether static models are cut into submodels."""
+        return bool(self.online_pipeline != "NONE" or self.online_isolate or self.online_avoid)
 
     @property
     def shares_weights(self) -> bool:
@@ -184,6 +208,8 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_WEIGHTS_BANK_ALLOC",
         "NPUW_WEIGHTS_BUDGET",
         "NPUW_WEIGHTS_RESERVED",
+        # What is told of it.
+        "NPUW_ONLINE_DUMP_PLAN",
         # What happens when a device fails, or is not accurate.
         "NPUW_FALLBACK_EXEC",
         "NPUW_ACC_THRESH",

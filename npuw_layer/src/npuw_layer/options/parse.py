@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from npuw_layer.errors import OptionError
+from npuw_layer.options.absent import ABSENT
 from npuw_layer.options.describe import allowed
 from npuw_layer.options.model import NAMES, Options
 from npuw_layer.options.names import nearest
@@ -19,10 +20,12 @@ def parse_options(config: Mapping[str, Any]) -> Options:
     """Check a configuration.
 
     Raises:
-        OptionError: an option is unknown (the nearest name is suggested), a value is wrong (what is
-            allowed is said), or options contradict one another.
+        OptionError: an option is unknown (the nearest name is suggested) or not here (the reason is
+            given), a value is wrong (what is allowed is said), or options contradict one another.
     """
     for name in config:
+        if name in ABSENT:
+            raise OptionError(f"{name} is not here: {ABSENT[name]}")
         if name not in NAMES:
             near = nearest(str(name), NAMES)
             hint = f"did you mean {near}?" if near else "`npuw options` lists all there are"

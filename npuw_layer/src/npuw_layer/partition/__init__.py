@@ -4,6 +4,9 @@ A static graph is cut around such groups (attention, say): what lies between the
 ever, parts that are equal but for weights once. A group's parts go to a device of their own, which
 may drive several programs from the host where a single one could only do all there is.
 
+    rules      what options let stand alone
+    patterns   how that is found in a graph
+    plan_file  what went where, for people
     ports      what a way of running groups must provide
     container  the programs of a model's parts as bytes, to be cached as a blob is
     links      where what goes from part to part lies

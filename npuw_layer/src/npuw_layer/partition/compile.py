@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def compile_parts(
-    parts: Sequence[Part], device_of: Mapping[str, Device], config: Mapping[str, str]
+    parts: Sequence[Part],
+    device_of: Mapping[str, Device],
+    config: Mapping[str, str],
+    no_fold: Collection[str] = (),
 ) -> Parts:
     """Compile the parts of a model, those that are equal once.
 
@@ -27,6 +30,7 @@ def compile_parts(
         parts: in the order in which they run.
         device_of: where parts of each tag run.
         config: what the compiler is told; with NPUW_FOLD = NO each part is compiled by itself.
+        no_fold: tags whose parts are compiled by themselves anyway.
 
     Raises:
         RuntimeError: a part is not supported, or does not fit.
@@ -35,7 +39,8 @@ def compile_parts(
     calls: dict[int, Call] = {}
     name = config.get(SUBMODEL, "model")
     alone = {**config, "NPUW_FOLD": "NO"}  # what is equal was found before
-    for function in _functions(parts, device_of, config):
+    one_by_one = {*device_of} if config.get("NPUW_FOLD") == "NO" else {*no_fold}
+    for function in _functions(parts, device_of, one_by_one):
         number = len(compiled)
         told = {**alone, SUBMODEL: f"{name}/{function.tag or 'part'}{function.calls[0]}"}
         program, weights = _compile(function, device_of[function.tag], told)
@@ -49,14 +54,14 @@ def compile_parts(
 
 
 def _functions(
-    parts: Sequence[Part], device_of: Mapping[str, Device], config: Mapping[str, str]
+    parts: Sequence[Part], device_of: Mapping[str, Device], one_by_one: Collection[str]
 ) -> Iterator[Function]:
     """What to compile: a device that cannot give a program other weights gets parts one by one."""
     for function in find_functions(parts):
         separate = function.has_weights_of_calls and not isinstance(
             device_of[function.tag], CompilesFunctions
         )
-        if config.get("NPUW_FOLD") == "NO" or separate:
+        if function.tag in one_by_one or separate:
             for number, part in zip(function.calls, function.parts, strict=True):
                 yield replace(function, calls=[number], parts=[part])
         else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.partition.container import is_container, read_container, write_container
+from npuw_layer.partition.container import Call, is_container, read_container, write_container
 from npuw_layer.partition.model import LoadedParts
 from npuw_layer.partition.ports import Isolation
 from npuw_layer.ports import (
@@ -21,6 +22,7 @@ from npuw_layer.ports import (
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from compiler_layer.passes.partition.parts import Part
 
 Isolations = Mapping[str, Mapping[str, Isolation]]
 """For each kind of submodel ("prefill", "generate", "head") the ways of running groups, by tag."""
@@ -34,11 +36,21 @@ class PartitioningDevice:
     Args:
         device: runs what lies between groups; all parts share its memory.
         isolations: run the groups.
+        no_fold: tags whose parts are compiled one by one, even if they are equal.
+        plan_file: where it is written what went where; empty writes nothing.
     """
 
-    def __init__(self, device: Device, isolations: Isolations) -> None:
+    def __init__(
+        self,
+        device: Device,
+        isolations: Isolations,
+        no_fold: Collection[str] = (),
+        plan_file: str = "",
+    ) -> None:
         self._device = device
         self._isolations = isolations
+        self._no_fold = no_fold
+        self._plan_file = plan_file
 
     @property
     def memory_device(self) -> Device:
@@ -63,9 +75,29 @@ class PartitioningDevice:
         Raises:
             ModelError: a part is not supported, or does not fit.
         """
-        isolations = self._isolations.get(_kind(config.get(SUBMODEL, "")), {})
-        in_parts = _compile(model, self._device, isolations, config) if isolations else None
-        return in_parts or self._device.compile(model, config)
+        submodel = config.get(SUBMODEL, "")
+        isolations = self._isolations.get(_kind(submodel), {})
+        if not isolations and not self._plan_file:
+            return self._device.compile(model, config)
+        parts = _cut(model, isolations, config)
+        if len(parts) == 1:
+            self._write_plan(submodel, parts, [Call(function=0, names={})])
+            return self._device.compile(model, config)
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.partition.compile import compile_parts
+
+        devices = {"": self._device} | {tag: each.device for tag, each in isolations.items()}
+        # Element types are chosen: who did it again would widen what links parts to f32.
+        as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
+        compiled = compile_parts(parts, devices, as_lowered, self._no_fold)
+        self._write_plan(submodel, parts, compiled.calls)
+        return write_container(compiled)
+
+    def _write_plan(self, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> None:
+        if self._plan_file:
+            from npuw_layer.partition.plan_file import write_plan
+
+            write_plan(Path(self._plan_file), submodel or "model", parts, calls)
 
     def foldings(self, model: Model) -> Iterator[Model]:
         """Give the model itself: it is cut before equal parts are found."""
@@ -110,40 +142,36 @@ class ConstantFindingDevice(PartitioningDevice):
         return self._device.constants(program)
 
 
-def partitioning(device: Device, isolations: Isolations) -> Device:
-    """Let a device run models in parts; the device itself if there is nothing to isolate."""
-    if not any(isolations.values()):
+def partitioning(
+    device: Device, isolations: Isolations, no_fold: Collection[str] = (), plan_file: str = ""
+) -> Device:
+    """Let a device run models in parts; the device itself if there is nothing to do."""
+    if not any(isolations.values()) and not plan_file:
         return device
     finds = isinstance(device, FindsConstants)
-    return (ConstantFindingDevice if finds else PartitioningDevice)(device, isolations)
+    kind = ConstantFindingDevice if finds else PartitioningDevice
+    return kind(device, isolations, no_fold, plan_file)
 
 
-def _compile(
-    model: Model,
-    device: Device,
-    isolations: Mapping[str, Isolation],
-    config: Mapping[str, str],
-) -> bytes | None:
-    """Compile the parts of a model; None if it has no groups."""
-    # Imported here: a warm start, which compiles nothing, loads no graphs.
+def _cut(
+    model: Model, isolations: Mapping[str, Isolation], config: Mapping[str, str]
+) -> Sequence[Part]:
+    """Cut a model; the whole of it is one part if it has no groups.
+
+    Raises:
+        ModelError: groups overlap, or cannot stand alone.
+    """
     from compiler_layer.errors import CompilerError
     from compiler_layer.passes.partition.parts import cut_parts
     from compiler_layer.pipeline import Options, lower_graph
-    from npuw_layer.partition.compile import compile_parts
 
     lowered = model.clone()
     try:
         lower_graph(lowered, Options(precision=config["INFERENCE_PRECISION_HINT"]))
         groups = [group for each in isolations.values() for group in each.groups(lowered)]
-        if not groups:
-            return None
-        parts = cut_parts(lowered, groups)
+        return cut_parts(lowered, groups)
     except CompilerError as error:
         raise ModelError(f"the model cannot be cut: {error}") from error
-    devices = {"": device} | {tag: each.device for tag, each in isolations.items()}
-    # Element types are chosen: a compiler that did it again would widen what links parts to f32.
-    as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
-    return write_container(compile_parts(parts, devices, as_lowered))
 
 
 def _kind(submodel: str) -> str:

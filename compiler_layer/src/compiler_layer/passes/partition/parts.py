@@ -7,7 +7,7 @@ it made possible. What depends on constants alone is copied to whoever uses it, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeGuard
@@ -64,9 +64,22 @@ def cut_parts(model: Model, groups: Sequence[Group]) -> list[Part]:
         The parts, in an order in which they can run.
 
     Raises:
-        CompilerUsageError: a group cannot stand alone, as what it needs depends on what it makes.
+        CompilerUsageError: groups overlap; or one cannot stand alone, as what it needs depends on
+            what it makes.
     """
+    _check_disjoint(groups)
     return list(_Cutter(model, groups).parts())
+
+
+def _check_disjoint(groups: Sequence[Group]) -> None:
+    owner: dict[Operation, Group] = {}
+    for group in groups:
+        for op in group.ops:
+            other = owner.setdefault(op, group)
+            if other is not group:
+                raise CompilerUsageError(
+                    f"{op.name} is to be of {other.tag!r} and of {group.tag!r}"
+                )
 
 
 class _Cutter:
@@ -107,15 +120,13 @@ class _Cutter:
             raise CompilerUsageError(
                 f"a group {tag!r} cannot stand alone: what it needs depends on what it makes"
             ) from None
-        own = {op: (node, steps[node]) for node, op in self._members(needs)}
-        return {
-            op: (step, node if isinstance(node, int) else -1) for op, (node, step) in own.items()
-        }
+        # In the order of the model: so outputs stand as they are made.
+        moving = (op for op in self._model.body.ops if self._node(op) in steps)
+        return {op: self._key(self._node(op), steps) for op in moving if op not in self._fixed}
 
-    def _members(self, nodes: Iterable[_Node]) -> Iterator[tuple[_Node, Operation]]:
-        for node in nodes:
-            for op in self._groups[node].ops - self._fixed if isinstance(node, int) else (node,):
-                yield node, op
+    @staticmethod
+    def _key(node: _Node, steps: Mapping[_Node, int]) -> _Key:
+        return steps[node], node if isinstance(node, int) else -1
 
     def _node(self, op: Operation) -> _Node:
         return self._group_of.get(op, op)

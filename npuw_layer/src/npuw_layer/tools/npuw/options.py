@@ -13,7 +13,7 @@ from itertools import groupby
 
 from compiler_layer.tools.command import Commands, declare
 from npuw_layer.errors import OptionError
-from npuw_layer.options import Described, describe, nearest
+from npuw_layer.options import ABSENT, Described, describe, nearest
 
 _EXAMPLES = """\
   npuw options                             all of them, by groups
@@ -46,6 +46,8 @@ def _run(arguments: argparse.Namespace) -> int:
     width = min(_WIDEST, shutil.get_terminal_size().columns) if on_terminal else _WIDEST
     for line in _listed(chosen, width, on_terminal):
         print(line)
+    for line in _not_here(width, on_terminal) if not arguments.names else ():
+        print(line)
     return 0
 
 
@@ -57,6 +59,8 @@ def _chosen(known: Sequence[Described], names: Sequence[str]) -> list[Described]
     """
     by_name = {one.name: one for one in known}
     for name in names:
+        if name in ABSENT:
+            raise OptionError(f"{name} is not here: {ABSENT[name]}")
         if name not in by_name:
             near = nearest(name, by_name)
             hint = f"did you mean {near}?" if near else "`npuw options` lists all there are"
@@ -78,3 +82,14 @@ def _listed(options: Sequence[Described], width: int, bold: bool) -> Iterator[st
                 yield from textwrap.wrap(
                     text, width, initial_indent="      ", subsequent_indent="      "
                 )
+
+
+def _not_here(width: int, bold: bool) -> Iterator[str]:
+    """What the original has besides: the options of one reason together."""
+    begin, end = (_BOLD, _PLAIN) if bold else ("", "")
+    yield f"\n{begin}Options of the original that are not here{end}"
+    for reason in dict.fromkeys(ABSENT.values()):
+        names = ", ".join(name for name, why in ABSENT.items() if why == reason)
+        yield from textwrap.wrap(
+            f"{names}: {reason}.", width, initial_indent="  ", subsequent_indent="      "
+        )

@@ -1,0 +1,68 @@
+"""Options of the original that are not here, and why: who knows them is told.
+
+Source: fact sheet npuw §b.2.
+"""
+
+from __future__ import annotations
+
+_MODES = "only text generation is served: no model of that kind is split"
+_ATTENTION = "NPUW_LLM_PREFILL_ATTENTION_HINT and NPUW_LLM_GENERATE_ATTENTION_HINT say how"
+_GROWN = "submodels are what NPUW_ONLINE_ISOLATE and its sisters ask for; none is grown"
+_COMPRESSED = "compressed weights go to the device as they are, which computes with them"
+_DUMPS = "npuc compile prints graphs after any pass, and programs log what they do in every build"
+_SPATIAL = "prefill models of several lengths (NPUW_LLM_PREFILL_PYRAMID) do what it is for"
+_REPEATED = "NPUW_FOLD and NPUW_ONLINE_NO_FOLD say what is compiled once"
+
+ABSENT: dict[str, str] = {
+    "NPUW_ONLINE_MIN_SIZE": _GROWN,
+    "NPUW_ONLINE_KEEP_BLOCKS": _GROWN,
+    "NPUW_ONLINE_KEEP_BLOCK_SIZE": _GROWN,
+    "NPUW_ONLINE_KEEP_BLOCKS_TAGGED": _GROWN,
+    "NPUW_PLAN": "plans are written (NPUW_ONLINE_DUMP_PLAN), not read",
+    "NPUW_FOLD_ONLY": _REPEATED,
+    "NPUW_FUSE_UNFOLDED": _REPEATED,
+    "NPUW_FUNCALL_FOR_ALL": "a submodel that is there once needs no function",
+    "NPUW_CWAI": "weights are inputs of programs anyway",
+    "NPUW_DQ": _COMPRESSED,
+    "NPUW_DQ_FULL": _COMPRESSED,
+    "NPUW_DCOFF_TYPE": _COMPRESSED,
+    "NPUW_DCOFF_SCALE": _COMPRESSED,
+    "NPUW_MM_GATED": "products of gates are as accurate as all others",
+    "NPUW_PMM": "the engines put parallel products together by themselves",
+    "NPUW_SLICE_OUT": "the head runs for the last token anyway",
+    "NPUW_HOST_GATHER": "the device looks embeddings up in the model's file, where it is mapped",
+    "NPUW_F16IC": "what links submodels has the type that INFERENCE_PRECISION_HINT says",
+    "NPUW_SPATIAL": _SPATIAL,
+    "NPUW_SPATIAL_NWAY": _SPATIAL,
+    "NPUW_SPATIAL_DYN": _SPATIAL,
+    "NPUW_ATTN": _ATTENTION,
+    "NPUW_ATTN_DYN": _ATTENTION,
+    "NPUW_ATTN_NO_COPY": "K and V are read where they lie",
+    "NPUW_ATTN_HFA_FUSED": "a tile of HFA is one program",
+    "NPUW_ATTN_HFA_MASK_SKIPPING": "HFA always leaves out tiles that nobody attends to",
+    "NPUW_CACHE_DIR": "CACHE_DIR keeps each static model by itself",
+    "NPUW_PARALLEL_COMPILE": "equal layers are compiled once, and kept (CACHE_DIR)",
+    "NPUW_WEIGHTS_HANDLE_PROVIDER": "WEIGHTS_PATH or MODEL_PTR say where weights are",
+    "NPUW_FUNCALL_ASYNC": "programs are bound once: there is nothing to do ahead",
+    "NPUW_UNFOLD_IREQS": "each call has a request of its own anyway",
+    "NPUW_DUMP_FULL": _DUMPS,
+    "NPUW_DUMP_SUBS": _DUMPS,
+    "NPUW_DUMP_SUBS_DIR": _DUMPS,
+    "NPUW_DUMP_SUBS_ON_FAIL": _DUMPS,
+    "NPUW_DUMP_IO": _DUMPS,
+    "NPUW_DUMP_IO_ITERS": _DUMPS,
+    "NPUW_WHISPER": _MODES,
+    "NPUW_WHISPER_EOS_TOKEN": _MODES,
+    "NPUW_WHISPER_DECOMPOSE_SDPA": _MODES,
+    "NPUW_EAGLE": _MODES,
+    "NPUW_TEXT_EMBED": _MODES,
+    "NPUW_TEXT_RERANK": _MODES,
+    "NPUW_KOKORO": _MODES,
+    "NPUW_KOKORO_BLOCK_SIZE": _MODES,
+    "NPUW_KOKORO_OVERLAP": _MODES,
+    "NPUW_FLUX2": _MODES,
+    "NPUW_GQA": "exported models have their attention written out",
+    "NPUW_UNQDQ": "FakeQuantize and compressed weights are understood as they are",
+    "NPUW_PA": "NPUW_LLM_BATCH_SLOTS serves several requests at once",
+}
+"""By name; the sentence ends "is not here: …"."""

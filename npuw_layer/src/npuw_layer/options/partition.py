@@ -1,0 +1,79 @@
+"""How static models are cut into submodels, and where these run."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from npuw_layer.options.base import Only, OptionGroup
+
+PATTERNS = ("SDPA", "RMSNorm", "RoPE", "DQMatMul")
+"""What P: may name: attention, normalisation, rotation of positions, products with compressed
+weights."""
+
+PRESETS = {"ATTN": "P:SDPA/attn", "COMPUTE": "P:DQMatMul/compute,P:RMSNorm/compute"}
+"""Short for choices that are made often."""
+
+
+def choices(text: str) -> list[tuple[str, str, str]]:
+    """Read "Op:Softmax/cpu,P:SDPA/attn" as kind, name, and what follows the slash.
+
+    Raises:
+        ValueError: an entry is malformed, or names no pattern.
+    """
+    found: list[tuple[str, str, str]] = []
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        what, slash, target = (part.strip() for part in entry.partition("/"))
+        kind, colon, name = what.partition(":")
+        if kind not in ("Op", "P") or not colon or not name or not slash or not target:
+            raise ValueError(f'{entry!r} is no choice; write "Op:Softmax/cpu" or "P:SDPA/attn"')
+        if kind == "P" and name not in PATTERNS:
+            raise ValueError(f"there is no pattern {name!r}; known are {', '.join(PATTERNS)}")
+        found.append((kind, name, target))
+    return found
+
+
+def isolated(text: str) -> list[tuple[str, str, str]]:
+    """Read NPUW_ONLINE_ISOLATE: as ``choices``, where presets may stand as well."""
+    return choices(",".join(PRESETS.get(part.strip(), part) for part in text.split(",")))
+
+
+def _checked_choices(text: str) -> str:
+    choices(text)
+    return text
+
+
+def _checked_isolated(text: str) -> str:
+    isolated(text)
+    return text
+
+
+class PartitionOptions(OptionGroup):
+    """Submodels within static models."""
+
+    title: ClassVar[str] = "Partitioning"
+
+    online_pipeline: Annotated[
+        Literal["NONE", "INIT", "JUST", "REP", "REG", "COMPUTE", "SPATIAL"],
+        Only(("NONE", "REP"), "parts are what is asked for, or layers; they need no growing"),
+    ] = Field("NONE", alias="NPUW_ONLINE_PIPELINE")
+    """NONE compiles each static model as one program, but for what NPUW_ONLINE_ISOLATE and
+    NPUW_ONLINE_AVOID cut out; REP makes each repeated layer a submodel of its own. Equal submodels
+    are compiled once (NPUW_FOLD), and each is offered to NPUW_DEVICES in turn."""
+    online_isolate: Annotated[str, AfterValidator(_checked_isolated)] = Field(
+        "", alias="NPUW_ONLINE_ISOLATE"
+    )
+    """What becomes a submodel of its own, with a tag: "P:SDPA/attn,Op:Softmax/mine" names patterns
+    (SDPA, RMSNorm, RoPE, DQMatMul) or types of ops; ATTN and COMPUTE stand for usual choices."""
+    online_avoid: Annotated[str, AfterValidator(_checked_choices)] = Field(
+        "", alias="NPUW_ONLINE_AVOID"
+    )
+    """What a device does not get, e.g. "P:RMSNorm/NPU,Op:Softmax/NPU": it runs on the others of
+    NPUW_DEVICES."""
+    online_no_fold: tuple[str, ...] = Field((), alias="NPUW_ONLINE_NO_FOLD")
+    """Tags of NPUW_ONLINE_ISOLATE whose submodels are compiled one by one, even if equal."""
+    online_dump_plan: str = Field("", alias="NPUW_ONLINE_DUMP_PLAN")
+    """Where it is written which ops went to which submodel: for "plan.xml" of each static model
+    that is compiled, not taken from the cache, "plan.prefill_1024.xml" and so on. Not of models
+    whose weights are offloaded."""

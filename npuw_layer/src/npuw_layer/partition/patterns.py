@@ -1,0 +1,85 @@
+"""Finds ops that are to be submodels of their own: by their type, or by a pattern."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+
+from xdsl.ir import Operation
+
+from compiler_layer.dialects.ov import OPS
+from compiler_layer.dialects.ov.attention import RMS, RoPE, ScaledDotProductAttention
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.model import Model
+from compiler_layer.passes.dataflow import visiting_order
+from compiler_layer.passes.fold_blocks.find import find_repetitions
+from compiler_layer.passes.match import producer
+from compiler_layer.passes.partition.parts import Group
+from npuw_layer.errors import OptionError
+from npuw_layer.options.names import nearest
+
+_log = logging.getLogger(__name__)
+
+
+def _is_compressed_product(op: Operation) -> bool:
+    return isinstance(op, MatMul) and any(producer(x, Dequantize) for x in (op.a, op.b))
+
+
+_PATTERNS: dict[str, Callable[[Operation], bool]] = {
+    "SDPA": lambda op: isinstance(op, ScaledDotProductAttention),
+    "RMSNorm": lambda op: isinstance(op, RMS),
+    "RoPE": lambda op: isinstance(op, RoPE),
+    "DQMatMul": _is_compressed_product,
+}
+"""By the names in ``options.partition.PATTERNS``."""
+
+
+def chosen(model: Model, kind: str, name: str) -> Iterator[Operation]:
+    """Give the ops of a type ("Op") or of a pattern ("P")."""
+    pattern = _PATTERNS.get(name) if kind == "P" else None
+    for op in model.body.ops:
+        if pattern(op) if pattern is not None else op.name == f"ov.{name}":
+            yield op
+
+
+def check_types(names: Sequence[str]) -> None:
+    """See that there are ops of such types.
+
+    Raises:
+        OptionError: there are none; the nearest is suggested.
+    """
+    for name in names:
+        if name not in OPS:
+            near = nearest(name, OPS)
+            hint = f"; did you mean {near}?" if near else ""
+            raise OptionError(f"NPUW_ONLINE_ISOLATE, NPUW_ONLINE_AVOID: no op {name!r}{hint}")
+
+
+def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> list[Group]:
+    """Let each op that is chosen stand alone.
+
+    Args:
+        model: lowered.
+        tag: of the groups.
+        choices: kind and name of each.
+
+    Raises:
+        OptionError: as ``check_types``.
+    """
+    check_types([name for kind, name in choices if kind == "Op"])
+    found = [op for kind, name in choices for op in chosen(model, kind, name)]
+    if not found:
+        names = ", ".join(f"{kind}:{name}" for kind, name in choices)
+        _log.info("%s: a static model has no %s", tag, names)  # a head has no attention, say
+    return [Group(tag, frozenset([op])) for op in dict.fromkeys(found)]
+
+
+def layers(model: Model, tag: str) -> list[Group]:
+    """Let each repetition of the model's repeated block stand alone; none if it repeats none."""
+    order = visiting_order(model)
+    found = find_repetitions(order)
+    if found is None:
+        return []
+    stretches = (found.stretch(number) for number in range(found.count))
+    return [Group(tag, frozenset(order[s.begin : s.begin + s.length])) for s in stretches]

@@ -1,0 +1,59 @@
+"""Writes which ops went to which submodel (NPUW_ONLINE_DUMP_PLAN).
+
+    <ensemble>
+      <partitioning>
+        <group id="1" tag="attn" function="1"> <layer name="…" type="…"/> … </group>
+
+Source: the names of elements are the original's.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuw_layer.cache.replace import replacing
+from npuw_layer.errors import NpuwFault
+
+if TYPE_CHECKING:
+    from compiler_layer.passes.partition.parts import Part
+    from npuw_layer.partition.container import Call
+
+
+def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> Path:
+    """Write the parts of a static model beside those of others; give the file.
+
+    Args:
+        target: the option's; the submodel's name comes before its suffix.
+        submodel: the static model.
+        parts: in the order in which they run.
+        calls: of the same; equal parts have one function.
+
+    Raises:
+        NpuwFault: the file cannot be written.
+    """
+    from compiler_layer.dialects.ov.op import OvOp
+
+    root = ET.Element("ensemble")
+    groups = ET.SubElement(root, "partitioning")
+    for number, (part, call) in enumerate(zip(parts, calls, strict=True)):
+        group = ET.SubElement(groups, "group", id=str(number), function=str(call.function))
+        if part.tag:
+            group.set("tag", part.tag)
+        for side, ports in (("input", part.model.inputs), ("output", part.model.outputs)):
+            for port in ports:
+                ET.SubElement(group, side, name=port.name)
+        for op in part.model.body.ops:
+            if isinstance(op, OvOp):
+                kind = op.name.removeprefix("ov.")
+                ET.SubElement(group, "layer", name=op.friendly_name, type=kind)
+    ET.indent(root)
+    path = target.expanduser().with_name(f"{target.stem}.{submodel}{target.suffix}")
+    try:
+        with replacing(path.absolute()) as file:
+            file.write(ET.tostring(root, encoding="utf-8", xml_declaration=True))
+    except OSError as error:
+        raise NpuwFault(f"NPUW_ONLINE_DUMP_PLAN: {path}: {error.strerror}") from None
+    return path
