@@ -255,11 +255,11 @@ def test_tables_of_many_groups_make_a_cut_of_channels_dear() -> None:
     assert prices[1].dma_ns > 1.25 * prices[0].dma_ns
 
 
-def test_weights_that_lie_by_columns_are_dear_to_load() -> None:
-    problem = MatMulProblem(1, 1, 768, 768, "f16", "u8", "f16", 768, ((1, 2),))
+def test_weights_that_lie_by_columns_are_loaded_as_they_lie() -> None:
+    problem = MatMulProblem(1, 1, 768, 768, "f16", "f16", "f16")
     apart = replace(problem, b_by_columns=True)
     rows, columns = (price_matmul(x, choose_matmul(x, LUNAR), LUNAR) for x in (problem, apart))
-    assert columns.dma_ns > 10 * rows.dma_ns
+    assert columns.dma_ns < 1.1 * rows.dma_ns
 
 
 def test_matrices_that_are_taken_by_number_are_cut_by_rows_alone() -> None:

@@ -116,6 +116,30 @@ REFUSED = [
     ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "MAYBE"}, "must be YES or NO"),
     ({"CACHE_DIR": None}, "must be text"),
     ({"CACHE_DIR": "a\0b"}, "must be text without null characters"),
+    (
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
+        "NPUW_LLM_PREFILL_ATTENTION_HINT: HFA needs rows that lie token by token",
+    ),
+    (
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+        "HFA cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO",
+    ),
+    (
+        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_LLM_BATCH_SLOTS": "1,4"},
+        "HFA attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1",
+    ),
+    (
+        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_DEVICES": "OPENVINO_CPU"},
+        "HFA cuts models, and OPENVINO_CPU runs them whole; set NPUW_DEVICES to others",
+    ),
+    (
+        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_ONLINE_ISOLATE": "ATTN"},
+        "HFA cuts models itself; leave the options NPUW_ONLINE_… as they are",
+    ),
+    (
+        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC"},
+        "DYNAMIC has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to",
+    ),
     ({"NPUW_LLM_PREFILL_CONFIG": "{"}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": [1]}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": "[" * 10**6}, "must be a map of options"),
@@ -134,8 +158,6 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
     [
         ("NPUW_LLM_OPTIMIZE_FP8", "YES"),
         ("NPUW_LLM_BATCH_DIM", 1),
-        ("NPUW_LLM_PREFILL_ATTENTION_HINT", "HFA"),
-        ("NPUW_LLM_GENERATE_ATTENTION_HINT", "DYNAMIC"),
         ("NPUW_LLM_PREFILL_MOE_HINT", "DEVICE_ROUTED"),
         ("NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE", "YES"),
         ("NPUW_LLM_VOCAB_AS_INPUT", "YES"),
@@ -144,6 +166,16 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
 def test_what_this_stack_does_not_do_is_refused_and_not_ignored(name: str, value: object) -> None:
     with pytest.raises(OptionError, match=f"{name} = .*not supported here: {value}, because "):
         parse_options({name: value})
+
+
+@pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])
+def test_no_device_takes_over_what_has_dynamic_attention(stage: str) -> None:
+    """Fact sheet npuw §f, 5."""
+    hint = f"NPUW_LLM_{stage}_ATTENTION_HINT"
+    assert parse_options({hint: "HFA"}).falls_back
+    assert not parse_options({hint: "HFA", "NPUW_FALLBACK_EXEC": "NO"}).falls_back
+    dynamic = {hint: "DYNAMIC", "NPUW_DEVICES": "NPU,CPU", "NPUW_FALLBACK_EXEC": "YES"}
+    assert not parse_options(dynamic).falls_back
 
 
 class TestStages:

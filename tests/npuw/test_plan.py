@@ -381,3 +381,5 @@ def test_a_plan_of_other_devices_is_refused(tmp_path: Path) -> None:
     folder = write_config(tmp_path, LLAMA_1B)
     with pytest.raises(OptionError, match="NPUW_DEVICES = CPU: a plan is that of the NPU alone"):
         plan_model(folder, parse_options({"NPUW_DEVICES": "CPU"}), None)
+    with pytest.raises(OptionError, match="attention hint HFA: the host runs as much of attention"):
+        plan_model(folder, parse_options({"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA"}), None)

@@ -113,6 +113,32 @@ def test_values_may_lie_transposed(
     assert np.abs(logits - reference).max() <= 1e-4 * np.abs(reference).max()
 
 
+@pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
+def test_the_host_may_drive_attention_tile_by_tile(
+    name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    """Windows, biases by distance, soft caps and shared heads: all are attention in tiles."""
+    path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
+    expected = np.load(EXPORTED / f"{name}.npz")
+    talk = converse(
+        path,
+        NPUW_LLM_PREFILL_ATTENTION_HINT="HFA",
+        NPUW_LLM_GENERATE_ATTENTION_HINT="HFA",
+        NPUW_LLM_PREFILL_CHUNK_SIZE=32,
+        NPUW_LLM_PREFILL_PYRAMID="NO",
+        INFERENCE_PRECISION_HINT="f32",
+        NPUW_LLM_MAX_PROMPT_LEN=128,
+    )
+    said: list[int] = []
+    logits = talk.tell(expected["prompt_100"])
+    reference = expected["logits_100"]
+    assert np.abs(logits - reference).max() <= 1e-4 * np.abs(reference).max()
+    while len(said) < 8:
+        said.append(int(logits.argmax()))
+        logits = talk.tell(np.array([said[-1:]]))
+    assert said == expected["greedy"][:8].tolist()
+
+
 @pytest.mark.parametrize("name", ["llama_int8", "gpt2_int8", "gemma2_int8"])
 def test_integer_activations_cost_little(
     name: str,

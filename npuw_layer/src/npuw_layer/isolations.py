@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
+from typing import TYPE_CHECKING
 
+from npuw_layer.attention.isolate import attention_isolations
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
+from npuw_layer.options.stages import StageKind
 from npuw_layer.ports import Device
+
+if TYPE_CHECKING:
+    from npuw_layer.partition.ports import Isolation
 
 
 def in_parts(device: Device, options: Options, without: Callable[[str], Device]) -> Device:
@@ -21,7 +27,9 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
         OptionError: the device runs models whole, or what is asked for contradicts itself.
     """
     tells = options.online_dump_plan and options.weights_offload == "NO"
-    if not options.cuts_models and not options.routes_experts and not tells:
+    attention = attention_isolations(device, options)
+    asked = options.cuts_models or options.routes_experts or tells
+    if not asked and not attention:
         return device
     if "OPENVINO_CPU" in options.devices:
         raise OptionError(
@@ -29,21 +37,39 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
             "NPUW_ONLINE_… as they are, and do not ask for HOST_ROUTED experts"
         )
     # Imported here: who runs models whole loads nothing of it.
-    from npuw_layer.experts.device import TAG, RoutedExperts
     from npuw_layer.partition.device import partitioning
-    from npuw_layer.partition.rules import LAYER, rules
+    from npuw_layer.partition.rules import rules
 
     found = rules(device, options, without)
-    isolations = {kind: dict(found) for kind in ("prefill", "generate", "head")}
-    if options.routes_experts:
-        if LAYER in found:
-            raise OptionError(
-                "NPUW_ONLINE_PIPELINE = REP makes submodels of whole layers, experts among them; "
-                "leave it at NONE, or do not ask for HOST_ROUTED experts"
-            )
-        experts = RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)
-        hints = {"prefill": options.prefill_moe_hint, "generate": options.generate_moe_hint}
-        for kind, hint in hints.items():
-            if hint == "HOST_ROUTED":
-                isolations[kind][TAG] = experts
+    experts = _experts(device, options, found)
+    kinds: tuple[StageKind, ...] = ("prefill", "generate", "head")
+    isolations = {
+        kind: {**found, **attention.get(kind, {}), **experts.get(kind, {})} for kind in kinds
+    }
     return partitioning(device, isolations, options.online_no_fold, options.online_dump_plan)
+
+
+def _experts(
+    device: Device, options: Options, found: Container[str]
+) -> Mapping[StageKind, Mapping[str, Isolation]]:
+    """What routes tokens to experts, for kinds of static models whose hint is HOST_ROUTED.
+
+    Raises:
+        OptionError: layers are submodels already.
+    """
+    if not options.routes_experts:
+        return {}
+    from npuw_layer.experts.device import TAG, RoutedExperts
+    from npuw_layer.partition.rules import LAYER
+
+    if LAYER in found:
+        raise OptionError(
+            "NPUW_ONLINE_PIPELINE = REP makes submodels of whole layers, experts among them; "
+            "leave it at NONE, or do not ask for HOST_ROUTED experts"
+        )
+    experts = RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)
+    hints: dict[StageKind, str] = {
+        "prefill": options.prefill_moe_hint,
+        "generate": options.generate_moe_hint,
+    }
+    return {kind: {TAG: experts} for kind, hint in hints.items() if hint == "HOST_ROUTED"}

@@ -213,6 +213,7 @@ OF_A_RUN = {
     "NPUW_WEIGHTS_BANK_ALLOC": "SHARED",
     "NPUW_WEIGHTS_BUDGET": 1 << 20,
     "NPUW_WEIGHTS_RESERVED": 2,
+    "NPUW_MOE_POOL_SIZE": 3,
     "NPUW_ONLINE_DUMP_PLAN": "nothing is compiled/plan.xml",
     "NPUW_FALLBACK_EXEC": False,
     "NPUW_ACC_THRESH": 0.5,

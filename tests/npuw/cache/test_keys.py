@@ -127,6 +127,7 @@ def names(**given: object) -> set[str]:
     device = in_parts(whole, options, lambda _: whole)
     if options.weights_offload != "NO":
         device = offloading(device, Path(), options)
+    device = in_parts(device, options, lambda _: device)
     versions = current_versions(device, options)
     return {stage_key("ab" * 32, stage, versions, options).name for stage in stages}
 
@@ -135,6 +136,21 @@ def test_every_option_is_known_to_matter_or_not() -> None:
     assert MATTERING.keys() | SAME.keys() | OF_A_RUN.keys() == NAMES.keys()
     assert OF_A_RUN.keys() == RUN_TIME
     assert not RUN_TIME & (MATTERING.keys() | SAME.keys())
+
+
+def test_attention_by_itself_is_another_program() -> None:
+    hint = "NPUW_LLM_GENERATE_ATTENTION_HINT"
+    kinds = [
+        {},
+        {hint: "HFA"},
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA"},
+        {hint: "HFA", "NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA"},
+        {hint: "HFA", "NPUW_LLM_PREFILL_CHUNK_SIZE": 256},
+        {**SEVERAL, hint: "DYNAMIC"},
+        SEVERAL,
+    ]
+    found = [names(**kind) for kind in kinds]
+    assert all(a.isdisjoint(b) for n, a in enumerate(found) for b in found[:n])
 
 
 @pytest.mark.parametrize("option", MATTERING)

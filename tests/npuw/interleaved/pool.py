@@ -35,6 +35,8 @@ TRANSPOSED = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}
 WIDE = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 3}
 OWN_HEADS = {"NPUW_LLM_SHARED_HEAD": "NO"}
 ON_CPU = {"NPUW_DEVICES": "CPU"}
+IN_TILES = {f"NPUW_LLM_{stage}_ATTENTION_HINT": "HFA" for stage in ("PREFILL", "GENERATE")}
+AS_STORED = {name: "DYNAMIC" for name in IN_TILES}
 
 
 def full(policy: str, sinks: int = 4) -> dict[str, Any]:
@@ -109,6 +111,14 @@ GROUPS = {
         (
             RESUMES | LADDER | CACHING | SLOTS | OWN_HEADS,
             RESUMES | WIDE | COPIES | full("TRUNCATE", 0),
+        ),
+    ),
+    "attention by itself": Group(
+        "mistral",
+        (
+            RESUMES | LADDER | CACHING | IN_TILES | full("TRUNCATE"),
+            IN_TILES | LADDER | WIDE | COPIES | OWN_HEADS,
+            RESUMES | LADDER | ON_CPU | AS_STORED | CACHING,
         ),
     ),
     "learned positions": Group(

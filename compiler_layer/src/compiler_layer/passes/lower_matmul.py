@@ -36,9 +36,14 @@ DPU_INTEGERS = ("i8", "u8", "i4", "u4")
 
 
 def _operand(value: SSAValue) -> SSAValue:
-    """A weight in the type it is stored in; anything else as it is."""
+    """A weight in the type it is stored in; anything else before it is widened to f32."""
     constant = stored_constant(value)
-    return value if constant is None else constant.output
+    if constant is not None:
+        return constant.output
+    widening = producer(value, Convert)
+    if widening is not None and element_of(value) == "f32" and element_of(widening.x) in DPU_FLOATS:
+        return widening.x
+    return value
 
 
 def _widened(op: MatMul) -> Convert | None:
@@ -206,8 +211,9 @@ class LowerMatMul(ModulePass):
     Before:  %w = ov.Gather(%stack : 7x8x4xf16, %numbers) ; %y = ov.MatMul(%x, %w)
     After:   %y = npu.matmul(%x, %stack) choices %numbers
 
-    The DPU widens and scales its operands itself, so that conversions of weights vanish; a
-    conversion of the product to f32 does, too, as it accumulates in f32 anyway.
+    The DPU widens and scales its operands itself, so that conversions of weights vanish, and those
+    of other operands to f32; a conversion of the product to f32 does, too, as it accumulates in f32
+    anyway.
 
     Raises:
         UnsupportedModel: a product with a vector, or of integers; or with matrices by number that

@@ -7,7 +7,6 @@ device, or from above them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -103,21 +102,23 @@ class LoadedGraph:
     """A graph; satisfies ``ports.LoadedModel``."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self.model = model
+        self._inputs = [_info(port) for port in model.inputs]
+        self._outputs = [_info(port) for port in model.outputs]
 
-    @cached_property
+    @property
     def inputs(self) -> Sequence[TensorInfo]:
         """The arguments."""
-        return [_info(port) for port in self._model.inputs]
+        return self._inputs
 
-    @cached_property
+    @property
     def outputs(self) -> Sequence[TensorInfo]:
         """The results."""
-        return [_info(port) for port in self._model.outputs]
+        return self._outputs
 
     def create_program(self) -> GraphProgram:
         """Make something to run."""
-        return GraphProgram(self._model, self.inputs, self.outputs)
+        return GraphProgram(self.model, self.inputs, self.outputs)
 
 
 def _info(port: Port) -> TensorInfo:

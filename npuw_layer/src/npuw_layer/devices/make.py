@@ -55,7 +55,7 @@ def make_device(
     reference = maker("NPUW_ACC_DEVICE", checked) if checked and checked not in names else None
     if len(names) == 1 and not checked:
         return makers[names[0]]()
-    policy = Policy(pins, options.fallback_exec, checked, options.acc_thresh)
+    policy = Policy(pins, options.falls_back, checked, options.acc_thresh)
     return SeveralDevices(makers, policy, reference)
 
 

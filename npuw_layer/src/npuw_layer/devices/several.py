@@ -174,7 +174,8 @@ class SeveralDevices:
 
     def _candidates(self, submodel: str) -> Sequence[str]:
         """The devices for a submodel: from its pin on, or all; a pin may be on a missing one."""
-        pin = self._policy.pins.get(submodel)
+        whole, _, _ = submodel.partition("/")  # parts of a model go where it is pinned
+        pin = self._policy.pins.get(whole)
         return self._order[self._order.index(pin) :] if pin in self._order else self._order
 
 

@@ -20,6 +20,7 @@ from npuw_layer.errors import NpuwFault, OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.model_files import needed_files, weight_files
 from npuw_layer.llm.programs import blob_weights, constants_of
+from npuw_layer.llm.stages import isolated_attention
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.base import written
 from npuw_layer.ports import Device, FindsConstants
@@ -91,6 +92,10 @@ def check_compatibility(options: Options) -> None:
         problem = f"programs of NPUW_DEVICES = {options.devices!r} have no versioned layout"
     elif options.routes_experts:
         problem = "mixtures of experts in parts (HOST_ROUTED) have no versioned layout"
+    elif isolated := isolated_attention(options):
+        problem = (
+            f"models whose attention is {' or '.join(isolated.values())} have no versioned layout"
+        )
     if problem:
         raise OptionError(f"NPUW_ENSURE_COMPATIBILITY = YES: {problem}; leave one of them out")
 

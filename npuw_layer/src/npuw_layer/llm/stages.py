@@ -2,7 +2,8 @@
 
 Prefill models differ in two ways: how many new tokens they take, and how many stored ones they
 read. A short prompt takes a small one, and the last chunk of a long prompt, too (NPUW pays for a
-whole chunk). With PYRAMID attention early chunks read little of the cache.
+whole chunk). With PYRAMID attention early chunks read little of the cache; with HFA and DYNAMIC so
+do all models, each of which has one past, the longest.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from enum import Enum
 from npuw_layer.llm.lengths import Lengths, plan_lengths, round_generation_len
 from npuw_layer.llm.variants import given_ladder, ladder
 from npuw_layer.options import Options
+from npuw_layer.options.stages import StageKind
 
 SMALLEST_PREFILL = 64
 """The fewest tokens that a prefill model takes, where prompts may be longer."""
@@ -21,6 +23,9 @@ SMALLEST_PREFILL = 64
 ROPE_LEAD = 64
 """How far positions may be ahead of tokens where rotary angles come from tables; they need not
 begin at 0 (those of Gemma 3 begin at 1)."""
+
+ISOLATED = ("HFA", "DYNAMIC")
+"""Attention hints that make each attention a submodel of its own."""
 
 _STEP = 4
 """How much larger the next prefill model is."""
@@ -129,6 +134,20 @@ def plan(options: Options) -> Plan:
     batched = [Stage(Kind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
     prefills = tuple(_prefills(options, lengths))
     return Plan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
+
+
+def isolated_attention(options: Options) -> dict[StageKind, str]:
+    """The kinds of models whose attention is a submodel of its own, and how it runs.
+
+    As in the original, prompts that are read whole have no use for that: nothing is stored before.
+
+    Raises:
+        OptionError: lengths contradict one another.
+    """
+    hints: dict[StageKind, str] = {"generate": options.generate_attention_hint}
+    if lengths_of(options).chunk is not None:
+        hints["prefill"] = options.prefill_attention_hint
+    return {kind: hint for kind, hint in hints.items() if hint in ISOLATED}
 
 
 def _sizes(options: Options, lengths: Lengths) -> Sequence[int]:

@@ -23,7 +23,8 @@ class DeviceOptions(OptionGroup):
     which they are compiled: prefill, generate variants, the head. Names ("generate_256") and kinds
     ("prefill", "generate", "head") are taken as well."""
     fallback_exec: bool = Field(True, alias="NPUW_FALLBACK_EXEC")
-    """Whether the next device takes a submodel over when one fails while running it."""
+    """Whether the next device takes a submodel over when one fails while running it; with DYNAMIC
+    attention none does, whatever this says."""
     acc_check: bool = Field(False, alias="NPUW_ACC_CHECK")
     """Run each submodel on NPUW_ACC_DEVICE too, and let that take over those that are not
     accurate."""

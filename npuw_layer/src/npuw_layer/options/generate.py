@@ -35,7 +35,8 @@ class GenerateOptions(OptionGroup):
         "STATIC", alias="NPUW_LLM_GENERATE_ATTENTION_HINT"
     )
     """STATIC attends over all positions of a variant; PYRAMID has variants, whatever
-    NPUW_LLM_GENERATE_PYRAMID says."""
+    NPUW_LLM_GENERATE_PYRAMID says. HFA and DYNAMIC are as for NPUW_LLM_PREFILL_ATTENTION_HINT; they
+    need NPUW_LLM_BATCH_SLOTS = 1, too."""
     generate_moe_hint: MoeHint = Field("DENSE", alias="NPUW_LLM_GENERATE_MOE_HINT")
     """Which experts of a mixture a token goes through: DENSE through all, in one program;
     HOST_ROUTED through those that the router chose: their weights alone are read, but the host

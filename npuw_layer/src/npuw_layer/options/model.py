@@ -89,6 +89,43 @@ class Options(
         return "HOST_ROUTED" in (self.prefill_moe_hint, self.generate_moe_hint)
 
     @model_validator(mode="after")
+    def _check_attention(self) -> Self:
+        for name, hint in (
+            ("NPUW_LLM_PREFILL_ATTENTION_HINT", self.prefill_attention_hint),
+            ("NPUW_LLM_GENERATE_ATTENTION_HINT", self.generate_attention_hint),
+        ):
+            if hint in ("HFA", "DYNAMIC"):
+                self._check_isolated(name, hint)
+        return self
+
+    def _check_isolated(self, name: str, hint: str) -> None:
+        """See that nothing is asked for that attention by itself cannot do."""
+        problem = ""
+        if self.optimize_v_tensors:
+            problem = "needs rows that lie token by token; set NPUW_LLM_OPTIMIZE_V_TENSORS to NO"
+        elif self.weights_offload != "NO":
+            problem = "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
+        elif name == "NPUW_LLM_GENERATE_ATTENTION_HINT" and {*self.batch_slots} - {1}:
+            problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
+        elif self.cuts_models:
+            problem = "cuts models itself; leave the options NPUW_ONLINE_… as they are"
+        elif "OPENVINO_CPU" in self.devices:
+            problem = "cuts models, and OPENVINO_CPU runs them whole; set NPUW_DEVICES to others"
+        elif hint == "DYNAMIC" and "CPU" not in [one.strip() for one in self.devices.split(",")]:
+            problem = (
+                "has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to "
+                '"NPU,CPU" or CPU, or use HFA'
+            )
+        if problem:
+            raise ValueError(f"{name}: {hint} {problem}")
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether a device takes over what another fails to run; of DYNAMIC none keeps graphs."""
+        hints = (self.prefill_attention_hint, self.generate_attention_hint)
+        return self.fallback_exec and "DYNAMIC" not in hints
+
+    @model_validator(mode="after")
     def _check_parts(self) -> Self:
         if self.cuts_models and self.weights_offload != "NO":
             raise ValueError(

@@ -8,14 +8,7 @@ from pydantic import Field
 
 from npuw_layer.options.base import OURS, Only, OptionGroup
 
-AttentionHint = Annotated[
-    Literal["STATIC", "DYNAMIC", "PYRAMID", "HFA"],
-    Only(
-        ("STATIC", "PYRAMID"),
-        "a program has static shapes, and attention over blocks of keys runs on the device",
-    ),
-]
-"""DYNAMIC leaves shapes open, and HFA drives blocks of attention from the host."""
+AttentionHint = Literal["STATIC", "DYNAMIC", "PYRAMID", "HFA"]
 
 MoeHint = Literal["DENSE", "HOST_ROUTED", "DEVICE_ROUTED"]
 """The original's default is HOST_ROUTED."""
@@ -36,7 +29,11 @@ class PrefillOptions(OptionGroup):
     prefill_attention_hint: AttentionHint = Field(
         "PYRAMID", alias="NPUW_LLM_PREFILL_ATTENTION_HINT"
     )
-    """PYRAMID attends no farther than the chunk reaches, STATIC over all positions."""
+    """PYRAMID attends no farther than the chunk reaches, STATIC over all positions. HFA (host flash
+    attention) and DYNAMIC run each attention as a submodel of its own, if prompts are read in
+    chunks: HFA in tiles of a chunk's length, of which the host runs those that are attended to;
+    DYNAMIC on the host, over exactly the stored positions (NPUW_DEVICES must have CPU). Both need
+    NPUW_LLM_OPTIMIZE_V_TENSORS = NO and NPUW_WEIGHTS_OFFLOAD = NO."""
     prefill_moe_hint: Annotated[
         MoeHint,
         Only(

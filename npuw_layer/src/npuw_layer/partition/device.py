@@ -87,7 +87,7 @@ class PartitioningDevice:
         from npuw_layer.partition.compile import compile_parts
 
         devices = {"": self._device} | {tag: each.device for tag, each in isolations.items()}
-        # Element types are chosen: a compiler that did it again would widen links to f32.
+        # Element types are chosen: who did it again would widen what links parts to f32.
         as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
         compiled = compile_parts(parts, devices, as_lowered, self._no_fold)
         self._write_plan(submodel, parts, compiled.calls)

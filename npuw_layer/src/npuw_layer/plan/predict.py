@@ -11,7 +11,7 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.garbage import collected_later
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.lengths import Lengths
-from npuw_layer.llm.stages import Kind, choose_prefill
+from npuw_layer.llm.stages import Kind, choose_prefill, isolated_attention
 from npuw_layer.llm.stages import Plan as Stages
 from npuw_layer.llm.stages import plan as plan_stages
 from npuw_layer.options import Options
@@ -167,6 +167,11 @@ def _check_foretold(options: Options) -> None:
     if options.devices != "NPU":
         raise OptionError(
             f"NPUW_DEVICES = {options.devices}: a plan is that of the NPU alone; leave it out"
+        )
+    for hint in isolated_attention(options).values():
+        raise OptionError(
+            f"attention hint {hint}: the host runs as much of attention as a conversation needs, "
+            "which is not foretold; a plan is that of STATIC or PYRAMID"
         )
     if options.llm is False or options.use_npuw is False:
         raise OptionError(

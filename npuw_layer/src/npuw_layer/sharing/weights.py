@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from compiler_layer.elements import stored_bytes
 from compiler_layer.weights import WeightRef
 from npuw_layer.errors import ModelError, SharingError
-from npuw_layer.ports import Array, Device, SharingDevice, TensorInfo
+from npuw_layer.ports import Array, Device, SharingDevice, TensorInfo, UsesMemoryOf
 from npuw_layer.sharing.arena import SharedArena, join_arena
 from npuw_layer.sharing.layout import Layout, identify, plan_layout
 from npuw_layer.weights_bank import WeightsBank
@@ -68,6 +68,8 @@ def share_weights(
         ModelError: a weight cannot be read from the model's files.
         DeviceError: the device has no memory left.
     """
+    while isinstance(device, UsesMemoryOf) and not isinstance(device, SharingDevice):
+        device = device.memory_device  # which is what programs of all its devices are bound to
     if not isinstance(device, SharingDevice):
         _log.warning("bank %r: this device's memory cannot be shared", name)
         return None

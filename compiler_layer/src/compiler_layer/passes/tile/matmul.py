@@ -57,7 +57,7 @@ class MatMulProblem:
     tables: tuple[tuple[int, int], ...] = ()
     row_scales: bool = False
     b_by_columns: bool = False
-    """b is stored [k, n]: the channels of a column are apart."""
+    """b is stored [k, n], and loaded so."""
     chosen: bool = False
     """b is taken from a stack as it is loaded: its channels are not cut, a run at a time comes."""
 
@@ -234,7 +234,7 @@ def _weight_moved(x: MatMulProblem, n: int, k: int, count: int) -> Moved:
     """The loads of a block of b."""
     nbytes = int(n * k * width(x.b))
     if x.b_by_columns:
-        return Moved(count, nbytes, max(1, int(width(x.b))))
+        return Moved(count, nbytes, nbytes if n == x.n else int(n * width(x.b)))
     return Moved(count, nbytes, nbytes if k == x.k else int(k * width(x.b)))
 
 

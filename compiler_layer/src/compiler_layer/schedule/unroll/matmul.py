@@ -131,6 +131,17 @@ def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple
     return Transfer(part, region, tiles), region
 
 
+def _load_dense(
+    view: View, rows: Range, cols: Range, tiles: tuple[int, ...]
+) -> tuple[Transfer, Region]:
+    """Load a part of a matrix as it lies: the DPU reads columns as well as rows."""
+    by_columns = view.strides[0] == view.itemsize < view.strides[1]
+    if not by_columns:
+        return _load(view, rows, cols, tiles)
+    load, region = _load(view.transposed((1, 0)), cols, rows, tiles)
+    return load, region.swapped()
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """A block of b in CMX, and what makes numbers of it."""
@@ -146,7 +157,7 @@ def _load_weight(
     begin, end = part[0] // x.packed, -(-part[1] // x.packed)
     number = x.number
     if number is None:
-        load, region = _load(x.b, cols, (begin, end), tiles)
+        load, region = _load_dense(x.b, cols, (begin, end), tiles)
     else:
         load, region = gather_rows(x.b, cols, tiles, number)
     loads, tables = [load], dict[str, Region]()

@@ -1,0 +1,114 @@
+"""Recognises attention to stored rows and to new ones behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Reshape, Transpose
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.model import Model
+from compiler_layer.passes.match import producer, scalar_of
+from npuw_layer.attention.shapes import (
+    SCALE_ELEMENT,
+    STORED_ELEMENT,
+    AttentionShape,
+    CachedAttention,
+    Rows,
+)
+
+_TOKEN_MAJOR = [0, 2, 1, 3]
+_ROWS = 2
+"""Where keys and values [1, heads, rows, width] have their rows."""
+
+_RANK = 4
+
+Names = Mapping[SSAValue, str]
+
+
+def find_attention(model: Model) -> CachedAttention | None:
+    """Tell what a model computes that is a single attention; None if it is anything else.
+
+    Args:
+        model: the ops of an attention group, and constants; it is not changed.
+    """
+    outputs = model.outputs
+    op = producer(outputs[0].value, ScaledDotProductAttention) if len(outputs) == 1 else None
+    if op is None or op.mask is None or int_value(op.causal) or len(shape_of(op.q)) != _RANK:
+        return None
+    names = {port.value: port.name for port in model.inputs}
+    k, v = (_rows(value, names) for value in (op.k, op.v))
+    if k is None or v is None or op.mask not in names or op.q not in names:
+        return None
+    shape = _shape(op, op.mask, k.scales is not None)
+    unlike = (k.scales is None) != (v.scales is None) or shape_of(op.q)[0] != 1
+    if shape is None or unlike or shape_of(op.mask)[-1] != shape.past + shape.tokens:
+        return None
+    return CachedAttention(
+        q=names[op.q], k=k, v=v, mask=names[op.mask], output=outputs[0].name, shape=shape
+    )
+
+
+def _shape(op: ScaledDotProductAttention, mask: SSAValue, scaled: bool) -> AttentionShape | None:
+    """The sizes of an attention; None if no tile can be made for them."""
+    _, query_heads, tokens, width = shape_of(op.q)
+    _, heads, positions, value_width = shape_of(op.v)
+    scale = 1 / math.sqrt(width) if op.scale is None else scalar_of(op.scale)
+    try:
+        return AttentionShape.model_validate(
+            {
+                "heads": heads,
+                "group": query_heads // heads,
+                "tokens": tokens,
+                "past": positions - tokens,
+                "width": width,
+                "value_width": value_width,
+                "element": element_of(op.q),
+                "mask_element": element_of(mask),
+                "mask": shape_of(mask)[:-1],
+                "scale": scale,
+                "scaled": scaled,
+            }
+        )
+    except ValidationError:
+        return None
+
+
+def _rows(value: SSAValue, names: Names) -> Rows | None:
+    """What K or V is joined from."""
+    join = producer(value, Concat)
+    if join is None or join.known_axis() != _ROWS or len(join.parts) != 2:
+        return None
+    stored, new = join.parts
+    lying = _token_major(stored)
+    if lying is None or new not in names:
+        return None
+    wide = producer(lying, Dequantize)
+    if wide is None:
+        known = lying in names and element_of(lying) == element_of(new)
+        return Rows(stored=names[lying], scales=None, new=names[new]) if known else None
+    if wide.zero is not None or wide.stored not in names or wide.scale not in names:
+        return None
+    found = (element_of(wide.stored), element_of(wide.scale), shape_of(wide.scale))
+    if found != (STORED_ELEMENT, SCALE_ELEMENT, (*shape_of(lying)[:-1], 1)):
+        return None
+    return Rows(stored=names[wide.stored], scales=names[wide.scale], new=names[new])
+
+
+def _token_major(value: SSAValue) -> SSAValue | None:
+    """Rows [1, rows, heads, width] that are seen as [1, heads, rows, width]."""
+    turned = producer(value, Transpose)
+    if turned is not None:
+        return turned.x if turned.permutation() == _TOKEN_MAJOR else None
+    reshaped = producer(value, Reshape)  # with a single head, nothing changes its place
+    if reshaped is None:
+        return None
+    _, heads, rows, width = shape_of(value)
+    return reshaped.x if heads == 1 and shape_of(reshaped.x) == (1, rows, 1, width) else None

@@ -1,0 +1,128 @@
+"""What an attention takes and gives, and its sizes; nothing here loads graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from npuw_layer.ports import TensorInfo
+
+STORED_ELEMENT, SCALE_ELEMENT = "i8", "f16"
+"""Of rows in 8 bits, and of their scales (``llm.stored_rows``)."""
+
+_Size = Field(ge=1, le=1 << 24)
+
+
+class AttentionShape(BaseModel):
+    """Attention of new tokens to stored rows and to one another.
+
+    Attributes:
+        heads: of keys and values.
+        group: query heads for each of them.
+        tokens: new ones.
+        past: rows that are stored at most.
+        width: channels of a query and a key.
+        value_width: channels of a value.
+        element: of q, K and V.
+        mask_element: booleans, or numbers to add.
+        mask: the dimensions of a mask, without that of positions.
+        scale: what scores are multiplied with.
+        scaled: whether stored rows have 8 bits, and a scale for each row of a head.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    heads: int = _Size
+    group: int = _Size
+    tokens: int = _Size
+    past: int = _Size
+    width: int = _Size
+    value_width: int = _Size
+    element: Literal["f32", "f16", "bf16"]
+    mask_element: Literal["f32", "f16", "bf16", "boolean"]
+    mask: tuple[int, ...] = Field(min_length=1, max_length=3)
+    scale: float
+    scaled: bool
+
+    @property
+    def query_heads(self) -> int:
+        """Of all groups."""
+        return self.heads * self.group
+
+    @model_validator(mode="after")
+    def _check_mask(self) -> Self:
+        *outer, tokens = (1, 1, 1, *self.mask)[-3:]
+        if outer not in ([1, 1], [1, self.query_heads]) or tokens not in (1, self.tokens):
+            raise ValueError(f"a mask of {list(self.mask)} for {self.query_heads} query heads")
+        return self
+
+    @property
+    def mask_dims(self) -> tuple[int, int, int]:
+        """Those of a mask for heads of keys, their query heads, and tokens; 1 where it is alike."""
+        _, heads, tokens = (1, 1, *self.mask)[-3:]
+        whole = heads == self.query_heads
+        return (self.heads, self.group, tokens) if whole else (1, 1, tokens)
+
+
+class Rows(BaseModel):
+    """K or V: the inputs that hold stored rows, and new ones.
+
+    Attributes:
+        stored: [1, past, heads, width], rows token by token.
+        scales: [1, past, heads, 1], if they have 8 bits; else None.
+        new: [1, heads, tokens, width].
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    stored: str
+    scales: str | None
+    new: str
+
+
+class CachedAttention(BaseModel):
+    """softmax(q kᵀ · scale + mask) v over stored rows and new ones; tensors go by their names.
+
+    Attributes:
+        q: [1, query heads, tokens, width].
+        mask: [..., past + tokens].
+        output: [1, query heads, tokens, width of V].
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    q: str
+    k: Rows
+    v: Rows
+    mask: str
+    output: str
+    shape: AttentionShape
+
+    @property
+    def stored(self) -> Sequence[str]:
+        """The inputs that have a row for each stored token, as dimension 1."""
+        names = (self.k.stored, self.k.scales, self.v.stored, self.v.scales)
+        return [name for name in names if name is not None]
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """All inputs."""
+        x = self.shape
+        query = (1, x.query_heads, x.tokens, x.width)
+        mask = TensorInfo(self.mask, x.mask_element, (*x.mask, x.past + x.tokens))
+        infos = [TensorInfo(self.q, x.element, query), mask]
+        for rows, width in ((self.k, x.width), (self.v, x.value_width)):
+            kind = STORED_ELEMENT if x.scaled else x.element
+            infos.append(TensorInfo(rows.stored, kind, (1, x.past, x.heads, width)))
+            infos.append(TensorInfo(rows.new, x.element, (1, x.heads, x.tokens, width)))
+            if rows.scales is not None:
+                infos.append(TensorInfo(rows.scales, SCALE_ELEMENT, (1, x.past, x.heads, 1)))
+        return infos
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The output."""
+        x = self.shape
+        return [TensorInfo(self.output, x.element, (1, x.query_heads, x.tokens, x.value_width))]
