@@ -128,7 +128,6 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
         ("NPUW_LLM_PREFILL_ATTENTION_HINT", "HFA"),
         ("NPUW_LLM_GENERATE_ATTENTION_HINT", "DYNAMIC"),
         ("NPUW_LLM_PREFILL_MOE_HINT", "HOST_ROUTED"),
-        ("NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE", "YES"),
         ("NPUW_LLM_VOCAB_AS_INPUT", "YES"),
     ],
 )

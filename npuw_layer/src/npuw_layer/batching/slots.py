@@ -10,7 +10,8 @@ import numpy as np
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.copies import RowCopy
-from npuw_layer.llm.kv_cache import KVCache, present_rows
+from npuw_layer.llm.kv_kinds import present_rows
+from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.names import (
     CACHE_POSITION,
@@ -39,7 +40,7 @@ from npuw_layer.weights_bank import WeightsBank
 class SlotToken:
     """The next token of a conversation, and what came before."""
 
-    cache: KVCache
+    cache: KVStrategy
     token: int
 
 
@@ -64,7 +65,7 @@ class SlotModel:
         device: Device,
         loaded: LoadedModel,
         bank: WeightsBank,
-        like: KVCache,
+        like: KVStrategy,
         head: LMHead | None,
     ) -> None:
         self._head = head
@@ -84,7 +85,8 @@ class SlotModel:
         """Rows of each cache that it reads."""
         self._views = [_SlotView(self._program, slot) for slot in range(self.slots)]
         self._states = [_states_of(loaded, slot) for slot in range(self.slots)]
-        self._sitting: list[KVCache | None] = [None] * self.slots
+        self._sitting: list[KVStrategy | None] = [None] * self.slots
+        self._attached: list[Attachment | None] = [None] * self.slots
 
     def run(self, tokens: Sequence[SlotToken]) -> list[Array]:
         """Run on a token of each of some conversations, and store their rows.
@@ -99,7 +101,12 @@ class SlotModel:
         Raises:
             DeviceError: the device failed; the caches are as they were.
         """
+        for each in tokens:
+            each.cache.make_room(1)
         places = self._seat([each.cache for each in tokens])
+        for attached in self._attached:
+            if attached is not None:
+                attached.refresh()
         arena = self._arena
         for array in (arena[name] for name in arena.tensors if name in _PER_TOKEN):
             array[...] = 0
@@ -134,14 +141,15 @@ class SlotModel:
         arena[MASK][slot, : self.past] = rows.columns(np.ones(rows.tokens, np.int64), self.past)
         arena[MASK][slot, self.past] = 1
 
-    def _seat(self, caches: Sequence[KVCache]) -> list[int]:
+    def _seat(self, caches: Sequence[KVStrategy]) -> list[int]:
         """Give each cache its slot, where it sat before if it did."""
         sitting = seats([id(cache) for cache in self._sitting], [id(cache) for cache in caches])
         by_slot = dict(zip(sitting, caches, strict=True))
         for slot, before in enumerate(self._sitting):
             now = by_slot.get(slot, before or caches[0])
             if now is not before:
-                now.bind(self._views[slot], self._states[slot])
+                view, states = self._views[slot], self._states[slot]
+                self._attached[slot] = now.attach(view, states, self.past, None)
                 self._sitting[slot] = now
         return sitting
 
