@@ -29,7 +29,7 @@ from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
 from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, transposed_variable
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
-from npuw_layer.llm.value_caches import value_caches
+from npuw_layer.llm.value_caches import attended_caches, value_caches
 
 SEQUENCE_AXIS = 2
 """Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
@@ -111,13 +111,33 @@ def check_ports(model: Model) -> None:
 
 
 def store_caches(model: Model, past: int, slots: int, layout: KVLayout) -> None:
-    """Give all caches their static shapes, and let them store only what is new."""
+    """Give all caches their static shapes, and let them store only what is new.
+
+    Raises:
+        ModelError: one is no K or V cache, or cannot lie as it should.
+    """
     store = store_quantized if layout.quantized else store_plain
     transposed = value_caches(model) if layout.room is not None else frozenset[str]()
     pieces = layout.pieces(past)
+    if layout.block is not None:
+        _check_blocks(model)
     for variable in model.variables():
         cache = replace(cache_of(variable, past, slots), pieces=pieces)
         store(model, replace(cache, room=layout.room if variable.name in transposed else None))
+
+
+def _check_blocks(model: Model) -> None:
+    """See that what is read in pieces is read by attention, which takes them as they are.
+
+    Raises:
+        ModelError: it would have to be joined first.
+    """
+    others = {variable.name for variable in model.variables()} - attended_caches(model)
+    if others:
+        raise ModelError(
+            f"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: {min(others)!r} is not read by attention as it "
+            "is stored, so that it cannot lie in blocks; leave the option out"
+        )
 
 
 def stored_ids(model: Model, layout: KVLayout) -> list[list[str]]:

@@ -73,8 +73,8 @@ class BlockAttachment:
         self._past = past
         self._inputs = _inputs(blocks.layout, inputs, past)
         """Of each block."""
-        self._read: list[Block | None] = [None] * len(self._inputs)
-        """Where inputs are bound to; None is the dummy."""
+        self._read: list[Block | None] | None = None
+        """What inputs are bound to, None in place of a dummy; None before they are bound at all."""
         self._outputs: Sequence[_Port] = ()
         self._target = 0
         """The block that is written to."""
@@ -82,8 +82,6 @@ class BlockAttachment:
         if first_row is not None:
             self._target, row = divmod(first_row, blocks.layout.rows)
             self._outputs = _outputs(blocks.layout, row)
-        for ports in self._inputs:
-            self._bind(ports, None)
 
     def refresh(self) -> None:
         """Bind blocks that came, or take the place of others."""
@@ -97,16 +95,16 @@ class BlockAttachment:
             return
         if not self._outputs:
             self._look_ahead()
-        for number, ports in enumerate(self._inputs):
-            block = pool.find(number)
-            if block is not self._read[number]:
+        found = [pool.find(number) for number in range(len(self._inputs))]
+        for number, (ports, block) in enumerate(zip(self._inputs, found, strict=True)):
+            if self._read is None or block is not self._read[number]:
                 self._bind(ports, block)
-                self._read[number] = block
+        self._read = found
 
     def _is_current(self) -> bool:
         """Whether all that is read is bound, and nothing that is gone."""
         pool, needed = self._blocks.pool, self._needed(0)
-        return all(
+        return self._read is not None and all(
             block is pool.find(number) or (block is None and number >= needed)
             for number, block in enumerate(self._read)
         )

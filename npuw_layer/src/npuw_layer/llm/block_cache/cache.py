@@ -161,10 +161,13 @@ class BlockKVCache:
         self.rows.truncate(tokens)
 
     def reset(self, tokens: int = 1) -> None:
-        """Forget everything; keep blocks for so many tokens that come next."""
+        """Forget everything; keep blocks for so many tokens that come next, and some more.
+
+        These are what programs will be bound for when the conversation goes on.
+        """
         self.rows.truncate(0)
         self._pending, self.copied_bytes = None, 0
-        self._pool.trim(self._blocks.count(tokens))
+        self._pool.trim(self._blocks.count(tokens + self._blocks.ahead))
 
     def _copy(self, present: Sequence[Array], plan: RowCopy) -> int:
         """Copy rows to their blocks; give the bytes."""

@@ -13,7 +13,7 @@ from npuw_layer.llm.names import block_of, plain_variable
 from npuw_layer.ports import READ_PREFIX, Array, Device, Memory, TensorInfo
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """A block of tokens in device memory.
 
