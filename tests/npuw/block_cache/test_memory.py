@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from compiler_layer.builder import GraphBuilder
 from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_memory import DeviceMemory
 from npuw_layer.adapters.level_zero_programs import RecordedProgram
-from npuw_layer.errors import DeviceError, ModelError, OptionError
+from npuw_layer.errors import BlobError, DeviceError, ModelError, OptionError
+from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.split import split
 from npuw_layer.options import parse_options
@@ -140,8 +146,6 @@ def test_it_is_read_back_and_off_unless_asked_for(tiny: Path) -> None:
 
 
 def test_what_attention_does_not_read_as_it_is_cannot_lie_in_blocks(tiny: Path) -> None:
-    from compiler_layer.builder import GraphBuilder
-
     model = read_model(tiny)
     read = model.variables()[0].read
     assert read is not None
@@ -176,10 +180,58 @@ def test_an_exported_model_goes_on_so(tall: Path, tmp_path: Path) -> None:
     heard = []
     for model in (compiled, imported):
         request = model.create_infer_request()
-        inputs = {
-            "input_ids": np.array([IDS[:40]]),
-            "attention_mask": np.ones((1, 40), np.int64),
-            "position_ids": np.arange(40)[None],
-        }
-        heard.append(request.infer(inputs)["logits"].copy())
+        heard.append(say(request, IDS[:40], 0))
     assert np.array_equal(*heard)
+
+
+def test_a_program_of_other_blocks_is_refused(talks) -> None:
+    compiled = talks(**BLOCKS, NPUW_LLM_SHARED_HEAD="NO").request._compiled
+    stage = compiled.plan.generate[-1]
+    model, options = compiled.models[stage], compiled.options
+    check_ports([stage], [model], options)
+    for change in ({"prefill_chunk_size": 32}, {"enable_block_based_kv_cache": False}):
+        with pytest.raises(BlobError, match=f"{stage.name} has .*other"):
+            check_ports([stage], [model], options.model_copy(update=change))
+
+
+class Scarce(LevelZeroDevice):
+    """A device whose memory may be used up."""
+
+    left = sys.maxsize
+
+    def allocate(self, nbytes: int) -> DeviceMemory:
+        if nbytes > self.left:
+            raise DeviceError("no memory left")
+        return super().allocate(nbytes)
+
+
+def test_without_memory_a_step_fails_and_may_be_tried_again(tiny: Path) -> None:
+    """What might come later is not waited for: the blocks that are there are used up first."""
+    device, config = Scarce(StaticCompiler(), "4000"), SMALL | BLOCKS
+    scarce, plenty = (
+        core.compile_model(tiny, "NPU", config).create_infer_request()
+        for core in (Core(device=device), Core())
+    )
+    said = 50
+    for request in (scarce, plenty):
+        say(request, IDS[:said], 0)
+    device.left = 0
+    while said < 7 * BLOCK:
+        assert np.array_equal(say(scarce, [1], said), say(plenty, [1], said))
+        said += 1
+    assert taken(scarce) == 7, "those that the prompt got, and its reserve"
+    with pytest.raises(DeviceError, match="no memory left"):
+        say(scarce, [1], said)
+    device.left = sys.maxsize
+    assert np.array_equal(say(scarce, [1], said), say(plenty, [1], said))
+
+
+def say(request: Any, ids: list[int], begin: int) -> np.ndarray:
+    """Say tokens behind so many; give the last one's logits."""
+    count = len(ids)
+    inputs = {
+        "input_ids": np.array([ids]),
+        "attention_mask": np.ones((1, begin + count), np.int64),
+        "position_ids": np.arange(begin, begin + count)[None],
+    }
+    return request.infer(inputs)["logits"][0, -1].copy()

@@ -8,8 +8,10 @@ is bound and not needed stays bound while it lives: nobody attends to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from npuw_layer.errors import DeviceError
 from npuw_layer.llm.block_cache.layout import Block, BlockLayout
 from npuw_layer.llm.block_cache.pool import BlockPool
 from npuw_layer.llm.kv_layout import KVLayout
@@ -110,9 +112,10 @@ class BlockAttachment:
         )
 
     def _look_ahead(self) -> None:
-        """Get blocks for tokens that come next."""
+        """Get blocks for tokens that come next, if there is memory for them."""
         pool = self._blocks.pool
-        pool.grow(min(self._needed(self._blocks.ahead), pool.capacity))
+        with suppress(DeviceError):
+            pool.grow(min(self._needed(self._blocks.ahead), pool.capacity))
 
     def _needed(self, more: int) -> int:
         """How many blocks are read with so many more tokens."""
