@@ -8,7 +8,7 @@ import pytest
 
 from compiler_layer.explain import explain
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model
+from compiler_layer.pipeline import Options, compile_model, foldings
 from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
@@ -56,6 +56,21 @@ def test_nor_are_those_of_several_conversations(model: Model) -> None:
         moved(split_slots(model, 4, PAST, layout=KVLayout(block=block))) for block in (None, BLOCK)
     )
     assert abs(apart - whole) < 0.05 * past_bytes(model)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_are_folded(model: Model, kind: str) -> None:
+    """What is compiled once stands for blocks of all layers, whose names it knows."""
+    layout = KINDS[kind]
+    blocks = KVLayout(layout.quantized, None if layout.room is None else BLOCK, BLOCK)
+    smaller = next(iter(foldings(model)))
+    assert len(smaller.variables()) < len(model.variables())
+    found = [
+        explain(compile_model(split(graph, 1, PAST, layout=blocks), Options(fold=fold), "llama"))
+        for graph, fold in ((smaller, True), (model, False))
+    ]
+    costs = [[(c.transfers, c.products, c.ddr_bytes) for c in each.layers] for each in found]
+    assert costs[0] == costs[1]
 
 
 def test_nor_where_a_prompt_goes_on(model: Model) -> None:

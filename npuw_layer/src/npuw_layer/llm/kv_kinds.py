@@ -30,14 +30,9 @@ class Kind:
         heads, width = dims[:2] if transposed else dims[1:]
         return Kind(info.element, heads, width, transposed)
 
-    @property
-    def row_bytes(self) -> int:
-        """Of the row of a token."""
-        return self.heads * self.width * ELEMENT_TYPES[self.element].itemsize
-
     def pitch(self, rows: int) -> int:
         """Bytes from a variable of so many rows to the next."""
-        return padded(rows * self.row_bytes)
+        return padded(rows * self.heads * self.width * ELEMENT_TYPES[self.element].itemsize)
 
     def empty(self) -> Array:
         """No rows, [0, heads, width]."""

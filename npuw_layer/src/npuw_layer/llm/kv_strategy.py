@@ -64,13 +64,13 @@ class KVStrategy(Protocol):
             program: bound to all else.
             inputs: its own, others among them.
             past: rows that it reads.
-            first_row: from which on it puts its new rows right here, which lie ``together``; none
-                is transposed. None has them copied.
+            first_row: from which on it puts its new rows right here, which ``together`` allows;
+                none is transposed. None has them copied.
         """
         ...
 
     def together(self, first: int, count: int) -> bool:
-        """Whether there is room for rows from one on, and they lie side by side."""
+        """Whether a program may write rows from one on itself: there is room, side by side."""
         ...
 
     def make_room(self, count: int) -> None:

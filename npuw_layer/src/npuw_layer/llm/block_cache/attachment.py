@@ -59,7 +59,7 @@ class BlockAttachment:
         program: bound to all else.
         inputs: its own, others among them.
         past: rows that it reads.
-        first_row: from which on it writes its new rows, or None.
+        first_row: from which on it writes its new rows, the first of a block; or None.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class BlockAttachment:
         """The block that is written to."""
         self._written: Block | None = None
         if first_row is not None:
-            self._target, row = divmod(first_row, blocks.layout.rows)
-            self._outputs = _outputs(blocks.layout, row)
+            self._target = first_row // blocks.layout.rows
+            self._outputs = _outputs(blocks.layout)
 
     def refresh(self) -> None:
         """Bind blocks that came, or take the place of others."""
@@ -144,9 +144,7 @@ def _inputs(layout: BlockLayout, inputs: Sequence[TensorInfo], past: int) -> lis
     ]
 
 
-def _outputs(layout: BlockLayout, row: int) -> list[_Port]:
-    """The outputs, where new rows begin at one of a block."""
-    return [
-        _Port(ASSIGN_PREFIX + name, place.offset + row * place.row_bytes)
-        for name, place in layout.places.items()
-    ]
+def _outputs(layout: BlockLayout) -> list[_Port]:
+    """The outputs, whose rows begin with those of a block."""
+    places = layout.places.items()
+    return [_Port(ASSIGN_PREFIX + name, place.offset) for name, place in places]

@@ -76,9 +76,9 @@ class BlockKVCache:
         return BlockAttachment(self._blocks, program, inputs, past, first_row)
 
     def together(self, first: int, count: int) -> bool:
-        """Whether rows from one on are in one block."""
+        """Whether rows begin a block and fit it."""
         block, row = divmod(first, self._layout.rows)
-        return row + count <= self._layout.rows and block < self._pool.capacity
+        return row == 0 and count <= self._layout.rows and block < self._pool.capacity
 
     def make_room(self, count: int) -> None:
         """See that there are blocks for new tokens.

@@ -28,12 +28,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the rows of a variable are in every block: a number in a stack, and the bytes."""
+    """Where a variable is in every block: its stack, its number there, and its first byte."""
 
     stack: int
     number: int
     offset: int
-    row_bytes: int
 
 
 class BlockLayout:
@@ -55,10 +54,10 @@ class BlockLayout:
         self.nbytes = 0
         """Of a block."""
         for stack, (kind, names) in enumerate(self._kinds.items()):
-            pitch, row_bytes = kind.pitch(rows), kind.row_bytes
+            pitch = kind.pitch(rows)
             for number, name in enumerate(names):
                 offset = self.nbytes + number * pitch
-                self.places[plain_variable(name)] = Place(stack, number, offset, row_bytes)
+                self.places[plain_variable(name)] = Place(stack, number, offset)
             self.nbytes += len(names) * pitch
 
     @property
