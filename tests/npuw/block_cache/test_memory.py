@@ -17,6 +17,7 @@ from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.level_zero_memory import DeviceMemory
 from npuw_layer.adapters.level_zero_programs import RecordedProgram
 from npuw_layer.errors import BlobError, DeviceError, ModelError, OptionError
+from npuw_layer.llm import state_file
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.split import split
@@ -171,6 +172,20 @@ def test_a_saved_conversation_goes_on_in_blocks_and_out_of_them(talks, tmp_path:
         assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
+def test_a_saved_conversation_may_be_longer_than_one_is_now(
+    talks, tmp_path: Path, monkeypatch
+) -> None:
+    """What a file may have is as much as a full cache, not as much as there is at the moment."""
+    monkeypatch.setattr(state_file, "_MAX_HEADER", 10_000)
+    source, target = talks(**BLOCKS), talks(**BLOCKS)
+    source.tell(IDS[:120])
+    source.request.save_state(tmp_path / "talk")
+    assert (tmp_path / "talk").stat().st_size > target.request.memory().kv_cache + 10_000
+    target.request.load_state(tmp_path / "talk")
+    target.said = 120
+    assert np.array_equal(target.tell([7]), source.tell([7]))
+
+
 def test_an_exported_model_goes_on_so(tall: Path, tmp_path: Path) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, **BLOCKS}
     compiled = Core().compile_model(tall, "NPU", options)
@@ -235,3 +250,23 @@ def say(request: Any, ids: list[int], begin: int) -> np.ndarray:
         "position_ids": np.arange(begin, begin + count)[None],
     }
     return request.infer(inputs)["logits"][0, -1].copy()
+
+
+def test_blocks_that_come_again_elsewhere_are_bound_anew(talks) -> None:
+    """Between two long conversations a short one, while which others take the memory."""
+    talk, fresh = talks(**BLOCKS), talks(**BLOCKS)
+    device, cache = talk.request._compiled.device, talk.request._conversation.cache
+    talk.tell(IDS[:120])
+    talk.tell([1])
+    before = [block.memory.address for block in cache._pool._blocks]
+    talk.said = 0
+    talk.tell(IDS[:9])
+    others = [device.allocate(BLOCK_BYTES) for _ in range(12)]
+    talk.said = 0
+    assert np.array_equal(talk.tell(IDS[100:220]), fresh.tell(IDS[100:220]))
+    for token in range(60):
+        assert np.array_equal(talk.tell([token]), fresh.tell([token]))
+    after = [block.memory.address for block in cache._pool._blocks]
+    assert after[:4] == before[:4]
+    assert after[6:] != before[6:]
+    del others

@@ -11,6 +11,10 @@ from npuw_layer.llm.kv_strategy import KVStrategy
 from npuw_layer.llm.stages import kv_layout
 from npuw_layer.ports import READ_PREFIX
 
+BOUND_AHEAD = 128
+"""Tokens that blocks are bound for at once, if so many are promised: to bind takes the time of some
+steps, of so many it is about two in a hundred."""
+
 
 def make_cache(compiled: CompiledLLM) -> KVStrategy:
     """Make an empty cache.
@@ -32,4 +36,5 @@ def make_cache(compiled: CompiledLLM) -> KVStrategy:
     whole = layout.pieces(largest.past)[0]  # the largest model reads more than a chunk
     first = [info for info in states if info.name.endswith(whole.suffix)]
     blocks = BlockLayout(first, layout.block)
-    return BlockKVCache(compiled.device, blocks, rows, plan.lengths.min_response)
+    ahead = min(plan.lengths.min_response, BOUND_AHEAD)
+    return BlockKVCache(compiled.device, blocks, rows, ahead)

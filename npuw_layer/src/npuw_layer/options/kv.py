@@ -33,5 +33,5 @@ class KvOptions(OptionGroup):
     enable_block_based_kv_cache: bool = Field(False, alias="NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE")
     """Store caches in blocks of a chunk's length, which are allocated when tokens come for them: a
     short conversation takes little memory, and nothing moves when it grows. Needs prompts that are
-    read in chunks. Once in so many tokens as NPUW_LLM_MIN_RESPONSE_LEN says, a step takes longer,
-    as new blocks are bound."""
+    read in chunks. Once in 128 tokens, or in a block's if that has more, a step takes longer, as
+    new blocks are bound."""
