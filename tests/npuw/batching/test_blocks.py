@@ -19,7 +19,7 @@ def test_everyone_hears_what_they_would_alone(talks, batching, crowd, precision:
         for i in range(1, 5)
     ]
     everyone.append([crowd.Turn([3] * 100, answer=10), crowd.Turn([2] * 9, back=500, answer=30)])
-    everyone += [[crowd.Turn([i], answer=70)] for i in (8, 9)]
+    everyone += [[crowd.Turn([i], answer=160)] for i in (8, 9)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
     assert {report.slots for report in crowd.run(engine)} >= {2, 4}
     for turns, logits in zip(everyone, found, strict=True):
