@@ -24,6 +24,11 @@ class _Span:
     inside: slice | Array
     which: slice | Array
 
+    @property
+    def target(self) -> int | Array:
+        """Where in the block: the first one's row, or each one's."""
+        return self.inside.start if isinstance(self.inside, slice) else self.inside
+
 
 class BlockKVCache:
     """Blocks that hold the rows of all variables, as many as there are tokens for.
@@ -151,7 +156,9 @@ class BlockKVCache:
 
     def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
         """Hold other tokens than before; see ``KVStrategy``."""
-        self.reset(len(numbers))
+        count = min(len(numbers), self.rows.window)
+        self._pool.grow(self._blocks.count(count))  # what fails changes nothing
+        self.reset(count)
         held = self.rows.restore(numbers)
         for name, values in rows.items():
             self.write(name, values[held])
@@ -175,8 +182,7 @@ class BlockKVCache:
         one = isinstance(target, int)
         for span in self._cut(target, target + plan.rows) if one else self._scatter(target):
             rows = [stack[:, span.which] for stack in present]
-            place = span.inside.start if isinstance(span.inside, slice) else span.inside
-            part = RowCopy(rows[0].shape[1], place)
+            part = RowCopy(rows[0].shape[1], span.target)
             total += copy_kvcache(rows, self._pool[span.block].stacks, part)
         return total
 
