@@ -113,7 +113,7 @@ def test_the_prefix_of_a_variants_buffer_is_the_smaller_variants_buffer(talks) -
     request = talks(**LADDER).request
     bound = []
     for variant in request._conversation._variants:
-        program = variant._copying
+        program, _ = variant._programs[None]
         states = {
             tensor.name: (program._pointers[index], tensor.shape)
             for index, tensor in enumerate(program._loaded.inputs)

@@ -93,7 +93,7 @@ def test_what_a_failed_prompt_wrote_is_never_computed_with(device, tiny, monkeyp
     cache = request._conversation.cache
 
     def fail(self: RecordedProgram) -> None:
-        for rows in cache.blocks(0, 128):
+        for rows in cache.between(0, 128):
             rows[...] = np.inf
         raise DeviceError("lost")
 

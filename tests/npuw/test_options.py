@@ -159,7 +159,6 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
         ("NPUW_LLM_OPTIMIZE_FP8", "YES"),
         ("NPUW_LLM_BATCH_DIM", 1),
         ("NPUW_LLM_PREFILL_MOE_HINT", "DEVICE_ROUTED"),
-        ("NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE", "YES"),
         ("NPUW_LLM_VOCAB_AS_INPUT", "YES"),
     ],
 )

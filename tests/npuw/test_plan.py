@@ -127,6 +127,9 @@ class Case:
         return f"{self.config['model_type']}-{self.weights}-{options}"
 
 
+BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"}
+
+
 def case(config: Mapping[str, Any], weights: str, prompt: int, **options: Any) -> Case:
     return Case(config, weights, {"NPUW_LLM_MAX_PROMPT_LEN": prompt, **options})
 
@@ -137,6 +140,7 @@ CASES = [
     case(LLAMA_1B, "fp16", 512, NPU_PLATFORM="5010", NPUW_LLM_PREFILL_CHUNK_SIZE=128),
     case(LLAMA_1B, "int8", 128, KV_CACHE_PRECISION="i8", DYNAMIC_QUANTIZATION_GROUP_SIZE=1),
     case(LLAMA_1B, "int8", 128, NPUW_LLM_BATCH_SLOTS=4),
+    case(LLAMA_1B, "int8", 256, NPUW_LLM_PREFILL_CHUNK_SIZE=64, **BLOCKS),
     case(LLAMA_8B, "int4", 64),
     case(QWEN2, "int4", 256),
     case(GEMMA3, "fp16", 128, NPU_PLATFORM="5010"),

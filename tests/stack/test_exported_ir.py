@@ -139,6 +139,27 @@ def test_the_host_may_drive_attention_tile_by_tile(
     assert said == expected["greedy"][:8].tolist()
 
 
+@pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
+def test_caches_may_lie_in_blocks(
+    name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    """A prompt in chunks of 32, the last tokens one by one."""
+    path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
+    expected = np.load(EXPORTED / f"{name}.npz")
+    talk = converse(
+        path,
+        NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE="YES",
+        NPUW_LLM_PREFILL_CHUNK_SIZE=32,
+        INFERENCE_PRECISION_HINT="f32",
+        NPUW_LLM_MAX_PROMPT_LEN=128,
+    )
+    talk.tell(expected["prompt_100"][:, :95])
+    for token in range(95, 100):
+        logits = talk.tell(expected["prompt_100"][:, token : token + 1])
+    reference = expected["logits_100"]
+    assert np.abs(logits - reference).max() <= 1e-4 * np.abs(reference).max()
+
+
 @pytest.mark.parametrize("name", ["llama_int8", "gpt2_int8", "gemma2_int8"])
 def test_integer_activations_cost_little(
     name: str,

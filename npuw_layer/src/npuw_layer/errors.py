@@ -17,7 +17,8 @@ NpuwError (RuntimeError)
 │   │   └── BlobVersionError  it was made by other versions
 │   ├── StateError          a saved conversation is damaged, or another model's
 │   ├── PromptTooLong       longer than NPUW_LLM_MAX_PROMPT_LEN
-│   └── CapacityError       the KV cache is full
+│   ├── CapacityError       the KV cache is full
+│   └── PoolExhausted       all of its blocks are in use
 └── NpuwFault               a device, or the cache on disk, failed
     ├── DeviceError         loading or running failed on a device
     └── SharingError        weights cannot be shared with other processes
@@ -153,6 +154,23 @@ class CapacityError(NpuwInputError):
         self.capacity = capacity
         super().__init__(
             f"KV-Cache is full: {stored} tokens are stored, {new} more do not fit {capacity}; "
+            "raise NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_MIN_RESPONSE_LEN"
+        )
+
+
+class PoolExhausted(NpuwInputError):
+    """More blocks of the KV cache are needed than there may be.
+
+    Args:
+        needed: blocks.
+        capacity: the most that there may be.
+    """
+
+    def __init__(self, needed: int, capacity: int) -> None:
+        self.needed = needed
+        self.capacity = capacity
+        super().__init__(
+            f"{needed} blocks of the KV cache are needed, there are {capacity} at most; "
             "raise NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_MIN_RESPONSE_LEN"
         )
 

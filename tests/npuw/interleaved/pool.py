@@ -32,6 +32,7 @@ RESUMES = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"}
 SLOTS = {"NPUW_LLM_BATCH_SLOTS": "2,4"}
 COPIES = {"NPUW_LLM_KV_SWITCHOVER": "COPY"}
 TRANSPOSED = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}
+BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"}
 WIDE = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 3}
 OWN_HEADS = {"NPUW_LLM_SHARED_HEAD": "NO"}
 ON_CPU = {"NPUW_DEVICES": "CPU"}
@@ -89,6 +90,7 @@ GROUPS = {
             RESUMES | LADDER | CACHING | SLOTS,
             RESUMES | COPIES | full("TRUNCATE") | CACHING | SLOTS,
             LADDER | WIDE | OWN_HEADS | SLOTS | full("SLIDE") | TRANSPOSED,
+            RESUMES | LADDER | CACHING | SLOTS | BLOCKS,
         ),
     ),
     "llama on both": Group(
@@ -96,7 +98,7 @@ GROUPS = {
         (
             RESUMES | LADDER | CACHING | full("TRUNCATE", 20),
             RESUMES | ON_CPU | full("SLIDE"),
-            ON_CPU | LADDER | CACHING | WIDE | SLOTS | full("TRUNCATE") | TRANSPOSED,
+            ON_CPU | LADDER | CACHING | WIDE | SLOTS | full("TRUNCATE") | TRANSPOSED | BLOCKS,
         ),
     ),
     "softcap": Group(
@@ -104,12 +106,13 @@ GROUPS = {
         (
             RESUMES | LADDER | CACHING | full("TRUNCATE") | SLOTS,
             WIDE | COPIES | LADDER | TRANSPOSED,
+            RESUMES | LADDER | OWN_HEADS | full("TRUNCATE") | BLOCKS,
         ),
     ),
     "sliding window": Group(
         "mistral",
         (
-            RESUMES | LADDER | CACHING | SLOTS | OWN_HEADS,
+            RESUMES | LADDER | CACHING | SLOTS | OWN_HEADS | BLOCKS,
             RESUMES | WIDE | COPIES | full("TRUNCATE", 0),
         ),
     ),
@@ -129,7 +132,7 @@ GROUPS = {
         "llama_linear",
         (
             RESUMES | LADDER | CACHING | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"} | full("TRUNCATE"),
-            {"NPUW_WEIGHTS_OFFLOAD": "SYNC"} | full("SLIDE"),
+            {"NPUW_WEIGHTS_OFFLOAD": "SYNC"} | LADDER | full("SLIDE") | BLOCKS,
         ),
         layers=5,
     ),
@@ -138,6 +141,7 @@ GROUPS = {
         (
             RESUMES | LADDER | CACHING | full("TRUNCATE") | SLOTS,
             RESUMES | COPIES | WIDE | full("SLIDE") | TRANSPOSED,
+            LADDER | CACHING | SLOTS | full("TRUNCATE") | BLOCKS,
         ),
         ("f32", "i8"),
         error=0.1,

@@ -38,9 +38,11 @@ LOWEST = float(np.finfo(np.float32).min)
 
 
 def _parts(value: SSAValue) -> list[SSAValue]:
-    """Keys or values as the tensors they are joined from along the sequence."""
+    """Keys or values as the tensors they are joined from along the sequence, in whatever steps."""
     join = producer(value, Concat)
-    return list(join.parts) if join is not None and join.known_axis() == 2 else [value]
+    if join is None or join.known_axis() != 2:
+        return [value]
+    return [part for each in join.parts for part in _parts(each)]
 
 
 def _aligned(k: SSAValue, v: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
@@ -178,10 +180,11 @@ class LowerAttention(ModulePass):
     After:   %y = npu.attention %q keys %past, %new values … mask %mask {scale = 0.18}
 
     A cache and its new rows stay apart: they are joined on their way into CMX, so that the cache is
-    never copied in DDR. So do the caches of the sequences of a batch, if the graph joins them. A
-    cache in 8 bits stays so, with its scales beside it: where all parts of keys and values are
-    integers with a scale for each row, the DPU takes them as they are. Where the mask forbids rows
-    their last positions whatever the inputs, as causal masks do, ``reach`` says so.
+    never copied in DDR. So do the blocks of a cache that lies in several, and the caches of the
+    sequences of a batch, if the graph joins them. A cache in 8 bits stays so, with its scales
+    beside it: where all parts of keys and values are integers with a scale for each row, the DPU
+    takes them as they are. Where the mask forbids rows their last positions whatever the inputs, as
+    causal masks do, ``reach`` says so.
 
     Raises:
         UnsupportedModel: a rank other than 4, or a scale that is no constant.

@@ -10,7 +10,8 @@ import numpy as np
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.copies import RowCopy
-from npuw_layer.llm.kv_cache import KVCache, present_rows
+from npuw_layer.llm.kv_kinds import present_rows
+from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.names import (
     CACHE_POSITION,
@@ -40,7 +41,7 @@ from npuw_layer.weights_bank import WeightsBank
 class SlotToken:
     """The next token of a conversation, what came before, and its adapters, which are applied."""
 
-    cache: KVCache
+    cache: KVStrategy
     adapters: AdapterBuffers
     token: int
 
@@ -67,7 +68,7 @@ class SlotModel:
         device: Device,
         loaded: LoadedModel,
         bank: WeightsBank,
-        like: KVCache,
+        like: KVStrategy,
         head: LMHead | None,
     ) -> None:
         self._head = head
@@ -87,7 +88,8 @@ class SlotModel:
         """Rows of each cache that it reads."""
         self._views = [_SlotView(self._program, slot) for slot in range(self.slots)]
         self._states = [_states_of(loaded, slot) for slot in range(self.slots)]
-        self._sitting: list[KVCache | None] = [None] * self.slots
+        self._sitting: list[KVStrategy | None] = [None] * self.slots
+        self._attached: list[Attachment | None] = [None] * self.slots
 
     def run(self, tokens: Sequence[SlotToken]) -> list[Array]:
         """Run on a token of each of some conversations, and store their rows.
@@ -102,7 +104,12 @@ class SlotModel:
         Raises:
             DeviceError: the device failed; the caches are as they were.
         """
+        for each in tokens:
+            each.cache.make_room(1)
         places = self._seat(tokens)
+        for attached in self._attached:
+            if attached is not None:
+                attached.refresh()
         arena = self._arena
         for array in (arena[name] for name in arena.tensors if name in _PER_TOKEN):
             array[...] = 0
@@ -144,8 +151,9 @@ class SlotModel:
         for slot, before in enumerate(self._sitting):
             now = by_slot.get(slot, tokens[0] if before is None else None)
             if now is not None and now.cache is not before:
-                now.cache.bind(self._views[slot], self._states[slot])
-                now.adapters.bind(self._views[slot], self._states[slot])
+                view, states = self._views[slot], self._states[slot]
+                self._attached[slot] = now.cache.attach(view, states, self.past, None)
+                now.adapters.bind(view, states)
                 self._sitting[slot] = now.cache
         return sitting
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from npuw_layer.llm.stages import Stage, values_room
+from npuw_layer.llm.stages import Stage, kv_layout
 from npuw_layer.options import Options
 from npuw_layer.options.partition import choices, isolated
 from npuw_layer.ports import Device
@@ -101,9 +101,11 @@ def compiler_choices(options: Options) -> dict[str, str]:
 
 def _choices(options: Options) -> dict[str, str]:
     """Options that matter to a stage of an LLM."""
+    layout = kv_layout(options)
     return {
         "KV_CACHE_PRECISION": options.kv_cache_precision,
-        "NPUW_LLM_OPTIMIZE_V_TENSORS": str(values_room(options)),
+        "NPUW_LLM_OPTIMIZE_V_TENSORS": str(layout.room),
+        "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": str(layout.block),
         "NPUW_LLM_MAX_LORA_RANK": str(options.max_lora_rank),
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),

@@ -11,7 +11,10 @@ stage_graph    the graph of a stage, by these
 programs       its program, compiled or from the cache
 compiled       all static models of one LLM, ready to run
 kv_rows        which token each row of the cache holds: integers only
-kv_cache       the caches in device memory, and the copies
+kv_layout      how static models find their caches: type, order, pieces
+kv_strategy    what conversations need of a cache
+kv_cache       one in device memory, in one piece, and the copies
+block_cache    one in blocks, which come as they are needed
 submodel       one static model on a device, with its own tensors
 history        what was said
 conversation   prefill, then generate, on all of these

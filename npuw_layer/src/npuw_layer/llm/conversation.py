@@ -19,14 +19,12 @@ from npuw_layer.llm.admission import Admission
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.continuation import Continuation
 from npuw_layer.llm.history import UNKNOWN, History
-from npuw_layer.llm.kv_cache import KVCache
-from npuw_layer.llm.kv_rows import KVRows
 from npuw_layer.llm.lm_head import LMHead
+from npuw_layer.llm.make_cache import make_cache
 from npuw_layer.llm.prefill import Counts, Prefill
 from npuw_layer.llm.submodel import NewTokens, Submodel
 from npuw_layer.llm.variants import select_generate_request
 from npuw_layer.lora.buffers import AdapterBuffers
-from npuw_layer.lora.names import is_cache_input
 from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Array, Memory
 
@@ -46,12 +44,7 @@ class Conversation:
         self._options = compiled.options
         self._plan = compiled.plan
         device, bank, models = compiled.device, compiled.bank, compiled.models
-        largest = self._plan.generate[-1]
-        states = [info for info in models[largest].inputs if is_cache_input(info)]
-        total = self._plan.lengths.total
-        slides = self._options.on_full == "SLIDE"
-        rows = KVRows(total, largest.past if slides else total, self._options.sink_tokens)
-        self.cache = KVCache(device, states, rows)
+        self.cache = make_cache(compiled)
         heads = {stage: models[stage] for stage in self._plan.own_heads}
         self.buffers = AdapterBuffers(device, compiled.adapters)
         self.adapters = AdapterValues(compiled.adapter_shapes)
@@ -202,9 +195,9 @@ class Conversation:
         slides = self._options.on_full == "SLIDE"
         return not slides and self.cache.rows.tokens >= self._plan.generate[-1].past
 
-    def reset(self) -> None:
-        """Begin a new conversation."""
-        self.cache.reset()
+    def reset(self, tokens: int = 1) -> None:
+        """Begin a new conversation, with so many tokens if that is known."""
+        self.cache.reset(tokens)
         self.history.begin(0)
         self.continuation.end()
 
@@ -238,7 +231,7 @@ class Conversation:
         limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
         if count > limit and self._options.on_full != "TRUNCATE":
             raise PromptTooLong(count, limit)
-        self.reset()
+        self.reset(min(count, limit))
         self.history.begin(int(tokens.positions[0]))
         self._prefill.counts = Counts([])
         if count <= limit:
@@ -311,7 +304,7 @@ class Conversation:
         kept = self.history.drop(tokens.mask[:stored], recent, sinks)
         gone = self.history.dropped - before
         _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)
-        self.cache.reset()
+        self.cache.reset(len(kept.ids))
         self.history.ids = []
         _finished(self._read_prompt(kept))
         mask = tokens.mask[stored:]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from npuw_layer.errors import BlobError
+from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.names import EMBED, IDS, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
-from npuw_layer.llm.stages import Kind, Stage, values_room
+from npuw_layer.llm.stages import Kind, Stage, kv_layout
 from npuw_layer.lora.names import is_adapter_input
 from npuw_layer.lora.ports import check_adapters
 from npuw_layer.options import Options
@@ -33,34 +34,36 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     _check_results(stages, loaded, options.cuts_head)
     check_adapters(stages, loaded, options.max_lora_rank)
     rows_of_all: dict[str, _Row] = {}
-    room = values_room(options)
+    layout = kv_layout(options)
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is Kind.HEAD:
             continue
         _check_tokens(stage, program)
         past = _caches(program.inputs, READ_PREFIX)
         present = _caches(program.outputs, ASSIGN_PREFIX)
-        counts = [
-            (rows, room if is_transposed(name) else stage.past)
-            for name, (_, rows, _) in past.items()
-        ]
-        counts += [(rows, stage.tokens * stage.slots) for _, rows, _ in present.values()]
+        rows = {name: (element, row) for name, (element, _, row) in present.items()}
+        read = _read_by(stage, rows, layout)
+        counts = [(count, read[name][1]) for name, (_, count, _) in past.items() if name in read]
+        counts += [(count, stage.tokens * stage.slots) for _, count, _ in present.values()]
         if any(found != expected for found, expected in counts):
             raise BlobError(f"{stage.name} has caches of another length")
-        rows = {name: (element, row) for name, (element, _, row) in present.items()}
-        read = {name: (element, row) for name, (element, _, row) in past.items()}
         rows_of_all = rows_of_all or rows
-        if not rows or rows != rows_of_all or (read and read != _read_by(stage, rows)):
+        if not rows or rows != rows_of_all or (past and past != read):
             raise BlobError(f"{stage.name} has other caches than the rest")
 
 
-def _read_by(stage: Stage, rows: Mapping[str, _Row]) -> dict[str, _Row]:
-    """The caches that a stage reads: those that it adds to, or each slot its own of them."""
-    if stage.slots == 1:
-        return dict(rows)
-    return {
-        slot_variable(name, slot): row for name, row in rows.items() for slot in range(stage.slots)
-    }
+def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[str, _Cache]:
+    """The caches that a stage reads: those that it adds to, in pieces, or each slot its own."""
+    found: dict[str, _Cache] = {}
+    for name, (element, row) in rows.items():
+        for piece in layout.pieces(stage.past):
+            count = piece.rows
+            if layout.room is not None and is_transposed(name):
+                count = layout.room
+            every = [slot_variable(piece.of(name), slot) for slot in range(stage.slots)]
+            names = every if stage.slots > 1 else [piece.of(name)]
+            found |= {each: (element, count, row) for each in names}
+    return found
 
 
 def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads: bool) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from npuw_layer.llm.arena import ELEMENT_TYPES, Arena, padded
 from npuw_layer.llm.copies import RowCopy, copy_kvcache
+from npuw_layer.llm.kv_kinds import Kind, alike
 from npuw_layer.llm.kv_rows import KVRows
-from npuw_layer.llm.names import is_transposed, plain_variable
+from npuw_layer.llm.kv_strategy import Attachment
+from npuw_layer.llm.names import plain_variable
 from npuw_layer.lora.names import is_cache_input
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Memory, Program, TensorInfo
+from npuw_layer.ports import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    Array,
+    Device,
+    Memory,
+    Program,
+    TensorInfo,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +37,15 @@ class _Stack:
     rows: Array
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What variables have in common that are alike."""
+class _Bound:
+    """What is bound to buffers that never move; satisfies ``kv_strategy.Attachment``."""
 
-    element: str
-    heads: int
-    width: int
-    transposed: bool
-
-    @staticmethod
-    def of(info: TensorInfo) -> _Kind:
-        """That of a variable of a static model."""
-        transposed = is_transposed(info.name)
-        _, *dims = info.shape
-        heads, width = dims[:2] if transposed else dims[1:]
-        return _Kind(info.element, heads, width, transposed)
+    def refresh(self) -> None:
+        """Nothing lies elsewhere."""
 
 
 class KVCache:
-    """One buffer for each variable, as long as the largest variant needs.
+    """One buffer for each variable, as long as the largest variant; a ``KVStrategy``.
 
     Every static model reads its past at the beginning of these buffers: rows are token by token, so
     that a shorter past is a prefix of a longer one, whatever its capacity. Transposed ones lie [1,
@@ -69,10 +64,8 @@ class KVCache:
         """What was copied into it by the host, since the last reset."""
         self._pending: tuple[Sequence[Array], RowCopy] | None = None
         """New rows that nobody has had to read yet."""
-        alike: dict[_Kind, list[str]] = {}
-        for info in states:
-            alike.setdefault(_Kind.of(info), []).append(info.name.removeprefix(READ_PREFIX))
-        self._stacks = [_allocate(device, names, kind, len(rows)) for kind, names in alike.items()]
+        kinds = alike((info.name.removeprefix(READ_PREFIX), info) for info in states)
+        self._stacks = [_allocate(device, names, kind, len(rows)) for kind, names in kinds.items()]
         self._places = {
             plain_variable(name): (stack, number)
             for stack in self._stacks
@@ -94,19 +87,33 @@ class KVCache:
         """Device memory that it takes."""
         return sum(stack.memory.data.size for stack in self._stacks)
 
-    def bind(self, program: Program, inputs: Sequence[TensorInfo]) -> None:
-        """Let a program read its past here."""
+    @property
+    def most_bytes(self) -> int:
+        """The same: it is as long from the beginning."""
+        return self.nbytes
+
+    def attach(
+        self, program: Program, inputs: Sequence[TensorInfo], past: int, first_row: int | None
+    ) -> Attachment:
+        """Let a program read its past here; see ``KVStrategy``."""
+        del past  # as many rows as its inputs have
         for info in inputs:
             if is_cache_input(info):
                 name = plain_variable(info.name.removeprefix(READ_PREFIX))
                 stack, number = self._places[name]
                 program.bind(info.name, stack.memory, number * stack.rows.strides[0])
+        if first_row is not None:
+            for name, (stack, number) in self._places.items():
+                offset = number * stack.rows.strides[0] + first_row * stack.rows.strides[1]
+                program.bind(ASSIGN_PREFIX + name, stack.memory, offset)
+        return _Bound()
 
-    def bind_present(self, program: Program, row: int) -> None:
-        """Let a program put its new rows where they belong, from a row on; none is transposed."""
-        for name, (stack, number) in self._places.items():
-            offset = number * stack.rows.strides[0] + row * stack.rows.strides[1]
-            program.bind(ASSIGN_PREFIX + name, stack.memory, offset)
+    def together(self, first: int, count: int) -> bool:
+        """Whether there is room for rows from one on."""
+        return first + count <= len(self.rows)
+
+    def make_room(self, count: int) -> None:
+        """There is memory for all tokens that there may be."""
 
     def read(self, name: str) -> Array:
         """The stored rows of a variable in the order of their tokens, [tokens, heads, width].
@@ -118,7 +125,7 @@ class KVCache:
         rows = stack.rows[number]
         return rows[: self.rows.tokens] if self.rows.plain else rows[self.rows.order()]
 
-    def blocks(self, begin: int, end: int) -> list[Array]:
+    def between(self, begin: int, end: int) -> list[Array]:
         """The rows of tokens from one number to another, [variables, tokens, heads, width] each.
 
         Views, one for each of ``stacks``; the cache has not slid.
@@ -126,21 +133,16 @@ class KVCache:
         self.settle()
         return [stack.rows[:, begin:end] for stack in self._stacks]
 
-    def restore(self, blocks: Sequence[Array], tokens: int) -> None:
-        """Append rows that ``blocks`` gave before."""
+    def restore(self, rows: Sequence[Array], tokens: int) -> None:
+        """Append rows that ``between`` gave before."""
         self.settle()
         self.rows.expect(tokens)
         plan = RowCopy(tokens, self.rows.tokens)
-        copy_kvcache(blocks, [stack.rows for stack in self._stacks], plan)
+        copy_kvcache(rows, [stack.rows for stack in self._stacks], plan)
         self.rows.append(tokens)
 
     def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
-        """Hold other tokens than before.
-
-        Args:
-            numbers: of the tokens, ascending; the oldest give way if they are more than a window.
-            rows: for each variable, [tokens, heads, width].
-        """
+        """Hold other tokens than before; see ``KVStrategy``."""
         self.reset()
         held = self.rows.restore(numbers)
         for name, values in rows.items():
@@ -154,24 +156,12 @@ class KVCache:
         stack.rows[number, self.rows.order()] = values
 
     def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
-        """Append new rows to all caches, when somebody is about to read them.
-
-        So a prompt's first token need not wait for its rows to be copied; NPUW copies them as
-        late (fact sheet npuw §c.5).
-
-        Args:
-            present: for each of ``stacks``, [variables, width, heads, channels]; unchanged until
-                ``prepare_past``.
-            plan: which rows go where.
-        """
+        """Append new rows when somebody is about to read them; see ``KVStrategy``."""
         self.settle()
         self._pending = present, plan
 
     def prepare_past(self, rows: int) -> None:
-        """Get the first rows ready to be read: copy new ones, and zero those that are forgotten.
-
-        Nobody attends to these; but what is no number would not vanish when it is multiplied by 0.
-        """
+        """Copy new rows, and zero those among the first that are forgotten."""
         self.settle()
         forgotten = self.rows.take_forgotten(rows)
         if not len(forgotten):
@@ -185,8 +175,9 @@ class KVCache:
         """Keep only the first tokens; nothing moves."""
         self.rows.truncate(tokens)
 
-    def reset(self) -> None:
-        """Forget everything."""
+    def reset(self, tokens: int = 1) -> None:
+        """Forget everything; there is memory for whatever comes next."""
+        del tokens
         self.rows.truncate(0)
         self._pending, self.copied_bytes = None, 0
 
@@ -198,29 +189,6 @@ class KVCache:
             self.copied_bytes += copy_kvcache(present, [s.rows for s in self._stacks], plan)
 
 
-def _allocate(device: Device, names: Sequence[str], kind: _Kind, rows: int) -> _Stack:
-    element = ELEMENT_TYPES[kind.element]
-    shape = (kind.heads, kind.width, rows) if kind.transposed else (rows, kind.heads, kind.width)
-    pitch = padded(math.prod(shape) * element.itemsize)
-    memory = device.allocate(len(names) * pitch)
-    dense = np.ndarray(shape, element, memory.data)
-    every: Array = np.ndarray(
-        (len(names), *shape), element, memory.data, strides=(pitch, *dense.strides)
-    )
-    return _Stack(tuple(names), memory, _by_token(every) if kind.transposed else every)
-
-
-def present_rows(arena: Arena, names: Sequence[str]) -> Array:
-    """The new rows of variables that are alike, [variables, tokens, heads, width]; a view.
-
-    Args:
-        arena: where a static model puts them, side by side.
-        names: the variables, as the model calls them.
-    """
-    rows = arena.stack([ASSIGN_PREFIX + name for name in names])
-    return _by_token(rows) if is_transposed(names[0]) else rows
-
-
-def _by_token(rows: Array) -> Array:
-    """See transposed rows [variables, heads, width, rows] as [variables, rows, heads, width]."""
-    return rows.transpose(0, 3, 1, 2)
+def _allocate(device: Device, names: Sequence[str], kind: Kind, rows: int) -> _Stack:
+    memory = device.allocate(len(names) * kind.pitch(rows))
+    return _Stack(tuple(names), memory, kind.view(memory.data, 0, len(names), rows))

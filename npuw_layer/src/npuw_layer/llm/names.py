@@ -19,6 +19,8 @@ EMBED = "npuw_output_embed"
 
 _SLOT = "@slot"
 
+_BLOCK = "_block_"
+
 _TRANSPOSED = "@transposed"
 
 
@@ -46,3 +48,17 @@ def slot_of(name: str) -> tuple[str, int | None]:
     """The variable that a slot's is one of, and the slot; None if it belongs to no slot."""
     variable, mark, slot = name.rpartition(_SLOT)
     return (variable, int(slot)) if mark and slot.isdecimal() else (name, None)
+
+
+def block_variable(name: str, block: int | None) -> str:
+    """What a block of a variable is called: ``0.key_block_3``, or ``0.key_block_tail``.
+
+    The tail is what is left of a past that is no multiple of blocks (fact sheet npuw §a.3).
+    """
+    return f"{name}{_BLOCK}{'tail' if block is None else block}"
+
+
+def block_of(name: str) -> str | None:
+    """The variable that a block is one of; None if it is none."""
+    variable, mark, block = name.rpartition(_BLOCK)
+    return variable if mark and (block.isdecimal() or block == "tail") else None

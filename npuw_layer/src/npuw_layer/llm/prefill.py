@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npuw_layer.errors import PromptTooLong
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.history import History
-from npuw_layer.llm.kv_cache import KVCache
+from npuw_layer.llm.kv_strategy import KVStrategy
 from npuw_layer.llm.stages import Stage, choose_prefill
 from npuw_layer.llm.submodel import NewTokens, Submodel
 from npuw_layer.lora.buffers import AdapterBuffers
@@ -39,7 +39,7 @@ class Prefill:
     def __init__(
         self,
         compiled: CompiledLLM,
-        cache: KVCache,
+        cache: KVStrategy,
         buffers: AdapterBuffers,
         check_wanted: Callable[[], None],
     ) -> None:
@@ -106,7 +106,7 @@ class Prefill:
         return (
             self._compiled.options.writes_in_place
             and (tokens == 0 or (widest and tokens % stage.tokens == 0))
-            and tokens + stage.tokens <= len(self._cache.rows)
+            and self._cache.together(tokens, stage.tokens)
         )
 
     def _restore(self, tokens: NewTokens, history: History, adapters: AdapterValues) -> int:
@@ -130,4 +130,4 @@ class Prefill:
         prefixes = self._compiled.prefixes
         if prefixes is not None and begin == 0 and tokens.mask.all():
             made_with = adapters.digest
-            prefixes.store(tokens.ids, history.first_position, self._cache.blocks, made_with)
+            prefixes.store(tokens.ids, history.first_position, self._cache.between, made_with)

@@ -10,6 +10,7 @@ new rows of a prompt may be given out right where they are stored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.ir import OpResult, SSAValue
@@ -25,9 +26,10 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
+from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
 from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, slot_of, transposed_variable
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
-from npuw_layer.llm.value_caches import value_caches
+from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
 
 SEQUENCE_AXIS = 2
@@ -38,9 +40,8 @@ def split(
     model: Model,
     tokens: int,
     past: int,
-    kv_precision: str = "",
     head: Head = Head.ALL,
-    room: int | None = None,
+    layout: KVLayout = PLAIN,
 ) -> Model:
     """Make a static graph that takes ``tokens`` new tokens after ``past`` stored ones.
 
@@ -48,18 +49,16 @@ def split(
         model: the stateful graph; it is not changed.
         tokens: new tokens, aligned to the left: padding follows those in use.
         past: rows of the caches, aligned to the left.
-        kv_precision: "i8" keeps caches in 8 bits with a scale for each row of a head, in a
-            variable of its own; "" keeps them as they are computed.
         head: what becomes of the LM head.
-        room: rows of the buffers of V, if V is to lie channel by channel; None lets it lie token by
-            token.
+        layout: how caches lie.
 
     Returns:
         A graph with input_ids and position_ids i64 [1, tokens], attention_mask i64
         [1, past + tokens], where windows slide or biases are looked up cache_position i64
         [1, tokens]; logits f32 [1, 1 or tokens, V] or what the head makes them of; and one variable
         [1, rows, heads, width] for each K and V cache (two if it has 8 bits): ``past`` rows are
-        read, ``tokens`` rows assigned. With ``room`` V's are ``transposed_variable`` of the old
+        read, ``tokens`` rows assigned. In blocks, each piece of the past is read by a variable of
+        its own, ``block_variable``. With ``room`` V's are ``transposed_variable`` of the old
         name: [1, heads, width, room] is read, of which the first ``past`` columns count, and [1,
         heads, width, tokens] assigned.
 
@@ -67,21 +66,20 @@ def split(
         ModelError: the graph is no language model with K and V caches.
     """
     try:
-        return _split(model.clone(), tokens, past, kv_precision, head, room)
+        return _split(model.clone(), tokens, past, head, layout)
     except RecursionError:
         raise ModelError("the graph's ops are nested too deeply") from None
 
 
-def _split(
-    clone: Model, tokens: int, past: int, kv_precision: str, head: Head, room: int | None
-) -> Model:
+def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -> Model:
     check_ports(clone)
     compare_tokens(clone, tokens, past)
     look_up_biases(clone, tokens, past)
-    quantized = kv_precision == "i8"
-    store_caches(clone, past, 1, quantized, room)
+    store_caches(clone, past, 1, layout)
     # A folded model knows how the variables of layers that it leaves out are called.
-    add_repeated_ids(clone, stored_ids(clone, quantized, room))
+    stored = stored_ids(clone, layout)
+    blocks = read_ids(clone, stored, layout.pieces(past)) if layout.block is not None else []
+    add_repeated_ids(clone, [*stored, *blocks])
     drop_beams(clone)
     treat_head(clone, head, tokens)
     shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}
@@ -113,24 +111,60 @@ def check_ports(model: Model) -> None:
         )
 
 
-def store_caches(model: Model, past: int, slots: int, quantized: bool, room: int | None) -> None:
-    """Give all caches their static shapes, and let them store only what is new."""
-    store = store_quantized if quantized else store_plain
-    transposed = value_caches(model) if room is not None else frozenset[str]()
+def store_caches(model: Model, past: int, slots: int, layout: KVLayout) -> None:
+    """Give all caches their static shapes, and let them store only what is new.
+
+    Raises:
+        ModelError: one is no K or V cache, or cannot lie as it should.
+    """
+    store = store_quantized if layout.quantized else store_plain
+    transposed = value_caches(model) if layout.room is not None else frozenset[str]()
+    pieces = layout.pieces(past)
+    if layout.block is not None:
+        _check_blocks(model)
     for variable in model.variables():
-        of = slot_of(variable.name)[0]
-        if variable.assign is None and adapter_name(of) is not None:
+        if _is_adapter(variable):
             continue
-        cache = cache_of(variable, past, slots)
-        store(model, replace(cache, room=room if variable.name in transposed else None))
+        cache = replace(cache_of(variable, past, slots), pieces=pieces)
+        store(model, replace(cache, room=layout.room if variable.name in transposed else None))
 
 
-def stored_ids(model: Model, quantized: bool, room: int | None) -> list[list[str]]:
-    """In a folded model, what the variables that are stored are called in all repetitions."""
+def _is_adapter(variable: Variable) -> bool:
+    return variable.assign is None and adapter_name(slot_of(variable.name)[0]) is not None
+
+
+def _check_blocks(model: Model) -> None:
+    """See that what is read in pieces is read by attention, which takes them as they are.
+
+    Raises:
+        ModelError: it would have to be joined first.
+    """
+    caches = {each.name for each in model.variables() if not _is_adapter(each)}
+    others = caches - attended_caches(model)
+    if others:
+        raise ModelError(
+            f"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: {min(others)!r} is not read by attention as it "
+            "is stored, so that it cannot lie in blocks; leave the option out"
+        )
+
+
+def stored_ids(model: Model, layout: KVLayout) -> list[list[str]]:
+    """In a folded model, what the variables that are stored are called in all repetitions.
+
+    Those that have the names of the stateful graph are known already.
+    """
     groups = [list(group) for group in repeated_ids(model)]
-    scales = [[name + SCALE_SUFFIX for name in group] for group in groups] if quantized else []
+    scales = [[name + SCALE_SUFFIX for name in group] for group in groups]
     values = [[transposed_variable(name) for name in group] for group in groups]
-    return scales + (values if room is not None else [])
+    return [*(scales if layout.quantized else []), *(values if layout.room is not None else [])]
+
+
+def read_ids(
+    model: Model, stored: Sequence[Sequence[str]], pieces: Sequence[Piece]
+) -> list[list[str]]:
+    """The same of what is read in pieces."""
+    groups = [*repeated_ids(model), *stored]
+    return [[piece.of(name) for name in group] for group in groups for piece in pieces]
 
 
 def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:

@@ -18,17 +18,17 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
+from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
 from npuw_layer.llm.names import IDS, MASK, POSITIONS, slot_variable
-from npuw_layer.llm.split import check_ports, drop_beams, store_caches, stored_ids
+from npuw_layer.llm.split import check_ports, drop_beams, read_ids, store_caches, stored_ids
 
 
 def split_slots(
     model: Model,
     slots: int,
     past: int,
-    kv_precision: str = "",
     head: Head = Head.ALL,
-    room: int | None = None,
+    layout: KVLayout = PLAIN,
 ) -> Model:
     """Make a static graph that takes one new token of each of several conversations.
 
@@ -36,9 +36,8 @@ def split_slots(
         model: the stateful graph; it is not changed.
         slots: conversations that it takes.
         past: rows of each one's caches.
-        kv_precision: as for ``split``.
         head: as for ``split``; CUT or ALL, which are the same for all slots.
-        room: as for ``split``.
+        layout: as for ``split``.
 
     Returns:
         A graph with input_ids and position_ids i64 [slots, 1], attention_mask i64
@@ -46,27 +45,24 @@ def split_slots(
         [slots, 1]; and logits f32 [slots, 1, V] or what the head makes them of. For each variable
         of the stateful graph it reads one of each slot, ``slot_variable``, [1, past, heads, width],
         and assigns a single one of the old name, [1, slots, heads, width]: a new row of each slot;
-        V's with ``room`` as ``split`` says.
+        blocks, and V's with ``room``, as ``split`` says.
 
     Raises:
         ModelError: the graph is no language model with K and V caches, or windows or biases of it
             cannot be told apart by slot.
     """
     try:
-        return _split(model.clone(), slots, past, kv_precision, head, room)
+        return _split(model.clone(), slots, past, head, layout)
     except RecursionError:
         raise ModelError("the graph's ops are nested too deeply") from None
 
 
-def _split(
-    clone: Model, slots: int, past: int, kv_precision: str, head: Head, room: int | None
-) -> Model:
+def _split(clone: Model, slots: int, past: int, head: Head, layout: KVLayout) -> Model:
     check_ports(clone)
     compare_tokens(clone, 1, past, slots)
     look_up_biases(clone, 1, past, slots)
-    quantized = kv_precision == "i8"
-    store_caches(clone, past, slots, quantized, room)
-    _name_slots(clone, slots, stored_ids(clone, quantized, room))
+    store_caches(clone, past, slots, layout)
+    _name_slots(clone, slots, stored_ids(clone, layout), layout.pieces(past))
     drop_beams(clone)
     treat_head(clone, head, 1)
     shapes = {IDS: (slots, 1), MASK: (slots, past + 1), POSITIONS: (slots, 1)}
@@ -75,11 +71,13 @@ def _split(
     return clone
 
 
-def _name_slots(model: Model, slots: int, stored: Sequence[Sequence[str]]) -> None:
+def _name_slots(
+    model: Model, slots: int, stored: Sequence[Sequence[str]], pieces: Sequence[Piece]
+) -> None:
     """Tell a folded model what the variables of layers that it leaves out are called."""
+    # Adapters are not in pieces.
+    groups = [*read_ids(model, stored, pieces), *map(list, repeated_ids(model))]
     read = [
-        [slot_variable(name, slot) for name in group]
-        for group in (*repeated_ids(model), *stored)
-        for slot in range(slots)
+        [slot_variable(name, slot) for name in group] for group in groups for slot in range(slots)
     ]
     add_repeated_ids(model, [*stored, *read])

@@ -8,7 +8,7 @@ from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
-from npuw_layer.llm.stages import ROPE_LEAD, Kind, Stage, values_room
+from npuw_layer.llm.stages import ROPE_LEAD, Kind, Stage, kv_layout
 from npuw_layer.lora.graph import fix_rank, reads_adapters
 from npuw_layer.options import Options
 
@@ -35,10 +35,10 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     if options.caches_rope:
         model = model.clone()
         cache_rope(model, stage.capacity + ROPE_LEAD)
-    room = values_room(options)
+    layout = kv_layout(options)
     if stage.slots > 1:
-        return split_slots(model, stage.slots, stage.past, options.kv_cache_precision, head, room)
-    return split(model, stage.tokens, stage.past, options.kv_cache_precision, head, room)
+        return split_slots(model, stage.slots, stage.past, head, layout)
+    return split(model, stage.tokens, stage.past, head, layout)
 
 
 def _head_graph(model: Model, stage: Stage, options: Options) -> Model:

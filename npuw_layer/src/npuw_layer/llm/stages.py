@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from npuw_layer.errors import OptionError
+from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.lengths import Lengths, plan_lengths, round_generation_len
 from npuw_layer.llm.variants import given_ladder, ladder
 from npuw_layer.options import Options
@@ -114,9 +116,26 @@ def lengths_of(options: Options) -> Lengths:
     )
 
 
-def values_room(options: Options) -> int | None:
-    """Rows of the buffers of V, if V lies transposed; None if it lies token by token."""
-    return lengths_of(options).total if options.optimize_v_tensors else None
+def kv_layout(options: Options) -> KVLayout:
+    """How options let K and V lie.
+
+    Raises:
+        OptionError: there are to be blocks, but no chunks that say how long.
+    """
+    lengths = lengths_of(options)
+    blocks = options.enable_block_based_kv_cache
+    if blocks and lengths.chunk is None:
+        raise OptionError(
+            "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: a block is as long as a chunk, but prompts are "
+            "read whole; set NPUW_LLM_PREFILL_CHUNK_SIZE below NPUW_LLM_MAX_PROMPT_LEN "
+            f"({lengths.max_prompt}), and NPUW_LLM_PREFILL_HINT to DYNAMIC"
+        )
+    block = lengths.chunk if blocks else None
+    return KVLayout(
+        quantized=options.kv_cache_precision == "i8",
+        room=(block or lengths.total) if options.optimize_v_tensors else None,
+        block=block,
+    )
 
 
 def plan(options: Options) -> Plan:
@@ -126,6 +145,7 @@ def plan(options: Options) -> Plan:
         OptionError: lengths contradict one another.
     """
     lengths = lengths_of(options)
+    kv_layout(options)  # what cannot be is refused before anything is compiled
     tokens = round_generation_len(options.max_generation_token_len)
     sizes, slots = _sizes(options, lengths), sorted({*options.batch_slots} - {1})
     generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in sizes]

@@ -201,7 +201,7 @@ def _fingerprint(conversation: Conversation) -> str:
 
 
 def _most_bytes(conversation: Conversation) -> int:
-    return conversation.cache.nbytes + _MAX_HEADER
+    return conversation.cache.most_bytes + _MAX_HEADER
 
 
 def _first_line(error: Exception) -> str:

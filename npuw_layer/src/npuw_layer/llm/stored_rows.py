@@ -17,6 +17,7 @@ from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
+from npuw_layer.llm.kv_layout import Piece
 from npuw_layer.llm.names import slot_variable, transposed_variable
 
 SCALE_ELEMENT = "f16"
@@ -42,6 +43,8 @@ class Cache:
     shape: Shape
     slots: int = 1
     """Conversations, each with a cache of its own; their rows are joined to a batch."""
+    pieces: tuple[Piece, ...] = ()
+    """In which it is read."""
     room: int | None = None
     """The rows of the buffer that it lies in, if it is transposed: what is read of it is a part of
     each of its channels."""
@@ -55,9 +58,10 @@ class Cache:
 
 def store_plain(model: Model, cache: Cache) -> None:
     """Store rows as they are computed."""
-    stored = _read_rows(model, cache, element_of(cache.read.output))
-    cache.read.output.replace_all_uses_with(_turned(model, stored, cache.read))
-    Rewriter.erase_op(cache.read)
+    element = element_of(cache.read.output)
+    _replace_past(
+        model, cache, [_read_rows(model, cache, piece, element) for piece in cache.pieces]
+    )
     kept = _assign_rows(model, cache, _turned(model, cache.new, cache.assign))
     Rewriter.replace_op(cache.assign, [], [kept])
 
@@ -70,12 +74,14 @@ def store_quantized(model: Model, cache: Cache) -> None:
     """
     kind = StringAttr(element_of(cache.read.output))
     scale_name = cache.read.variable_id.data + SCALE_SUFFIX
-    values = _read_rows(model, cache, "i8")
-    scales = _read(model, cache, scale_name, SCALE_ELEMENT, (*cache.shape[:3], 1))
-    g = GraphBuilder(model, cache.read)
-    past = g.op(Dequantize, values, scales, [], destination_type=kind)
-    cache.read.output.replace_all_uses_with(_turned(model, past, cache.read))
-    Rewriter.erase_op(cache.read)
+    past: list[SSAValue] = []
+    for piece in cache.pieces:
+        values = _read_rows(model, cache, piece, "i8")
+        shape = (1, piece.rows, cache.shape[2], 1)
+        scales = _read(model, cache, piece.of(scale_name), SCALE_ELEMENT, shape)
+        g = GraphBuilder(model, cache.read)
+        past.append(g.op(Dequantize, values, scales, [], destination_type=kind))
+    _replace_past(model, cache, past)
 
     join = cache.assign.value.owner
     assert isinstance(join, Concat)  # the split found the new rows by it
@@ -90,14 +96,26 @@ def store_quantized(model: Model, cache: Cache) -> None:
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
-def _read_rows(model: Model, cache: Cache, element: str) -> SSAValue:
-    """Read what is stored, [slots, past, heads, width], however it lies."""
+def _replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None:
+    """Let the graph take its stored rows from pieces [slots, rows, heads, width].
+
+    They are joined where the graph would join them with new ones: what is joined there stays apart
+    (``lower-attention``).
+    """
+    turned = [_turned(model, piece, cache.read) for piece in pieces]
+    past = GraphBuilder(model, cache.read).concat(turned, 2) if len(turned) > 1 else turned[0]
+    cache.read.output.replace_all_uses_with(past)
+    Rewriter.erase_op(cache.read)
+
+
+def _read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAValue:
+    """Read stored rows, [slots, rows, heads, width], however they lie."""
+    heads, width = cache.shape[2:]
     if cache.room is None:
-        return _read(model, cache, cache.name, element, cache.shape)
-    _, past, heads, width = cache.shape
-    whole = _read(model, cache, cache.name, element, (1, heads, width, cache.room))
+        return _read(model, cache, piece.of(cache.name), element, (1, piece.rows, heads, width))
+    whole = _read(model, cache, piece.of(cache.name), element, (1, heads, width, cache.room))
     g = GraphBuilder(model, cache.read)
-    return g.transpose(g.slice(whole, 3, 0, past), *_FROM_TRANSPOSED)
+    return g.transpose(g.slice(whole, 3, 0, piece.rows), *_FROM_TRANSPOSED)
 
 
 def _assign_rows(model: Model, cache: Cache, rows: SSAValue) -> SSAValue:

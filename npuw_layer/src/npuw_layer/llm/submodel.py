@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.copies import RowCopy
-from npuw_layer.llm.kv_cache import KVCache, present_rows
+from npuw_layer.llm.kv_kinds import present_rows
+from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.names import (
     CACHE_POSITION,
     EMBED,
@@ -67,7 +68,7 @@ class Submodel:
         device: Device,
         stage: Stage,
         loaded: LoadedModel,
-        cache: KVCache,
+        cache: KVStrategy,
         adapters: AdapterBuffers,
         bank: WeightsBank,
     ) -> None:
@@ -83,8 +84,8 @@ class Submodel:
         self._presents: Arena | None = None
         self._present: list[Array] = []
         """The new rows of caches that are alike, [variables, width, heads, channels]."""
-        self._direct: dict[int, Program] = {}
-        self._copying: Program | None = None
+        self._programs: dict[int | None, tuple[Program, Attachment]] = {}
+        """By the row that new ones are written to from on; None has a buffer for them."""
         self._used = 0
 
     @property
@@ -114,14 +115,16 @@ class Submodel:
             direct: whether the new rows are written right into the cache.
         """
         used, cache = len(new.ids), self._cache
+        cache.make_room(used)
+        program = self._program(cache.rows.tokens if direct else None)
         self._fill(new)
         cache.prepare_past(self.stage.past)
         if direct:
             cache.rows.expect(self.stage.tokens)  # a run that fails may have written some
-            self._program(cache.rows.tokens).run()
+            program.run()
             cache.rows.append(used)
         else:
-            self._program(None).run()
+            program.run()
             cache.update_kvcache_for(self._present, RowCopy(used, cache.rows.place(used)))
         self._used = used
 
@@ -157,23 +160,17 @@ class Submodel:
 
     def _program(self, direct_row: int | None) -> Program:
         """The program whose rows go to the cache from a row on, or to a buffer."""
-        if direct_row is None:
-            if self._copying is None:
-                self._copying = self._made()
-                self._take_presents(self._copying)
-            return self._copying
-        if direct_row not in self._direct:
-            self._direct[direct_row] = self._made()
-            self._cache.bind_present(self._direct[direct_row], direct_row)
-        return self._direct[direct_row]
-
-    def _made(self) -> Program:
-        """A program, bound to all but its new rows."""
-        program = self._loaded.create_program()
-        self._arena.bind(program)
-        self._bank.bind(program, self._loaded.inputs)
-        self._cache.bind(program, self._loaded.inputs)
-        self._adapters.bind(program, self._loaded.inputs)
+        if direct_row not in self._programs:
+            program = self._loaded.create_program()
+            self._arena.bind(program)
+            self._bank.bind(program, self._loaded.inputs)
+            self._adapters.bind(program, self._loaded.inputs)
+            attached = self._cache.attach(program, self._loaded.inputs, self.stage.past, direct_row)
+            if direct_row is None:
+                self._take_presents(program)
+            self._programs[direct_row] = program, attached
+        program, attached = self._programs[direct_row]
+        attached.refresh()
         return program
 
     def _take_presents(self, program: Program) -> None:

@@ -1,4 +1,4 @@
-"""Which of a model's caches hold V: those that attention multiplies its weights with."""
+"""Which of a model's caches attention reads, and which of them hold V."""
 
 from __future__ import annotations
 
@@ -26,14 +26,26 @@ def value_caches(model: Model) -> frozenset[str]:
     Args:
         model: a language model's graph; attention may be one op, or a product with a softmax.
     """
-    values, keys = set[str](), set[str]()
+    keys, values = _read_by_attention(model)
+    return values - keys
+
+
+def attended_caches(model: Model) -> frozenset[str]:
+    """Find the variables that attention reads as they are stored, by their ids."""
+    keys, values = _read_by_attention(model)
+    return keys | values
+
+
+def _read_by_attention(model: Model) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables that are read as K, and as V."""
+    keys, values = set[str](), set[str]()
     for op in model.body.ops:
         if isinstance(op, ScaledDotProductAttention):
             values |= _variables(op.v)
             keys |= _variables(op.k)
         elif isinstance(op, MatMul):
             (values if _is_softmax(op.a) else keys).update(_variables(op.b))
-    return frozenset(values - keys)
+    return frozenset(keys), frozenset(values)
 
 
 def _variables(value: SSAValue) -> set[str]:
@@ -47,9 +59,13 @@ def _is_softmax(value: SSAValue) -> bool:
 
 def _origins(value: SSAValue) -> Iterator[Operation]:
     """The ops that made what a value consists of."""
-    pending = [value]
+    pending, seen = [value], set[SSAValue]()
     while pending:
-        owner = pending.pop().owner
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
         if isinstance(owner, Concat):
             pending += owner.parts
         elif isinstance(owner, _MOVING):

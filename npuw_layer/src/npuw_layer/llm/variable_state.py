@@ -57,6 +57,7 @@ class VariableState:
         Raises:
             StateError: it does not fit.
             RequestBusy: the request is running.
+            DeviceError: there is no memory left; nothing has changed.
         """
         self._check_idle()
         values = values_of(tensor)
@@ -70,6 +71,7 @@ class VariableState:
                 f"{like.shape[2]}], not {values.dtype} {list(values.shape)}"
             )
         if not cache.rows.stored and 0 < tokens <= cache.rows.window:
+            cache.make_room(tokens)
             cache.rows.restore(np.arange(tokens))
             history.ids = [UNKNOWN] * tokens
         if tokens != cache.rows.stored:

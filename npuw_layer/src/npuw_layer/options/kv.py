@@ -30,7 +30,8 @@ class KvOptions(OptionGroup):
     )
     """From prefill to generate: ZERO_COPY lets prefill write its rows where generate reads them,
     COPY copies them as the original does. With NPUW_LLM_OPTIMIZE_V_TENSORS they are copied."""
-    enable_block_based_kv_cache: Annotated[
-        bool, Only((False,), "a cache is one piece, whose beginning a smaller variant reads")
-    ] = Field(False, alias="NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE")
-    """Store caches in blocks of a chunk's length."""
+    enable_block_based_kv_cache: bool = Field(False, alias="NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE")
+    """Store caches in blocks of a chunk's length, which are allocated when tokens come for them: a
+    short conversation takes little memory, and nothing moves when it grows. Needs prompts that are
+    read in chunks. Once in 128 tokens, or in a block's if that has more, a step takes longer, as
+    new blocks are bound."""

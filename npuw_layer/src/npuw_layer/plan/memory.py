@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.llm.arena import padded
 from npuw_layer.llm.lengths import Lengths
-from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.llm.stages import Kind, Stage, kv_layout
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:
@@ -26,8 +26,16 @@ class Item:
 
 
 def cache_bytes(decoder: Decoder, lengths: Lengths, options: Options) -> int:
-    """K and V of one conversation: as long as the largest variant, which the others share."""
-    return _rows_bytes(decoder, lengths.total, options)
+    """K and V of one conversation: as long as the largest variant, which the others share.
+
+    In blocks it is all of them, and a dummy in place of those that are not there yet.
+    """
+    block = kv_layout(options).block
+    if block is None:
+        return _rows_bytes(decoder, lengths.total, options)
+    blocks = -(-lengths.total // block)
+    one = _variable_bytes(decoder, block, options)[0]
+    return blocks * _rows_bytes(decoder, block, options) + one
 
 
 def new_row_bytes(decoder: Decoder, stage: Stage, lengths: Lengths, options: Options) -> int:
@@ -45,9 +53,12 @@ def new_row_bytes(decoder: Decoder, stage: Stage, lengths: Lengths, options: Opt
 
 def _rows_bytes(decoder: Decoder, rows: int, options: Options) -> int:
     """K and V of so many tokens, in all layers."""
+    return 2 * len(decoder.layers) * sum(_variable_bytes(decoder, rows, options))
+
+
+def _variable_bytes(decoder: Decoder, rows: int, options: Options) -> tuple[int, int]:
+    """One variable of so many tokens, and its scales."""
     heads, width = decoder.attention.key_heads, decoder.attention.head_dim
     if options.kv_cache_precision == "i8":
-        one = padded(rows * heads * width) + padded(rows * heads * _SCALE_BYTES)
-    else:
-        one = padded(rows * heads * width * _FLOAT_BYTES[options.precision])
-    return 2 * len(decoder.layers) * one
+        return padded(rows * heads * width), padded(rows * heads * _SCALE_BYTES)
+    return padded(rows * heads * width * _FLOAT_BYTES[options.precision]), 0
