@@ -1,0 +1,73 @@
+"""Ways of running a model that cut it, bind it or feed it differently, together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+SMALL = {
+    "NPUW_LLM_PREFILL_CHUNK_SIZE": 32,
+    "NPUW_LLM_GENERATE_PYRAMID_STEPS": "96,192",
+}
+BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"}
+HFA = {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA"}
+HOST = {"NPUW_LLM_PREFILL_MOE_HINT": "HOST_ROUTED", "NPUW_LLM_GENERATE_MOE_HINT": "HOST_ROUTED"}
+DEVICE = {**HOST, "NPUW_LLM_GENERATE_MOE_HINT": "DEVICE_ROUTED"}
+CUT = {"NPUW_ONLINE_ISOLATE": "P:RMSNorm/norm"}
+LAYERS = {"NPUW_ONLINE_PIPELINE": "REP"}
+PREFIXES = {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16}
+
+
+def story(talk: Any) -> np.ndarray:
+    """A prompt of three chunks, steps into the next variant, and back; all logits."""
+    said = [talk.tell(np.arange(90) * 7 % 97)]
+    said += [talk.tell([token]) for token in (3, 14, 15, 9, 26, 5, 35)]
+    return np.array([*said, talk.tell([8], back=4)])
+
+
+def check(talk: Any, plain: Any, tolerance: float = 1e-5) -> None:
+    said, expected = story(talk), story(plain)
+    assert np.abs(said - expected).max() < tolerance * np.abs(expected).max()
+
+
+@pytest.mark.parametrize(
+    "options", [BLOCKS, HFA, LAYERS, CUT | BLOCKS, BLOCKS | PREFIXES], ids=repr
+)
+def test_adapters_reach_every_part_of_a_model(talks, adapt, options) -> None:
+    llama = adapt("llama_fp16")
+    pair = [talks(llama.path, **SMALL, **each) for each in (options, {})]
+    for talk in pair:
+        states = {state.name: state for state in talk.request.query_state()}
+        for name, values in llama.draw(8, seed=1).items():
+            states[name].state = values
+    check(*pair)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [HOST | HFA, HOST | BLOCKS, HOST | CUT, DEVICE | BLOCKS, DEVICE | PREFIXES, DEVICE | HFA],
+    ids=repr,
+)
+def test_routed_experts_beside_all_else(
+    talks, load_module: Callable[[Path], Any], tmp_path_factory, options
+) -> None:
+    exported = Path(__file__).resolve().parents[1] / "goldens" / "exported"
+    folder = tmp_path_factory.mktemp("mixture")
+    path = load_module(exported / "restore.py").restore(exported, "qwen3_moe_fp16", folder)
+    check(talks(path, **SMALL, **options), talks(path, **SMALL))
+
+
+@pytest.mark.parametrize("options", [BLOCKS | CUT, HFA | PREFIXES, LAYERS | PREFIXES], ids=repr)
+@pytest.mark.parametrize(
+    ("stored", "tolerance"),
+    [({}, 1e-5), ({"KV_CACHE_PRECISION": "i8"}, 1e-3)],
+    ids=["as computed", "8 bits, which a last digit may change"],
+)
+def test_a_cut_model_stores_its_rows_as_a_whole_one_does(
+    talks, tall, options, stored, tolerance
+) -> None:
+    check(talks(tall, **SMALL, **options, **stored), talks(tall, **SMALL, **stored), tolerance)
