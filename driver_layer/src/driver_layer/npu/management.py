@@ -45,7 +45,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Original:
-    """What was prepared for the first inference of a kin."""
+    """What was prepared for an inference, and can be taken along to others of its kin."""
 
     run: Movable
     read: tuple[int, ...]
@@ -54,6 +54,11 @@ class _Original:
 
 _MOST_PREPARED = 4
 """A program that is tied to some buffers by turns is prepared once for each, up to so many."""
+
+
+_MOST_ORIGINALS = 4
+"""Of so many inferences of a kin that could not take along what there was: they differ in what of
+their memory touches, as weights of some layers do in a file."""
 
 
 class ManagementCore:
@@ -70,7 +75,7 @@ class ManagementCore:
         self._known: WeakKeyDictionary[AddressSpace, dict[int, list[_Prepared]]] = (
             WeakKeyDictionary()
         )
-        self._originals: WeakKeyDictionary[Kin, _Original] = WeakKeyDictionary()
+        self._originals: WeakKeyDictionary[Kin, list[_Original]] = WeakKeyDictionary()
 
     def prepare(self, bus: Bus, hpi_address: int, footprint: Footprint | None = None) -> Run:
         """Prepare the program behind a host-parsed inference, unless that is done.
@@ -117,13 +122,15 @@ class ManagementCore:
             read = [number_of.get(allocation.address) for allocation, _ in program.sources]
             if None not in read:
                 numbers = tuple(number for number in read if number is not None)
-                self._originals[footprint.kin] = _Original(run, numbers)
+                others = self._originals.get(footprint.kin, [])
+                made = [_Original(run, numbers), *others]
+                self._originals[footprint.kin] = made[:_MOST_ORIGINALS]
         return _Prepared(run, program.sources, seen.used, frees)
 
     def _moved(self, bus: Bus, hpi_address: int, footprint: Footprint) -> _Prepared | None:
         """Take what was prepared for another inference of the same kin."""
-        original = self._originals.get(footprint.kin)
-        if original is None:
+        originals = self._originals.get(footprint.kin)
+        if not originals:
             return None
         frees = bus.space.frees  # before anything is looked at
         spans = _spans(bus, footprint)
@@ -132,13 +139,14 @@ class ManagementCore:
             program, order = self._decode(bus, hpi_address)
             self._executor.explain(program, order, bus, step)
 
-        run = None if spans is None else original.run.moved(spans, explain)
-        if run is None:
-            return None
-        used = [bus.space.find(address) for address, _ in footprint.spans]
-        there = tuple(one for one in used if one is not None)
-        read = (there[number] for number in original.read)
-        return _Prepared(run, tuple((one, one.generation) for one in read), there, frees)
+        for original in originals if spans is not None else ():
+            run = original.run.moved(spans, explain)
+            if run is not None:
+                found = (bus.space.find(address) for address, _ in footprint.spans)
+                used = tuple(one for one in found if one is not None)
+                read = (used[number] for number in original.read)
+                return _Prepared(run, tuple((one, one.generation) for one in read), used, frees)
+        return None
 
     def _decode(self, bus: Bus, hpi_address: int) -> tuple[Program, Order]:
         program = Decoder(bus.space).decode(hpi_address)

@@ -21,9 +21,6 @@ from driver_layer.engines.native.lower.groups import Ints
 from driver_layer.engines.native.lower.table import Flattened
 from driver_layer.engines.native.lower.template import NO_WORD
 
-_ALIGNMENT = 64
-"""Bytes: what lies otherwise to a cache line may be read at another speed."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Islands:
@@ -133,7 +130,7 @@ class Anchors:
         moves = reaches.added_to(spans)[0] - self.begins
         by_island = np.zeros(len(self.islands.begins), np.int64)
         by_island[of_span] = moves
-        rigid = (by_island[of_span] == moves).all() and not (moves % _ALIGNMENT).any()
+        rigid = (by_island[of_span] == moves).all()
         if not rigid or (self.written[of_span[: len(spans.begins)]] & ~spans.writable).any():
             return None
         # Those that only touch now are no island: they were looked at as two.
