@@ -139,7 +139,9 @@ class ManagementCore:
             program, order = self._decode(bus, hpi_address)
             self._executor.explain(program, order, bus, step)
 
-        for original in originals if spans is not None else ():
+        if spans is None:
+            return None
+        for original in originals:
             run = original.run.moved(spans, explain)
             if run is not None:
                 found = (bus.space.find(address) for address, _ in footprint.spans)
