@@ -1,37 +1,21 @@
-"""The programs of an attention as one piece of bytes.
-
-    magic        8 bytes
-    length       u64, of the header
-    header       JSON: the attention, rows of a tile, sizes
-    blobs        of a tile, and of the new rows, each at a multiple of a page
-
-It is read as what may be damaged: whatever does not fit is an error.
-"""
+"""The programs of an attention as a package: that of a tile, and that of the new rows."""
 
 from __future__ import annotations
 
-import json
-import struct
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from npuw_layer.attention.shapes import CachedAttention
-from npuw_layer.errors import DeviceError
-
-MAGIC = b"NPUWHFA1"
-_HEAD = struct.Struct("<8sQ")
-_PAGE = 4096
+from npuw_layer.blob.package import Bytes, Entry, PackageKind, Size
 
 
-class _Header(BaseModel):
+class _Header(Entry):
     """What the header says."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     attention: CachedAttention
     rows: int = Field(ge=1)
-    blobs: tuple[int, int]
+    blobs: tuple[Size, Size]
     """Bytes of each."""
 
 
@@ -48,60 +32,35 @@ class TilePrograms:
 
     attention: CachedAttention
     rows: int
-    tile: bytes | memoryview
-    last: bytes | memoryview
+    tile: Bytes
+    last: Bytes
 
 
-def is_container(content: bytes | memoryview) -> bool:
+_KIND = PackageKind(b"NPUWHFA1", _Header, "an attention in tiles (HFA)")
+
+
+def is_container(content: Bytes) -> bool:
     """Whether bytes begin as such a container."""
-    return bytes(content[:8]) == MAGIC
+    return _KIND.begins(content)
 
 
 def write_container(programs: TilePrograms) -> bytes:
     """Put programs into bytes."""
-    blobs = (programs.tile, programs.last)
-    sizes = (len(blobs[0]), len(blobs[1]))
+    sizes = (len(programs.tile), len(programs.last))
     header = _Header(attention=programs.attention, rows=programs.rows, blobs=sizes)
-    text = json.dumps(header.model_dump(), sort_keys=True).encode()
-    made = bytearray(_HEAD.pack(MAGIC, len(text)) + text)
-    for blob in blobs:
-        made += bytes(-len(made) % _PAGE)
-        made += blob
-    return bytes(made)
+    return _KIND.write(header, (programs.tile, programs.last), ())
 
 
-def read_container(content: bytes | memoryview) -> TilePrograms:
+def read_container(content: Bytes) -> TilePrograms:
     """Read programs; blobs stay where they are.
 
     Raises:
         DeviceError: the bytes are no such container, or damaged.
     """
-    raw = memoryview(content)
-    header, at = _read_header(raw)
-    blobs: list[memoryview] = []
-    for size in header.blobs:
-        at += -at % _PAGE
-        blobs.append(raw[at : at + size])
-        at += size
-    if at != len(raw) or min(header.blobs) < 0:
-        raise _damaged(f"{len(raw)} bytes, {at} are expected")
+    package = _KIND.open(content)
+    header = package.header
+    tile, last = (package.blob(size) for size in header.blobs)
+    package.finish()
     if header.rows > header.attention.shape.past:
-        raise _damaged("a tile is longer than what is stored")
-    return TilePrograms(header.attention, header.rows, blobs[0], blobs[1])
-
-
-def _read_header(raw: memoryview) -> tuple[_Header, int]:
-    if len(raw) < _HEAD.size or not is_container(raw):
-        raise _damaged("it does not begin as one")
-    _, length = _HEAD.unpack(raw[: _HEAD.size])
-    end = _HEAD.size + length
-    if end > len(raw):
-        raise _damaged(f"its header ends at {end}, of {len(raw)} bytes")
-    try:
-        return _Header.model_validate_json(bytes(raw[_HEAD.size : end])), end
-    except ValidationError as error:
-        raise _damaged(f"its header is not valid: {error.error_count()} errors") from None
-
-
-def _damaged(what: str) -> DeviceError:
-    return DeviceError(f"not an attention in tiles: {what}")
+        raise _KIND.damaged("a tile is longer than what is stored")
+    return TilePrograms(header.attention, header.rows, tile, last)

@@ -1,46 +1,25 @@
-"""A mixture in parts as one piece of bytes, as a blob cache keeps it.
-
-    magic        8 bytes
-    length       u64, of the header
-    header       JSON: the ports, which program an expert has, and with which weights
-    programs     each at a multiple of a page
-    literals     weights that are in no file, one after the other
-
-It is read as what may be damaged: whatever does not fit is an error.
-"""
+"""A mixture in parts as a package: the programs of its experts."""
 
 from __future__ import annotations
 
-import json
 import math
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from npuw_layer.errors import DeviceError
+from npuw_layer.blob.package import Bytes, Dim, Entry, PackageKind, Size
 from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.ports import TensorInfo
 
-MAGIC = b"NPUWMOE1"
-_HEAD = struct.Struct("<8sQ")
-_PAGE = 4096
-_Size = Annotated[int, Field(ge=0, le=1 << 40)]
-_Dim = Annotated[int, Field(ge=0, le=1 << 32)]
 
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PortEntry(_Strict):
+class PortEntry(Entry):
     """An input or output."""
 
     name: str
     element: str
-    shape: tuple[_Dim, ...]
+    shape: tuple[Dim, ...]
 
     @property
     def info(self) -> TensorInfo:
@@ -53,7 +32,7 @@ class PortEntry(_Strict):
         return PortEntry(name=info.name, element=info.element, shape=info.shape)
 
 
-class ExpertEntry(_Strict):
+class ExpertEntry(Entry):
     """One expert."""
 
     number: int = Field(ge=0)
@@ -63,7 +42,7 @@ class ExpertEntry(_Strict):
     that are called the same are left out."""
 
 
-class Routed(_Strict):
+class Routed(Entry):
     """What a mixture has, and which of its experts are run how.
 
     Attributes:
@@ -96,11 +75,11 @@ class Routed(_Strict):
         return self
 
 
-class _Header(_Strict):
+class _Header(Entry):
     routed: Routed
-    sizes: tuple[_Size, ...]
+    sizes: tuple[Size, ...]
     """Bytes of the programs."""
-    literals: dict[str, _Size]
+    literals: dict[str, Size]
     """Bytes of weights that are in no file."""
 
 
@@ -109,8 +88,11 @@ class RoutedPrograms:
     """A mixture, the programs of its experts, and weights that are in no file."""
 
     routed: Routed
-    programs: Sequence[bytes | memoryview]
-    literals: Mapping[str, bytes | memoryview]
+    programs: Sequence[Bytes]
+    literals: Mapping[str, Bytes]
+
+
+_KIND = PackageKind(b"NPUWMOE1", _Header, "a mixture in parts (HOST_ROUTED)")
 
 
 def write_container(content: RoutedPrograms) -> bytes:
@@ -120,57 +102,21 @@ def write_container(content: RoutedPrograms) -> bytes:
         sizes=tuple(map(len, content.programs)),
         literals={name: len(value) for name, value in content.literals.items()},
     )
-    text = json.dumps(header.model_dump(), sort_keys=True).encode()
-    made = bytearray(_HEAD.pack(MAGIC, len(text)) + text)
-    for program in content.programs:
-        made += bytes(-len(made) % _PAGE)
-        made += program
-    for name in sorted(content.literals):
-        made += content.literals[name]
-    return bytes(made)
+    literals = (content.literals[name] for name in sorted(content.literals))
+    return _KIND.write(header, content.programs, literals)
 
 
-def read_container(content: bytes | memoryview) -> RoutedPrograms:
+def read_container(content: Bytes) -> RoutedPrograms:
     """Read a mixture's programs; they stay where they are.
 
     Raises:
         DeviceError: the bytes are no such container, or damaged.
     """
-    raw = memoryview(content)
-    header, at = _read_header(raw)
-    programs: list[memoryview] = []
-    for size in header.sizes:
-        at += -at % _PAGE
-        programs.append(_slice(raw, at, size))
-        at += size
-    literals: dict[str, memoryview] = {}
-    for name, size in sorted(header.literals.items()):
-        literals[name] = _slice(raw, at, size)
-        at += size
-    if at != len(raw):
-        raise _damaged(f"{len(raw)} bytes, {at} are expected")
+    package = _KIND.open(content)
+    header = package.header
+    programs = [package.blob(size) for size in header.sizes]
+    literals = {name: package.literal(size) for name, size in sorted(header.literals.items())}
+    package.finish()
     if any(expert.program >= len(programs) for expert in header.routed.experts):
-        raise _damaged("an expert's program is missing")
+        raise _KIND.damaged("an expert's program is missing")
     return RoutedPrograms(header.routed, programs, literals)
-
-
-def _read_header(raw: memoryview) -> tuple[_Header, int]:
-    if len(raw) < _HEAD.size or bytes(raw[:8]) != MAGIC:
-        raise _damaged("it does not begin as one")
-    _, length = _HEAD.unpack(raw[: _HEAD.size])
-    text = _slice(raw, _HEAD.size, length)
-    try:
-        table: Any = json.loads(bytes(text))
-        return _Header.model_validate(table), _HEAD.size + length
-    except (ValueError, RecursionError, ValidationError) as error:
-        raise _damaged(f"its header cannot be read: {error}") from None
-
-
-def _slice(raw: memoryview, begin: int, size: int) -> memoryview:
-    if begin + size > len(raw):
-        raise _damaged(f"it ends at {len(raw)}, within what is at {begin}")
-    return raw[begin : begin + size]
-
-
-def _damaged(why: str) -> DeviceError:
-    return DeviceError(f"not a mixture in parts (HOST_ROUTED): {why}; compile it anew")

@@ -1,0 +1,141 @@
+"""Several programs as one piece of bytes, as a blob cache keeps a model that runs in pieces.
+
+    magic        8 bytes
+    length       u64, of the header
+    header       JSON: what the kind of package says of its contents, sizes among it
+    blobs        programs, each at a multiple of a page
+    literals     weights that are in no file, one after the other
+
+It is read as what may be damaged: whatever does not fit is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from npuw_layer.errors import DeviceError
+
+_HEAD = struct.Struct("<8sQ")
+_PAGE = 4096
+
+Bytes = bytes | memoryview
+
+Size = Annotated[int, Field(ge=0, le=1 << 40)]
+"""Bytes of something in a package."""
+
+Dim = Annotated[int, Field(ge=0, le=1 << 32)]
+
+
+class Entry(BaseModel):
+    """What a header is made of: nothing but what is said."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+HeaderT = TypeVar("HeaderT", bound=Entry)
+
+
+@dataclass(frozen=True, slots=True)
+class PackageKind(Generic[HeaderT]):
+    """A kind of package.
+
+    Attributes:
+        magic: 8 bytes that it begins with.
+        header: what it says of its contents.
+        what: what it is called in errors.
+    """
+
+    magic: bytes
+    header: type[HeaderT]
+    what: str
+
+    def write(self, header: HeaderT, blobs: Iterable[Bytes], literals: Iterable[Bytes]) -> bytes:
+        """Put a package together; the header says what sizes its contents have."""
+        text = json.dumps(header.model_dump(), sort_keys=True).encode()
+        made = bytearray(_HEAD.pack(self.magic, len(text)) + text)
+        for blob in blobs:
+            made += bytes(-len(made) % _PAGE)
+            made += blob
+        for literal in literals:
+            made += literal
+        return bytes(made)
+
+    def begins(self, content: Bytes) -> bool:
+        """Whether bytes begin as such a package."""
+        return bytes(content[:8]) == self.magic
+
+    def open(self, content: Bytes) -> Package[HeaderT]:
+        """Read a header.
+
+        Raises:
+            DeviceError: the bytes are no such package, or damaged.
+        """
+        raw = memoryview(content)
+        if len(raw) < _HEAD.size or not self.begins(raw):
+            raise self.damaged("it does not begin as one")
+        _, length = _HEAD.unpack(raw[: _HEAD.size])
+        text = self.part(raw, _HEAD.size, length)
+        try:
+            header = self.header.model_validate(json.loads(bytes(text)))
+        except (ValueError, RecursionError, ValidationError) as error:
+            raise self.damaged(f"its header cannot be read: {error}") from None
+        return Package(self, header, raw, _HEAD.size + length)
+
+    def part(self, raw: memoryview, begin: int, size: int) -> memoryview:
+        """Give bytes; they stay where they are."""
+        if begin + size > len(raw):
+            raise self.damaged(f"it ends at {len(raw)}, within what is at {begin}")
+        return raw[begin : begin + size]
+
+    def damaged(self, why: str) -> DeviceError:
+        """An error that says what is wrong with a package."""
+        return DeviceError(f"not {self.what}: {why}; compile it anew")
+
+
+class Package(Generic[HeaderT]):
+    """A package that is read from its begin to its end.
+
+    Args:
+        kind: what it is.
+        header: what it says.
+        raw: all of it.
+        at: where its contents begin.
+    """
+
+    def __init__(
+        self, kind: PackageKind[HeaderT], header: HeaderT, raw: memoryview, at: int
+    ) -> None:
+        self.header = header
+        self._kind = kind
+        self._raw = raw
+        self._at = at
+
+    def blob(self, size: int) -> memoryview:
+        """Give the next program.
+
+        Raises:
+            DeviceError: the package ends before.
+        """
+        self._at += -self._at % _PAGE
+        return self.literal(size)
+
+    def literal(self, size: int) -> memoryview:
+        """Give the next bytes; errors as ``blob``."""
+        found = self._kind.part(self._raw, self._at, size)
+        self._at += size
+        return found
+
+    def finish(self) -> None:
+        """See that nothing is left.
+
+        Raises:
+            DeviceError: something is.
+        """
+        if self._at != len(self._raw):
+            raise self._kind.damaged(f"{len(self._raw)} bytes, {self._at} are expected")
