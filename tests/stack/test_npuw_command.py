@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from npuw_layer import Core
-from npuw_layer.options import NAMES
+from npuw_layer.options import ABSENT, NAMES
 
 
 @pytest.fixture
@@ -41,8 +41,11 @@ def check_one_line(result: Any, *words: str) -> None:
 
 def test_options_are_listed_by_groups(command) -> None:
     lines = command("npuw", "options").stdout.splitlines()
-    names = [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "]
+    end = lines.index("Options of the original that are not here")
+    indented = [line for line in lines if line.startswith("  ") and line[2] != " "]
+    names = [line.split()[0] for line in indented if lines.index(line) < end]
     assert names == list(NAMES)
+    assert all(any(name in line for line in lines[end:]) for name in ABSENT)
     assert lines[0] == "LLM lengths"
     assert "Generate" in lines
     assert max(map(len, lines)) <= 100
