@@ -74,6 +74,18 @@ def test_mapped_memory_is_the_hosts_own_and_may_be_read_only() -> None:
         space.view(mapped.address, 1, write=True)
 
 
+def test_what_is_freed_is_found_again_when_the_end_of_a_range_is_reached() -> None:
+    space = AddressSpace()
+    span = MemoryKind.FW.value
+    third = (span.end - span.begin) // 3 - 2 * PAGE_BYTES
+    first, second, third_one = (space.allocate(third, MemoryKind.FW) for _ in range(3))
+    with pytest.raises(OutOfMemory):
+        space.allocate(third, MemoryKind.FW)
+    space.free(second)
+    again = space.allocate(third, MemoryKind.FW)
+    assert first.end < again.address < again.end < third_one.address
+
+
 def test_what_cannot_be_allocated_or_freed() -> None:
     space = AddressSpace()
     with pytest.raises(OutOfMemory):

@@ -107,6 +107,8 @@ class AddressSpace:
         self._lock = threading.Lock()
         self._starts: list[int] = []
         self._allocations: list[Allocation] = []
+        self._next: dict[MemoryKind, int] = {}
+        """Behind what was allocated last, by kind."""
         self.frees = 0
         """Counts what was freed, so that prepared tasks can tell their views may be stale."""
 
@@ -182,17 +184,32 @@ class AddressSpace:
             return allocation
 
     def _find_gap(self, size: int, kind: MemoryKind) -> int:
-        """First fit at page borders; a page stays free behind each allocation to catch overruns."""
-        span = kind.value
-        candidate = span.begin
-        first = bisect.bisect_left(self._starts, span.begin)
-        for allocation in self._allocations[first:]:
-            if (
-                allocation.address >= span.end
-                or candidate + size <= allocation.address - PAGE_BYTES
-            ):
+        """Next fit at page borders; a page stays free behind each allocation to catch overruns.
+
+        The search goes on where the last one of the kind ended, so that who allocates much does not
+        look at all there is each time; from the beginning only if nothing is left there.
+        """
+        for begin in (self._next.get(kind, kind.value.begin), kind.value.begin):
+            found = self._gap_behind(begin, size, kind)
+            if found is not None:
+                self._next[kind] = found + size
+                return found
+        raise OutOfMemory(f"no {size} bytes left in the {kind.name} range")
+
+    def _gap_behind(self, begin: int, size: int, kind: MemoryKind) -> int | None:
+        """The first place from an address on; None if there is none."""
+        end = kind.value.end
+        first = bisect.bisect_left(self._starts, begin)
+        before = self._allocations[first - 1].end if first else 0
+        candidate = max(kind.value.begin, _behind(before), -(-begin // PAGE_BYTES) * PAGE_BYTES)
+        for index in range(first, len(self._allocations)):
+            allocation = self._allocations[index]
+            if allocation.address >= end or candidate + size <= allocation.address - PAGE_BYTES:
                 break
-            candidate = -(-allocation.end // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES
-        if candidate + size > span.end:
-            raise OutOfMemory(f"no {size} bytes left in the {kind.name} range")
-        return candidate
+            candidate = max(candidate, _behind(allocation.end))
+        return candidate if candidate + size <= end else None
+
+
+def _behind(end: int) -> int:
+    """Where something may begin behind what ends there."""
+    return -(-end // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES
