@@ -53,8 +53,9 @@ profile: $(VENV)/dev.stamp  ## where the time of a token goes, by layer: MODEL=f
 profile-kernels: $(VENV)/dev.stamp  ## where the device's time goes, by kernel: MODEL=folder PROFILE=options
 	$(RUN)/python benchmarks/kernel_profile.py $(MODEL) $(PROFILE)
 
-bench-npuw: $(VENV)/dev.stamp  ## switchover, starts, variants, concurrent requests, offload: MODEL=folder
+bench-npuw: $(VENV)/dev.stamp  ## switchover, starts, variants, ways to run, batching, offload: MODEL=folder
 	$(RUN)/python benchmarks/bench_npuw.py $(MODEL)
+	$(RUN)/python benchmarks/bench_ways.py $(MODEL)
 	$(RUN)/python benchmarks/bench_batching.py $(MODEL)
 	$(RUN)/python benchmarks/bench_offload.py $(MODEL) --budgets 0 64MiB
 
