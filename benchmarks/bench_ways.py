@@ -3,7 +3,7 @@
     python benchmarks/bench_ways.py MODEL [--prompt 900] [--chunk 256] [--tokens 24]
 
 A model without experts is the same with experts routed. Times are the host's, of this machine, of a
-second request beside the first; bytes of K and V are of device memory, after a prompt of 100 tokens.
+second request beside the first; K and V are bytes of device memory, after a prompt of 100 tokens.
 """
 
 from __future__ import annotations
