@@ -179,9 +179,9 @@ def test_tokens_that_are_not_known_cannot_be_read_anew(talks) -> None:
 
 def test_a_running_request_is_left_alone(talks, tmp_path, monkeypatch) -> None:
     talk, go_on = talks(), threading.Event()
-    run = talk.request._conversation.run
+    answer = talk.request._conversation.answer
     monkeypatch.setattr(
-        talk.request._conversation, "run", lambda tokens: (go_on.wait(60), run(tokens))[1]
+        talk.request._conversation, "answer", lambda tokens: (go_on.wait(60), answer(tokens))[1]
     )
     inputs = {
         "input_ids": np.array([IDS[:10]]),
