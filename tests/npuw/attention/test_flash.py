@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from compiler_layer.dialects.ov.elementwise import Negative
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.attention.container import read_container, write_container
 from npuw_layer.attention.flash_device import FlashAttentionDevice
 from npuw_layer.attention.flash_model import LoadedFlash
 from npuw_layer.errors import DeviceError
@@ -231,3 +233,14 @@ def test_a_tensor_that_is_not_bound_is_named() -> None:
         program.bind("k", device.allocate(64), 0)
     with pytest.raises(DeviceError, match="'q' ends behind its memory of 64 bytes"):
         program.bind("q", device.allocate(64), 0)
+
+
+@pytest.mark.parametrize("other", [Attention(width=4), Attention(tokens=2)])
+def test_programs_of_another_attention_are_refused(other: Attention) -> None:
+    device = FlashAttentionDevice(InterpreterDevice(), LONGEST)
+    own, foreign = (
+        read_container(device.compile(each.graph(), each.config())) for each in (Attention(), other)
+    )
+    for mixed in (replace(own, tile=foreign.tile), replace(own, last=foreign.last)):
+        with pytest.raises(DeviceError, match="has the program of another one"):
+            device.load(write_container(mixed))

@@ -41,5 +41,5 @@ def test_killed_at_every_line_of_keeping_an_entry(kill: Kill) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_random_moments_of_a_start(kill: Kill, tiny, seed: int) -> None:
     seen = kill("starts", tiny, 16, seed)
-    assert seen["killed"] >= 4, "where the machine is busy, some starts are through before"
-    assert seen["written"] >= 2, "some were killed while they kept entries"
+    assert seen["killed"] >= 8
+    assert seen["written"] >= 4, "some were killed while they kept entries"

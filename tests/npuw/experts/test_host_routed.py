@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from compiler_layer.passes.partition.parts import cut_parts
 from compiler_layer.pipeline import Options, lower_graph
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.experts.container import read_container, write_container
 from npuw_layer.experts.device import TAG, HostRoutedDevice, RoutedExperts
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.split import split
@@ -210,6 +211,18 @@ def test_what_is_not_bound_is_named(exported):
         program.bind("nothing", routing.allocate(8), 0)
     with pytest.raises(DeviceError, match="bytes, 8 are there"):
         program.bind(loaded.inputs[0].name, routing.allocate(8), 0)
+
+
+def test_a_program_of_another_mixture_is_refused(exported):
+    """Both take weights by the same names; their rows are others."""
+    routing = HostRoutedDevice(InterpreterDevice(), 0, 8)
+    small, large = (
+        read_container(routing.compile(mixture_part(exported("qwen3_moe_int4"), tokens), CONFIG))
+        for tokens in (1, 3)
+    )
+    mixed = replace(small, programs=large.programs)
+    with pytest.raises(DeviceError, match="has the program of another expert; compile it anew"):
+        routing.load(write_container(mixed))
 
 
 def test_a_model_that_is_no_mixture_is_refused(exported):

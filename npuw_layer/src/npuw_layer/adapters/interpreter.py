@@ -18,7 +18,7 @@ from compiler_layer.model import Model, Port
 from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
+from npuw_layer.host_tensors import HostTensors
 from npuw_layer.ports import DEVICE_ROUTED, EXPERTS, Array, Compiler, Memory, TensorInfo
 from npuw_layer.versions import package_version
 
@@ -134,8 +134,7 @@ class GraphProgram:
         self._interpreter = Interpreter(model)
         self._inputs = inputs
         self._outputs = outputs
-        self._infos = {info.name: info for info in (*inputs, *outputs)}
-        self._views: dict[str, Array] = {}
+        self._tensors = HostTensors((*inputs, *outputs))
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
         """Let an input or output lie in memory.
@@ -143,13 +142,7 @@ class GraphProgram:
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
         """
-        info = self._infos.get(name)
-        if info is None:
-            raise DeviceError(f"no input or output {name!r}")
-        raw = memory.data[offset : offset + nbytes(info)]
-        if raw.size != nbytes(info):
-            raise DeviceError(f"{name!r} needs {nbytes(info)} bytes, {raw.size} are there")
-        self._views[name] = raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
+        self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
         """Nothing to do: the graph is interpreted."""
@@ -160,13 +153,11 @@ class GraphProgram:
         Raises:
             DeviceError: a tensor is not bound, or an op fails; or the model's files are gone.
         """
-        unbound = [name for name in self._infos if name not in self._views]
-        if unbound:
-            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
-        inputs = {info.name: self._views[info.name] for info in self._inputs}
+        self._tensors.check_bound()
+        inputs = {info.name: self._tensors[info.name] for info in self._inputs}
         try:
             results = self._interpreter.run(inputs)
         except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
             raise DeviceError(f"the interpreter failed: {error}") from error
         for info in self._outputs:
-            self._views[info.name][...] = results[info.name]
+            self._tensors[info.name][...] = results[info.name]

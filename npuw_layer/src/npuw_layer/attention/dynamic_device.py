@@ -18,7 +18,7 @@ from npuw_layer.attention.masks import additive, live_positions
 from npuw_layer.attention.pattern import find_attention
 from npuw_layer.attention.shapes import CachedAttention
 from npuw_layer.errors import DeviceError
-from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
+from npuw_layer.host_tensors import HostTensors
 from npuw_layer.ports import SUBMODEL, Array, Device, LoadedModel, Memory, TensorInfo
 
 _log = logging.getLogger(__name__)
@@ -129,8 +129,7 @@ class DynamicProgram:
 
     def __init__(self, loaded: LoadedDynamic) -> None:
         self._loaded = loaded
-        self._infos = {info.name: info for info in (*loaded.inputs, *loaded.outputs)}
-        self._views: dict[str, Array] = {}
+        self._tensors = HostTensors((*loaded.inputs, *loaded.outputs))
         self._interpreter = Interpreter(loaded.graph)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
@@ -139,13 +138,7 @@ class DynamicProgram:
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
         """
-        info = self._infos.get(name)
-        if info is None:
-            raise DeviceError(f"no input or output {name!r}")
-        raw = memory.data[offset : offset + nbytes(info)]
-        if raw.size != nbytes(info):
-            raise DeviceError(f"{name!r} needs {nbytes(info)} bytes, {raw.size} are there")
-        self._views[name] = raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
+        self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
         """Check that all is bound.
@@ -153,9 +146,7 @@ class DynamicProgram:
         Raises:
             DeviceError: a tensor is not.
         """
-        unbound = [name for name in self._infos if name not in self._views]
-        if unbound:
-            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+        self._tensors.check_bound()
 
     def run(self) -> None:
         """Attend to the stored rows up to the last one that counts, and to the new ones.
@@ -164,17 +155,17 @@ class DynamicProgram:
             DeviceError: a tensor is not bound, or an op fails.
         """
         self.prepare()
-        attention, views = self._loaded.attention, self._views
-        mask, past = views[attention.mask], attention.shape.past
+        attention, tensors = self._loaded.attention, self._tensors
+        mask, past = tensors[attention.mask], attention.shape.past
         live = live_positions(additive(mask[..., :past], attention.shape.mask_element))
-        inputs = {info.name: views[info.name] for info in self._loaded.inputs}
-        inputs |= {name: views[name][:, :live] for name in attention.stored}
+        inputs = {info.name: tensors[info.name] for info in self._loaded.inputs}
+        inputs |= {name: tensors[name][:, :live] for name in attention.stored}
         inputs[attention.mask] = np.concatenate([mask[..., :live], mask[..., past:]], -1)
         try:
             found = self._interpreter.run(inputs)
         except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
             raise DeviceError(f"the interpreter failed: {error}") from error
-        views[attention.output][...] = found[attention.output]
+        tensors[attention.output][...] = found[attention.output]
         self._loaded.rows += live
 
 

@@ -11,14 +11,18 @@ from npuw_layer.attention.container import TilePrograms
 from npuw_layer.attention.masks import Numbers, additive, attended
 from npuw_layer.attention.names import KEYS, LOWEST, QUERY, STORED, VALUES
 from npuw_layer.attention.shapes import AttentionShape
+from npuw_layer.attention.tile_ports import (
+    last_inputs,
+    last_outputs,
+    tile_inputs,
+    tile_outputs,
+)
 from npuw_layer.attention.tiles import cut_tiles
 from npuw_layer.attention.workspace import Workspace
 from npuw_layer.errors import DeviceError
+from npuw_layer.host_tensors import HostTensors, Place, view
 from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
-from npuw_layer.ports import Array, Device, Memory, Program, TensorInfo
-
-Place = tuple[Memory, int]
-"""A memory and an offset."""
+from npuw_layer.ports import Array, Device, LoadedModel, Memory, Program, TensorInfo
 
 
 class LoadedFlash:
@@ -29,16 +33,20 @@ class LoadedFlash:
         programs: the tile's, and that of the new rows.
 
     Raises:
-        DeviceError: the device does not take them, or has no memory left.
+        DeviceError: the device does not take them, or has no memory left; or they are those of
+            another attention.
     """
 
     def __init__(self, device: Device, programs: TilePrograms) -> None:
         self.attention = programs.attention
         self.tiles = cut_tiles(self.attention.shape.past, programs.rows)
         self._length = programs.rows
-        self._tile = device.load(programs.tile)
-        self._copies = _copies(self.attention.shape)
-        self.workspace = Workspace(device, self._tile, device.load(programs.last), self._copies)
+        shape = self.attention.shape
+        self._tile, last = device.load(programs.tile), device.load(programs.last)
+        _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
+        _check(last, last_inputs(shape), last_outputs(shape))
+        self._copies = _copies(shape)
+        self.workspace = Workspace(device, self._tile, last, self._copies)
         self.turn = threading.Lock()
         """Who holds it computes."""
         self.runs = 0
@@ -79,7 +87,7 @@ class LoadedFlash:
         infos = {info.name: info for info in self.inputs}
         places = zip(self._own_stored, self.attention.stored, stored, strict=True)
         return {
-            own: view(infos[name], place)[:, tile.begin : tile.begin + self._length]
+            own: view(infos[name], *place)[:, tile.begin : tile.begin + self._length]
             for own, name, place in places
         }
 
@@ -103,6 +111,16 @@ class LoadedFlash:
     def _own_stored(self) -> Sequence[str]:
         """What a tile calls ``CachedAttention.stored``."""
         return STORED if self.attention.shape.scaled else (KEYS, VALUES)
+
+
+def _check(
+    loaded: LoadedModel, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+) -> None:
+    """See that a program takes and gives what it should: a container may hold any."""
+    if {*loaded.inputs} != {*inputs} or {*loaded.outputs} != {*outputs}:
+        raise DeviceError(
+            "an attention in tiles (HFA) has the program of another one; compile it anew"
+        )
 
 
 def _copies(shape: AttentionShape) -> bool:
@@ -139,8 +157,7 @@ class FlashProgram:
 
     def __init__(self, loaded: LoadedFlash) -> None:
         self._loaded = loaded
-        self._infos = {info.name: info for info in (*loaded.inputs, *loaded.outputs)}
-        self._places: dict[str, Place] = {}
+        self._tensors = HostTensors((*loaded.inputs, *loaded.outputs))
         self._tiles: KnownTiles = {}
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
@@ -149,12 +166,7 @@ class FlashProgram:
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
         """
-        info = self._infos.get(name)
-        if info is None:
-            raise DeviceError(f"no input or output {name!r}")
-        if offset + nbytes(info) > memory.data.size:
-            raise DeviceError(f"{name!r} ends behind its memory of {memory.data.size} bytes")
-        self._places[name] = memory, offset
+        self._tensors.bind(name, memory, offset)
         if name in self._loaded.attention.stored:
             self._tiles.clear()
 
@@ -164,9 +176,7 @@ class FlashProgram:
         Raises:
             DeviceError: a tensor is not bound.
         """
-        unbound = [name for name in self._infos if name not in self._places]
-        if unbound:
-            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+        self._tensors.check_bound()
         with self._loaded.turn:
             self._loaded.workspace.prepare()
 
@@ -180,11 +190,12 @@ class FlashProgram:
         loaded, attention = self._loaded, self._loaded.attention
         work, past = loaded.workspace, attention.shape.past
         new = {QUERY: attention.q, KEYS: attention.k.new, VALUES: attention.v.new}
-        stored = [self._places[name] for name in attention.stored]
-        mask = self._tensor(attention.mask)
+        tensors = self._tensors
+        stored = [tensors.places[name] for name in attention.stored]
+        mask = tensors[attention.mask]
         mask = mask.reshape((*attention.shape.mask_dims, mask.shape[-1]))
         with loaded.turn:
-            work.begin({own: self._tensor(name) for own, name in new.items()})
+            work.begin({own: tensors[name] for own, name in new.items()})
             for number, tile in enumerate(loaded.tiles):
                 own = self._numbers(mask[..., tile.own : tile.end])
                 if attended(own):
@@ -194,18 +205,7 @@ class FlashProgram:
                     work.run_tile(loaded.tile_program(number, stored, self._tiles), number)
                     loaded.runs += 1
             work.last_mask[...] = self._numbers(mask[..., past:])
-            self._tensor(attention.output)[...] = work.finish()
-
-    def _tensor(self, name: str) -> Array:
-        """The values of an input or of the output."""
-        return view(self._infos[name], self._places[name])
+            tensors[attention.output][...] = work.finish()
 
     def _numbers(self, mask: Array) -> Numbers:
         return additive(mask, self._loaded.attention.shape.mask_element)
-
-
-def view(info: TensorInfo, place: Place) -> Array:
-    """The values of a tensor where it lies."""
-    memory, offset = place
-    raw = memory.data[offset : offset + nbytes(info)]
-    return raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)

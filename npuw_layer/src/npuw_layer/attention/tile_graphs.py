@@ -30,7 +30,7 @@ from compiler_layer.dialects.ov.elementwise import Add, Divide, Exp, Maximum, Mu
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceSum, Reduction
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from npuw_layer.attention.names import (
     CARRIED,
@@ -43,9 +43,9 @@ from npuw_layer.attention.names import (
     VALUES,
     VALUES_SCALES,
 )
-from npuw_layer.attention.shapes import SCALE_ELEMENT, STORED_ELEMENT, AttentionShape
-
-Ports = list[tuple[str, Tensor]]
+from npuw_layer.attention.shapes import AttentionShape
+from npuw_layer.attention.tile_ports import last_inputs, tile_inputs
+from npuw_layer.ports import TensorInfo
 
 
 def tile_graph(shape: AttentionShape, rows: int) -> Model:
@@ -59,7 +59,7 @@ def tile_graph(shape: AttentionShape, rows: int) -> Model:
         A graph of q, rows of K and V, the mask of their positions, and what is carried; it gives
         what is carried on.
     """
-    tile = _Graph(shape, rows, _stored_ports(shape, rows))
+    tile = _Graph(shape, rows, tile_inputs(shape, rows))
     keys, values = tile.stored(KEYS, KEYS_SCALES), tile.stored(VALUES, VALUES_SCALES)
     tile.model.set_outputs(list(zip(RESULT, tile.carry_on(keys, values), strict=True)))
     return tile.model
@@ -71,32 +71,12 @@ def last_graph(shape: AttentionShape) -> Model:
     Returns:
         A graph with inputs as those of ``tile_graph``; it gives [1, query heads, tokens, width].
     """
-    last = _Graph(shape, shape.tokens, _new_ports(shape))
+    last = _Graph(shape, shape.tokens, last_inputs(shape))
     g, heads = last.g, shape.heads * shape.group
     weights, total, _ = last.carry_on(last.new(KEYS), last.new(VALUES))
     found = g.reshape(g.op(Divide, total, weights), 1, heads, shape.tokens, shape.value_width)
     last.model.set_outputs([(OUTPUT, last.narrowed(found))])
     return last.model
-
-
-def _stored_ports(shape: AttentionShape, rows: int) -> Ports:
-    ports: Ports = []
-    for name, scales, width in (
-        (KEYS, KEYS_SCALES, shape.width),
-        (VALUES, VALUES_SCALES, shape.value_width),
-    ):
-        kind = STORED_ELEMENT if shape.scaled else shape.element
-        ports.append((name, tensor(kind, (1, rows, shape.heads, width))))
-        if shape.scaled:
-            ports.append((scales, tensor(SCALE_ELEMENT, (1, rows, shape.heads, 1))))
-    return ports
-
-
-def _new_ports(shape: AttentionShape) -> Ports:
-    return [
-        (name, tensor(shape.element, (1, shape.heads, shape.tokens, width)))
-        for name, width in ((KEYS, shape.width), (VALUES, shape.value_width))
-    ]
 
 
 class _Graph:
@@ -107,24 +87,16 @@ class _Graph:
     Args:
         shape: of the attention.
         rows: how many there are.
-        ports: the inputs that hold them.
+        inputs: what it takes.
     """
 
-    def __init__(self, shape: AttentionShape, rows: int, ports: Ports) -> None:
+    def __init__(self, shape: AttentionShape, rows: int, inputs: Sequence[TensorInfo]) -> None:
         self._shape = shape
         self._rows = rows
-        by_row = (shape.heads, shape.group, shape.tokens)
-        query = (1, shape.heads * shape.group, shape.tokens, shape.width)
-        carried = [tensor("f32", (*by_row, last)) for last in (1, shape.value_width, 1)]
-        inputs = [
-            (QUERY, tensor(shape.element, query)),
-            *ports,
-            (MASK, tensor("f32", (*shape.mask_dims, rows))),
-            *zip(CARRIED, carried, strict=True),
-        ]
-        self.model, arguments = Model.build(inputs)
+        typed = [(info.name, tensor(info.element, info.shape)) for info in inputs]
+        self.model, arguments = Model.build(typed)
         self.g = GraphBuilder(self.model)
-        self._inputs = {name: value for (name, _), value in zip(inputs, arguments, strict=True)}
+        self._inputs = {info.name: value for info, value in zip(inputs, arguments, strict=True)}
 
     def stored(self, name: str, scales: str) -> SSAValue:
         """Rows of a cache as [heads, rows, width]."""

@@ -49,14 +49,14 @@ def _named(which: str, submodels: Sequence[str]) -> Sequence[str]:
         return [submodels[int(which)]]
     if which in submodels:
         return [which]
-    found = [name for name in submodels if which == _kind(name)]
+    found = [name for name in submodels if which == kind_of(name)]
     if not found:
         known = ", ".join(f"{index} {name}" for index, name in enumerate(submodels))
-        kinds = ", ".join(dict.fromkeys(map(_kind, submodels)))
+        kinds = ", ".join(dict.fromkeys(map(kind_of, submodels)))
         raise OptionError(f"{OPTION}: no submodel {which!r}; there are {known}; or {kinds}")
     return found
 
 
-def _kind(submodel: str) -> str:
+def kind_of(submodel: str) -> str:
     """What a submodel is for, by its name (``llm.stages.Stage.name``)."""
     return "head" if submodel.startswith("lm_head") else submodel.partition("_")[0]

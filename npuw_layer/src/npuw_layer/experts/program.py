@@ -12,7 +12,8 @@ from npuw_layer.errors import DeviceError
 from npuw_layer.experts.container import Routed
 from npuw_layer.experts.pool import WEIGHTS, ProgramPool, WeightPlace, weight_names
 from npuw_layer.experts.routes import routes
-from npuw_layer.llm.arena import ELEMENT_TYPES, Arena, nbytes
+from npuw_layer.host_tensors import HostTensors
+from npuw_layer.llm.arena import Arena
 from npuw_layer.ports import Array, Device, LoadedModel, Memory, TensorInfo
 
 
@@ -25,6 +26,9 @@ class LoadedExperts:
         loaded: its experts' programs.
         literals: weights of its own, where they lie.
         pool_size: NPUW_MOE_POOL_SIZE.
+
+    Raises:
+        DeviceError: a program is that of another mixture's expert.
     """
 
     def __init__(
@@ -40,12 +44,29 @@ class LoadedExperts:
         self.loaded = loaded
         self.literals = literals
         self.pool_size = pool_size
+        for one in loaded:
+            self._check(one)
         self._inputs = self._find_inputs()
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
         """The rows, the router's ids and weights, and the weights of all experts, each once."""
         return self._inputs
+
+    def _check(self, loaded: LoadedModel) -> None:
+        """See that a program takes and gives rows of this mixture."""
+        routed = self.routed
+        own = {
+            TensorInfo(ROWS, routed.rows.element, (routed.count, routed.rows.shape[-1])),
+            TensorInfo(WEIGHT, routed.weights.element, (routed.count, 1)),
+            TensorInfo(OUTPUT, routed.output.element, (routed.count, routed.output.shape[-1])),
+        }
+        ports = (*loaded.inputs, *loaded.outputs)
+        if {info for info in ports if not info.name.startswith(WEIGHTS)} != own:
+            raise DeviceError(
+                "a mixture in parts (HOST_ROUTED) has the program of another expert; compile it "
+                "anew"
+            )
 
     def _find_inputs(self) -> Sequence[TensorInfo]:
         routed = self.routed
@@ -79,13 +100,14 @@ class ExpertsProgram:
 
     def __init__(self, loaded: LoadedExperts) -> None:
         self._routed = loaded.routed
-        self._infos = {info.name: info for info in (*loaded.inputs, *loaded.outputs)}
+        infos = (*loaded.inputs, *loaded.outputs)
+        self._tensors = HostTensors(info for info in infos if not info.name.startswith(WEIGHTS))
+        self._weights = [info.name for info in infos if info.name.startswith(WEIGHTS)]
         first = loaded.loaded[0]
         ports = [info for info in (*first.inputs, *first.outputs) if info.name in _OF_EXPERT]
         self._arena = Arena(loaded.device, ports)
         self._pool = ProgramPool(loaded.pool_size, loaded.loaded, self._arena)
         self._places = dict(loaded.literals)
-        self._views: dict[str, Array] = {}
         tokens = loaded.routed.ids.shape[0]
         self._sum = np.zeros((tokens, loaded.routed.output.shape[-1]), np.float32)
 
@@ -95,22 +117,13 @@ class ExpertsProgram:
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
         """
-        info = self._infos.get(name)
-        if info is None:
-            raise DeviceError(f"no input or output {name!r}")
-        if name.startswith(WEIGHTS):
-            place = WeightPlace(memory, offset)
-            if self._places.setdefault(name, place) != place:
-                self._places[name] = place
-                self._pool.clear()
+        if name not in self._weights:
+            self._tensors.bind(name, memory, offset)
             return
-        raw = memory.data[offset : offset + nbytes(info)]
-        if raw.size != nbytes(info):
-            raise DeviceError(f"{name!r} needs {nbytes(info)} bytes, {raw.size} are there")
-        shape = info.shape if name == self._routed.ids.name else (-1, info.shape[-1])
-        if name == self._routed.weights.name:
-            shape = self._routed.ids.shape
-        self._views[name] = raw.view(ELEMENT_TYPES[info.element]).reshape(shape)
+        place = WeightPlace(memory, offset)
+        if self._places.setdefault(name, place) != place:
+            self._places[name] = place
+            self._pool.clear()
 
     def prepare(self) -> None:
         """See that all is there: which experts will run is not known yet.
@@ -118,8 +131,8 @@ class ExpertsProgram:
         Raises:
             DeviceError: an input or output is not bound.
         """
-        bound = self._views.keys() | self._places.keys()
-        unbound = [name for name in self._infos if name not in bound]
+        self._tensors.check_bound()
+        unbound = [name for name in self._weights if name not in self._places]
         if unbound:
             raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
 
@@ -131,7 +144,7 @@ class ExpertsProgram:
         """
         self.prepare()
         routed, total = self._routed, self._sum
-        found = routes(self._views[routed.ids.name])
+        found = routes(self._tensors[routed.ids.name])
         total[...] = 0
         for expert in routed.experts:
             route = found.get(expert.number)
@@ -144,14 +157,15 @@ class ExpertsProgram:
                 program.run()
                 given = self._arena[OUTPUT][:used]
                 total[part.tokens] += convert_values(given, routed.output.element, "f32")
-        output = self._views[routed.output.name]
-        output[...] = convert_values(total, "f32", routed.output.element)
+        output = self._tensors[routed.output.name]
+        output.reshape(total.shape)[...] = convert_values(total, "f32", routed.output.element)
 
     def _fill(self, tokens: Array, slots: Array) -> None:
         """Bring the rows of tokens together; those behind them stay as they were."""
         routed, used = self._routed, len(tokens)
-        self._arena[ROWS][:used] = self._views[routed.rows.name][tokens]
-        self._arena[WEIGHT][:used, 0] = self._views[routed.weights.name][tokens, slots]
+        rows, weights = self._tensors[routed.rows.name], self._tensors[routed.weights.name]
+        self._arena[ROWS][:used] = rows.reshape(-1, rows.shape[-1])[tokens]
+        self._arena[WEIGHT][:used, 0] = weights.reshape(routed.ids.shape)[tokens, slots]
 
 
 _OF_EXPERT = (ROWS, WEIGHT, OUTPUT)

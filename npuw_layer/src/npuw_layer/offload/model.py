@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from compiler_layer.pieces import HIDDEN_IN, HIDDEN_OUT, LITERAL_PREFIX, SHARED
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.errors import DeviceError
+from npuw_layer.joined_ports import JoinedPorts
 from npuw_layer.llm.arena import nbytes, padded
 from npuw_layer.offload.ring import WeightsRing
 from npuw_layer.offload.sources import ResidentWeights
@@ -103,7 +103,7 @@ class PiecesProgram:
             (stage.block, self._layers),
             (stage.epilogue, [self._epilogue]),
         )
-        self._routes: dict[str, list[tuple[Program, str]]] = {}
+        self._ports = JoinedPorts()
         self._between = self._join(loaded.device)
         self._bind_weights(loaded.resident)
         self._route(loaded.names)
@@ -114,10 +114,7 @@ class PiecesProgram:
         Raises:
             DeviceError: there is no such tensor, or it is not this device's memory.
         """
-        if name not in self._routes:
-            raise DeviceError(f"no input or output {name!r}")
-        for program, own in self._routes[name]:
-            program.bind(own, memory, offset)
+        self._ports.bind(name, memory, offset)
 
     def prepare(self) -> None:
         """Get all pieces ready to run.
@@ -188,7 +185,7 @@ class PiecesProgram:
             names = names_of_layers if programs is self._layers else [dict[str, str]()]
             for program, its in zip(programs, names, strict=True):
                 for own in sorted(port for port in ports if not port.startswith(_INSIDE)):
-                    self._routes.setdefault(its.get(own, own), []).append((program, own))
+                    self._ports.add(its.get(own, own), program, own)
 
 
 def _bind_all(programs: Sequence[Program], name: str, memory: Memory, offset: int) -> None:

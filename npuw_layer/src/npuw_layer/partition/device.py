@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuw_layer.devices.pins import kind_of
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.partition.container import Call, is_container, read_container, write_container
 from npuw_layer.partition.model import LoadedParts
@@ -76,7 +77,7 @@ class PartitioningDevice:
             ModelError: a part is not supported, or does not fit.
         """
         submodel = config.get(SUBMODEL, "")
-        isolations = self._isolations.get(_kind(submodel), {})
+        isolations = self._isolations.get(kind_of(submodel), {})
         if not isolations and not self._plan_file:
             return self._device.compile(model, config)
         parts = _cut(model, isolations, config)
@@ -172,8 +173,3 @@ def _cut(
         return cut_parts(lowered, groups)
     except CompilerError as error:
         raise ModelError(f"the model cannot be cut: {error}") from error
-
-
-def _kind(submodel: str) -> str:
-    """What a submodel is for, by its name (``llm.stages.Stage.name``)."""
-    return "head" if submodel.startswith("lm_head") else submodel.partition("_")[0]

@@ -8,6 +8,7 @@ import numpy as np
 
 from compiler_layer.pieces import LINK_PREFIX, LITERAL_PREFIX
 from npuw_layer.errors import DeviceError
+from npuw_layer.joined_ports import JoinedPorts
 from npuw_layer.llm.arena import nbytes, padded
 from npuw_layer.partition.container import Call, Parts
 from npuw_layer.partition.links import Layout, Lifetime, place_links
@@ -130,7 +131,7 @@ class PartsProgram:
 
     def __init__(self, loaded: LoadedParts, programs: Sequence[Program]) -> None:
         self._programs = programs
-        self._routes: dict[str, list[tuple[Program, str]]] = {}
+        self._ports = JoinedPorts()
         loaded.bind_literals(programs)
         layout = loaded.layout
         links = loaded.device.allocate(max(layout.nbytes, 1))
@@ -140,7 +141,7 @@ class PartsProgram:
                 if name in layout.offsets:
                     program.bind(own, links, layout.offsets[name])
                 elif not name.startswith(_INSIDE):
-                    self._routes.setdefault(name, []).append((program, own))
+                    self._ports.add(name, program, own)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
         """Let one of the model's inputs or outputs lie in memory, for all parts that have it.
@@ -148,10 +149,7 @@ class PartsProgram:
         Raises:
             DeviceError: there is no such tensor, or it is not this device's memory.
         """
-        if name not in self._routes:
-            raise DeviceError(f"no input or output {name!r}")
-        for program, own in self._routes[name]:
-            program.bind(own, memory, offset)
+        self._ports.bind(name, memory, offset)
 
     def prepare(self) -> None:
         """Get all parts ready to run.

@@ -1,0 +1,67 @@
+"""The inputs and outputs of what the host computes: where they lie, and their values there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuw_layer.errors import DeviceError
+from npuw_layer.llm.arena import ELEMENT_TYPES, nbytes
+from npuw_layer.ports import Array, Memory, TensorInfo
+
+Place = tuple[Memory, int]
+"""A memory and an offset."""
+
+
+class HostTensors:
+    """Tensors by name, each in memory that it is bound to.
+
+    Args:
+        infos: which there are.
+    """
+
+    def __init__(self, infos: Iterable[TensorInfo]) -> None:
+        self._infos = {info.name: info for info in infos}
+        self._views: dict[str, Array] = {}
+        self.places: dict[str, Place] = {}
+        """Where those that are bound lie."""
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let a tensor lie in memory.
+
+        Raises:
+            DeviceError: there is no such tensor, or it does not fit.
+        """
+        info = self._infos.get(name)
+        if info is None:
+            raise DeviceError(f"no input or output {name!r}")
+        self._views[name] = view(info, memory, offset)
+        self.places[name] = memory, offset
+
+    def __getitem__(self, name: str) -> Array:
+        """The values of a tensor that is bound."""
+        return self._views[name]
+
+    def check_bound(self) -> None:
+        """See that all are bound.
+
+        Raises:
+            DeviceError: some are not.
+        """
+        unbound = [name for name in self._infos if name not in self._views]
+        if unbound:
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+
+
+def view(info: TensorInfo, memory: Memory, offset: int) -> Array:
+    """The values of a tensor where it lies.
+
+    Raises:
+        DeviceError: the memory ends before.
+    """
+    raw = memory.data[offset : offset + nbytes(info)]
+    if raw.size != nbytes(info):
+        raise DeviceError(
+            f"{info.name!r} ends behind its memory of {memory.data.size} bytes: it needs "
+            f"{nbytes(info)} bytes, {raw.size} are there"
+        )
+    return raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
