@@ -99,12 +99,21 @@ GRAPHS: dict[str, Callable[[], Model]] = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted(GRAPHS))
+WAYS: dict[str, dict[str, str]] = {
+    "as it is": {},
+    "in parts": {"NPU_USE_NPUW": "YES", "NPUW_ONLINE_ISOLATE": "Op:MatMul/products"},
+}
+
+
+@pytest.fixture(
+    scope="module", params=[(name, way) for name in sorted(GRAPHS) for way in WAYS], ids=" ".join
+)
 def both(request, tmp_path_factory) -> tuple[Any, StaticCompiledModel]:
     """A model compiled by OpenVINO for its CPU, and by this stack for the NPU."""
-    path: Path = tmp_path_factory.mktemp(request.param) / "model.xml"
-    write_ir(GRAPHS[request.param](), path)
-    compiled = Core().compile_model(path, "NPU", EXACT)
+    name, way = request.param
+    path: Path = tmp_path_factory.mktemp(name) / "model.xml"
+    write_ir(GRAPHS[name](), path)
+    compiled = Core().compile_model(path, "NPU", EXACT | WAYS[way])
     assert isinstance(compiled, StaticCompiledModel)
     return ov.Core().compile_model(path, "CPU", EXACT), compiled
 
@@ -208,3 +217,24 @@ def test_what_openvino_refuses_is_refused(both) -> None:
     for request in (theirs, ours):
         with pytest.raises(RuntimeError):
             request.get_tensor("nothing")
+
+
+@pytest.mark.parametrize("name", ["perceptron", "attention"])
+def test_npuw_itself_takes_the_same_options_and_gives_the_same(name: str, tmp_path: Path) -> None:
+    """It keeps f16 where submodels meet, and a pipeline is not asked for (fact sheet npuw §e.1)."""
+    path = tmp_path / "model.xml"
+    write_ir(GRAPHS[name](), path)
+    options = EXACT | {
+        "NPU_USE_NPUW": "YES",
+        "NPUW_DEVICES": "CPU",
+        "NPUW_ONLINE_PIPELINE": "NONE",
+    }
+    theirs = ov.Core().compile_model(path, "NPU", options).create_infer_request()
+    compiled = Core().compile_model(path, "NPU", options)
+    assert isinstance(compiled, StaticCompiledModel)
+    ours = compiled.create_infer_request()
+    for turn in range(2):
+        inputs = inputs_of(compiled, turn)
+        theirs.infer(inputs)
+        ours.infer(inputs)
+        assert_alike(theirs, ours, [port.any_name for port in compiled.outputs])

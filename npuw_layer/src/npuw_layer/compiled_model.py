@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from npuw_layer.batching.engine import ContinuousBatching
-from npuw_layer.devices.make import device_names
-from npuw_layer.devices.several import SeveralDevices
+from npuw_layer.devices.used import execution_devices
 from npuw_layer.errors import RemoteError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.exported import export_file, export_llm
+from npuw_layer.llm.exported import export_llm
 from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.model_blob.exported import export_to
 from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
 from npuw_layer.remote.context import RemoteContext
@@ -81,15 +81,7 @@ class CompiledModel:
             ModelError: the model's files have changed since it was compiled.
             NpuwFault: the disk is full, or the folder is read-only.
         """
-        if isinstance(target, str | Path):
-            export_file(self._compiled, Path(target))
-            return None
-        if target is not None:
-            export_llm(self._compiled, target)
-            return None
-        whole = io.BytesIO()
-        export_llm(self._compiled, whole)
-        return whole.getvalue()
+        return export_to(target, partial(export_llm, self._compiled))
 
     def offload_report(self) -> OffloadReport | None:
         """What is offloaded, and what that costs; None without NPUW_WEIGHTS_OFFLOAD."""
@@ -108,15 +100,6 @@ class CompiledModel:
         """
         facts: Facts = {
             LOADED_FROM_CACHE: lambda: self._compiled.origin.from_cache,
-            EXECUTION_DEVICES: self._execution_devices,
+            EXECUTION_DEVICES: lambda: execution_devices(self._compiled.device, self._options),
         }
         return read_property(name, self._options, facts)
-
-    def _execution_devices(self) -> list[str]:
-        """Which devices run its submodels now, in the order of NPUW_DEVICES."""
-        names = device_names(self._options.devices)
-        device = self._compiled.device
-        if not isinstance(device, SeveralDevices):
-            return [*names]
-        used = {placement.device for placement in device.placements}
-        return [*(name for name in names if name in used), *sorted(used.difference(names))]

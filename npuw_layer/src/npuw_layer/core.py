@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,24 @@ from typing import Any
 from compiler_layer.garbage import collected_later
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.level_zero_memory import Contexts
+from npuw_layer.blob.container import STATIC, kind_of
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import device_names, make_compiler, make_device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.isolations import in_parts
 from npuw_layer.llm.compiled import compile_llm
-from npuw_layer.llm.exported import DEFAULT_PATH, check_compatibility, check_device, check_target
 from npuw_layer.llm.stages import plan
+from npuw_layer.model_blob.checks import (
+    DEFAULT_PATH,
+    check_compatibility,
+    check_device,
+    check_target,
+)
 from npuw_layer.options import Options, parse_options
-from npuw_layer.ports import Compiler, Device
+from npuw_layer.ports import STATIC_MODEL, Compiler, Device
 from npuw_layer.remote.context import RemoteContext
+from npuw_layer.remote.npu import npu_of
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.routing import route
 from npuw_layer.static.compiled import compile_static
@@ -52,7 +59,7 @@ class Core:
         config: Mapping[str, Any] | None = None,
         /,
     ) -> CompiledModel | StaticCompiledModel:
-        """Compile a model: a language model as NPUW does, a static one as it is.
+        """Compile a model: a language model as NPUW does, a static one as it is or through NPUW.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
@@ -81,8 +88,8 @@ class Core:
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
         /,
-    ) -> CompiledModel:
-        """Load a model that ``CompiledModel.export_model`` wrote.
+    ) -> CompiledModel | StaticCompiledModel:
+        """Load a model that ``export_model`` wrote.
 
         Args:
             model: the path of a file, which is mapped; a stream; or bytes.
@@ -132,39 +139,58 @@ class Core:
 
     def _import(
         self, source: Source, config: Mapping[str, Any], model: Path | None
-    ) -> CompiledModel:
-        # Imported here: few starts need it.
-        from npuw_layer.llm.imported import import_llm
+    ) -> CompiledModel | StaticCompiledModel:
+        # Imported here and below: few starts need it.
+        from npuw_layer.model_blob.imported import BlobBytes
 
+        opened = BlobBytes.open(source, config, model)
         with collected_later():
-            return CompiledModel(import_llm(source, config, self._make_device, model))
+            if kind_of(opened.content) == STATIC:
+                from npuw_layer.static.imported import import_static
+
+                made = import_static(opened, self._make_static_device, self._npu_of)
+                return StaticCompiledModel(made)
+            from npuw_layer.llm.imported import import_llm
+
+            return CompiledModel(import_llm(opened, self._make_device))
 
     def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
-        """Compile, and export if that is wanted; what prevents that is said before."""
-        target = Path(options.blob_path or DEFAULT_PATH).expanduser()
-        target = target if options.export_blob else None
+        """Compile, and export if that is wanted."""
         device = self._make_device(options)
         if options.weights_offload != "NO":
             # Imported here: who does not offload loads nothing of it.
             from npuw_layer.offload.device import offloading
 
             device = offloading(device, path if path.is_dir() else path.parent, options)
-        if target is not None:
-            check_target(target)
-            check_compatibility(options)
-            check_device(device, options)
+        target = _export_target(device, options)
         compiled = CompiledModel(compile_llm(path, device, options))
         if target is not None:
             compiled.export_model(target)
         return compiled
 
     def _static(self, path: Path, options: Options) -> StaticCompiledModel:
-        npu = self._npu(options)
-        compiled = compile_static(path, npu, options)
-        return StaticCompiledModel(compiled, options, RemoteContext(npu))
+        """The same of a static model."""
+        device = self._make_static_device(options)
+        target = _export_target(device, options)
+        npu = self._npu_of(device, options)
+        compiled = StaticCompiledModel(compile_static(path, device, npu, options))
+        if target is not None:
+            compiled.export_model(target)
+        return compiled
+
+    def _make_static_device(self, options: Options) -> Device:
+        """What runs a static model: the NPU itself, or what NPUW gives its submodels to."""
+        if not options.use_npuw:
+            return self._npu(options)
+        whole = partial(self._whole_device, submodels=[STATIC_MODEL])
+        return in_parts(whole(options), options, partial(self._without, options, whole))
+
+    def _npu_of(self, device: Device, options: Options) -> LevelZeroDevice:
+        """The NPU whose memory a device uses; devices that compute on the host use any."""
+        return npu_of(device) or self._npu(options)
 
     def _npu(self, options: Options) -> LevelZeroDevice:
-        """The NPU itself, which static models run on."""
+        """The NPU itself."""
         if self._device is None:
             return LevelZeroDevice(self._make_compiler(options), options.platform, self._contexts)
         if not isinstance(self._device, LevelZeroDevice):
@@ -172,15 +198,15 @@ class Core:
         return self._device
 
     def _make_device(self, options: Options) -> Device:
-        return in_parts(self._whole_device(options), options, partial(self._without, options))
+        whole = partial(self._whole_device, submodels=_stage_names(options))
+        return in_parts(whole(options), options, partial(self._without, options, whole))
 
-    def _whole_device(self, options: Options) -> Device:
+    def _whole_device(self, options: Options, submodels: Sequence[str]) -> Device:
         if self._device is not None:
             return self._device
-        submodels = [stage.name for stage in plan(options).stages]
         return make_device(options, submodels, self._compiler, self._contexts)
 
-    def _without(self, options: Options, name: str) -> Device:
+    def _without(self, options: Options, whole: Callable[[Options], Device], name: str) -> Device:
         """Make the devices of NPUW_DEVICES but one."""
         every = device_names(options.devices)
         names = [each for each in every if each != name]
@@ -190,7 +216,7 @@ class Core:
                 "that takes over"
             )
         others = {"devices": ",".join(names), "submodel_device": ""}
-        return self._whole_device(options.model_copy(update=others))
+        return whole(options.model_copy(update=others))
 
     def _make_compiler(self, options: Options) -> Compiler:
         return self._compiler or make_compiler(options)
@@ -199,6 +225,25 @@ class Core:
 def _check_name(device_name: str) -> None:
     if device_name != "NPU":
         raise OptionError(f"device {device_name!r}; this runtime has NPU alone")
+
+
+def _export_target(device: Device, options: Options) -> Path | None:
+    """Where a model is to be exported to, if it is; what prevents that is said before compiling.
+
+    Raises:
+        OptionError: it cannot be.
+    """
+    if not options.export_blob:
+        return None
+    target = Path(options.blob_path or DEFAULT_PATH).expanduser()
+    check_target(target)
+    check_compatibility(options)
+    check_device(device, options)
+    return target
+
+
+def _stage_names(options: Options) -> list[str]:
+    return [stage.name for stage in plan(options).stages]
 
 
 def _model_path(path: Path) -> Path:

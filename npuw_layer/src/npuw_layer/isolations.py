@@ -9,7 +9,7 @@ from npuw_layer.attention.isolate import attention_isolations
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
 from npuw_layer.options.stages import StageKind
-from npuw_layer.ports import Device
+from npuw_layer.ports import STATIC_MODEL, Device
 
 if TYPE_CHECKING:
     from npuw_layer.partition.ports import Isolation
@@ -43,9 +43,10 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
     found = rules(device, options, without)
     experts = _experts(device, options, found)
     kinds: tuple[StageKind, ...] = ("prefill", "generate", "head")
-    isolations = {
+    isolations: dict[str, Mapping[str, Isolation]] = {
         kind: {**found, **attention.get(kind, {}), **experts.get(kind, {})} for kind in kinds
     }
+    isolations[STATIC_MODEL] = found
     return partitioning(device, isolations, options.online_no_fold, options.online_dump_plan)
 
 

@@ -16,6 +16,10 @@ class JoinedPorts:
         """Say that a program has a port of the model, under a name of its own."""
         self._routes.setdefault(name, []).append((program, own))
 
+    def ignore(self, name: str) -> None:
+        """Say that the model has a port that no program reads."""
+        self._routes.setdefault(name, [])
+
     def bind(self, name: str, memory: Memory, offset: int) -> None:
         """Let one of the model's inputs or outputs lie in memory, for all programs that have it.
 

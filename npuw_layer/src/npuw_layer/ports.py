@@ -26,6 +26,8 @@ ASSIGN_PREFIX = "vpux_ie_assign_"
 SUBMODEL = "NPUW_SUBMODEL"
 """In a compiler's configuration: what the graph is called; a device may choose by it."""
 
+STATIC_MODEL = "model"
+"""What a model is called that is no language model: it is one static graph."""
 
 EXPERTS = "NPUW_MOE_HINT"
 """In a compiler's configuration: how experts of mixtures run, if not all of them on all tokens."""

@@ -1,6 +1,11 @@
-"""Which way a model goes: split by NPUW as a language model, or as it is to the NPU.
+"""Which way a model goes.
 
-As in the original, NPU_USE_NPUW decides first and NPUW_LLM second. Where neither is given, the
+- Split by NPUW, as a language model: NPU_USE_NPUW and NPUW_LLM.
+- As one static model, through NPUW: NPU_USE_NPUW without NPUW_LLM. NPUW may cut it into submodels,
+  and gives each to one of several devices.
+- As it is, to the NPU itself: neither.
+
+As in the original, NPU_USE_NPUW decides first and NPUW_LLM second. Where one is not given, the
 model does: what has dynamic shapes can run on an NPU only if it is split.
 
 Source: fact sheet npuw §a.1.
@@ -31,36 +36,37 @@ def route(path: Path, options: Options) -> Options:
     use_npuw, llm = options.use_npuw, options.llm
     if use_npuw is False and llm:
         raise OptionError("NPUW_LLM = YES needs NPU_USE_NPUW = YES: it is NPUW that splits LLMs")
-    if llm is None and use_npuw is not False:
-        llm = use_npuw or is_dynamic(path)
-    if use_npuw and not llm:
+    if llm is None:
+        llm = use_npuw is not False and is_dynamic(path)
+    use_npuw = llm if use_npuw is None else use_npuw
+    if not llm and options.weights_offload != "NO":
         raise OptionError(
-            "NPU_USE_NPUW = YES with NPUW_LLM = NO: NPUW runs language models alone here; "
-            "NPU_USE_NPUW = NO runs a static model as it is"
+            "NPUW_WEIGHTS_OFFLOAD is for language models; a static model has all its weights"
         )
-    if not llm:
-        _check_static(options)
-    return options.model_copy(update={"use_npuw": bool(llm), "llm": bool(llm)})
+    if not use_npuw:
+        _check_plain(options)
+    return options.model_copy(update={"use_npuw": use_npuw, "llm": llm})
 
 
-def _check_static(options: Options) -> None:
-    """Refuse what is done with language models alone, and would be believed to be done.
+def _check_plain(options: Options) -> None:
+    """Refuse what NPUW alone does, and would be believed to be done.
 
     Raises:
         OptionError: it is asked for.
     """
-    if options.devices != "NPU":
-        raise OptionError(
-            f"NPUW_DEVICES = {options.devices!r} is for NPUW; a static model runs on the NPU alone"
-        )
     asked = {
-        "EXPORT_BLOB": options.export_blob,
-        "NPUW_WEIGHTS_OFFLOAD": options.weights_offload != "NO",
+        "NPUW_DEVICES": options.devices != "NPU",
         "NPUW_WEIGHTS_BANK": options.shares_weights,
         "NPUW_ACC_CHECK": options.acc_check,
+        "NPUW_ONLINE_PIPELINE": options.online_pipeline != "NONE",
+        "NPUW_ONLINE_ISOLATE": options.online_isolate,
+        "NPUW_ONLINE_AVOID": options.online_avoid,
+        "NPUW_ONLINE_DUMP_PLAN": options.online_dump_plan,
     }
     for name in filter(asked.__getitem__, asked):
-        raise OptionError(f"{name} is for language models; a static model is run as it is")
+        raise OptionError(
+            f"{name} is for NPUW, which a static model goes through with NPU_USE_NPUW = YES"
+        )
 
 
 def is_dynamic(path: Path) -> bool:

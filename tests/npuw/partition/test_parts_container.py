@@ -27,6 +27,8 @@ PARTS = Parts(
         Call(function=0, names={"w": "w1", "link_0": "link_1"}),
     ),
     links={name: TensorInfo(name, "f16", (1, 4)) for name in ("link_0", "link_1")},
+    ports=("x", "y"),
+    unread={"x": TensorInfo("x", "i64", (2,))},
 )
 WRITTEN = write_container(PARTS)
 
@@ -46,7 +48,7 @@ def test_what_is_written_comes_back():
         (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "within what is"),
         (WRITTEN.replace(b'"function": 1', b'"function": 7'), "other functions than it has"),
         (WRITTEN.replace(b'"function": 1', b'"function": 0'), "other functions than it has"),
-        (WRITTEN.replace(b'"f16"', b'"f99"'), "links of f99"),
+        (WRITTEN.replace(b'"f16"', b'"f99"'), "tensors of f99"),
         (WRITTEN.replace(b'{"a": 2', b'{"a":-2'), "header cannot be read"),
     ],
 )

@@ -23,8 +23,8 @@ from npuw_layer.blob.source import read_ahead
 from npuw_layer.errors import BlobError, BlobVersionError
 
 MAGIC = b"\x13\x37npuw"
-STAGE, MODEL = b"STAGE\0", b"LLMCMO"
-"""The kinds: one program in the cache, and a whole model."""
+STAGE, MODEL, STATIC = b"STAGE\0", b"LLMCMO", b"STATIC"
+"""The kinds: one program in the cache, a whole language model, and a static model."""
 
 VERSION = (1, 1)
 """Of the format; another major or minor is refused."""
@@ -145,12 +145,18 @@ def write_container(
     return digest.hexdigest()
 
 
+def kind_of(data: memoryview) -> bytes:
+    """Give the kind that a file says it is of, which nothing has verified yet."""
+    magic, kind = bytes(data[: len(MAGIC)]), bytes(data[len(MAGIC) : len(MAGIC + STAGE)])
+    return kind if magic == MAGIC else b""
+
+
 def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Container[M]:
     """Read header and manifest.
 
     Args:
         data: the file's bytes, which must stay as they are.
-        kind: STAGE or MODEL.
+        kind: STAGE, MODEL or STATIC.
         manifest_type: what its manifest is read as.
 
     Raises:

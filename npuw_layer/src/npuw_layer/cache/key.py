@@ -99,6 +99,16 @@ def compiler_choices(options: Options) -> dict[str, str]:
     return config
 
 
+def partition_choices(options: Options) -> dict[str, str]:
+    """How static models are cut, where one meaning has one form."""
+    return {
+        "NPUW_ONLINE_PIPELINE": options.online_pipeline,
+        "NPUW_ONLINE_ISOLATE": str(isolated(options.online_isolate)),
+        "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
+        "NPUW_ONLINE_NO_FOLD": str(sorted(options.online_no_fold)),
+    }
+
+
 def _choices(options: Options) -> dict[str, str]:
     """Options that matter to a stage of an LLM."""
     layout = kv_layout(options)
@@ -109,9 +119,6 @@ def _choices(options: Options) -> dict[str, str]:
         "NPUW_LLM_MAX_LORA_RANK": str(options.max_lora_rank),
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
-        "NPUW_ONLINE_PIPELINE": options.online_pipeline,
-        "NPUW_ONLINE_ISOLATE": str(isolated(options.online_isolate)),
-        "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
-        "NPUW_ONLINE_NO_FOLD": str(sorted(options.online_no_fold)),
+        **partition_choices(options),
         **compiler_choices(options),
     }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import model_files
 from npuw_layer.errors import NoHead
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
@@ -19,6 +18,7 @@ from npuw_layer.llm.stages import Plan, Stage, plan
 from npuw_layer.lora.names import adapter_inputs
 from npuw_layer.options import Options
 from npuw_layer.ports import READ_PREFIX, Device, LoadedModel, TensorInfo
+from npuw_layer.sharing.bank import share_bank
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def assemble(
         origin=origin,
         programs=tuple(programs),
         sources=sources,
-        shared=_share(bank, loaded, sources, device, options),
+        shared=share_bank(bank, loaded, sources, device, options),
     )
 
 
@@ -145,25 +145,4 @@ def _prefixes(options: Options) -> PrefixCache | None:
         options.prefix_caching_block_size,
         options.prefix_caching_max_num_blocks,
         options.prefix_caching_max_bytes or None,
-    )
-
-
-def _share(
-    bank: WeightsBank,
-    loaded: Iterable[LoadedModel],
-    sources: WeightSources,
-    device: Device,
-    options: Options,
-) -> SharedArena | None:
-    """Let the bank share its weights with other processes, if it is to."""
-    if not options.shares_weights:
-        return None
-    from npuw_layer.sharing.weights import share_weights  # who does not share loads no sockets
-
-    inputs = [info for model in loaded for info in model.inputs]
-    in_place = options.weights_bank_alloc != "SHARED"
-    weights = bank.to_allocate(inputs, in_place)
-    known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
-    return share_weights(
-        device, bank, weights, options.weights_bank, lambda: sources.read_digest(known)
     )

@@ -23,6 +23,8 @@ def compile_parts(
     device_of: Mapping[str, Device],
     config: Mapping[str, str],
     no_fold: Collection[str] = (),
+    inputs: Sequence[TensorInfo] = (),
+    outputs: Sequence[str] = (),
 ) -> Parts:
     """Compile the parts of a model, those that are equal once.
 
@@ -31,6 +33,8 @@ def compile_parts(
         device_of: where parts of each tag run.
         config: what the compiler is told; with NPUW_FOLD = NO each part is compiled by itself.
         no_fold: tags whose parts are compiled by themselves anyway.
+        inputs: the model's, in its order.
+        outputs: the model's by name, in its order.
 
     Raises:
         RuntimeError: a part is not supported, or does not fit.
@@ -50,7 +54,15 @@ def compile_parts(
             names |= {own: each[place] for own, each in weights.items()}
             kept = {own: its for own, its in names.items() if own != its}
             calls[function.calls[place]] = Call(function=number, names=kept)
-    return Parts(compiled, [calls[number] for number in range(len(parts))], _links(parts))
+    in_order = [calls[number] for number in range(len(parts))]
+    read = {port.name for part in parts for port in part.model.inputs}
+    return Parts(
+        functions=compiled,
+        calls=in_order,
+        links=_links(parts),
+        ports=[*(info.name for info in inputs), *outputs],
+        unread={info.name: info for info in inputs if info.name not in read},
+    )
 
 
 def _functions(

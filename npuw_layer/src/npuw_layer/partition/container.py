@@ -32,11 +32,17 @@ class _Link(Entry):
     element: str
     shape: tuple[Dim, ...]
 
+    @staticmethod
+    def of(info: TensorInfo) -> _Link:
+        return _Link(element=info.element, shape=info.shape)
+
 
 class _Header(Entry):
     functions: tuple[_Function, ...] = Field(min_length=1)
     calls: tuple[Call, ...] = Field(min_length=1)
     links: dict[str, _Link]
+    ports: tuple[str, ...]
+    unread: dict[str, _Link]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,11 @@ class Parts:
     """In the order in which they run."""
     links: Mapping[str, TensorInfo]
     """What goes from part to part."""
+    ports: Sequence[str]
+    """The model's own inputs and outputs by name, in the model's order; what is not among them
+    (weights, variables) comes behind."""
+    unread: Mapping[str, TensorInfo]
+    """Inputs of the model that no part reads."""
 
 
 _KIND = PackageKind(b"NPUWPRT1", _Header, "a model in parts")
@@ -74,10 +85,9 @@ def write_container(parts: Parts) -> bytes:
             for one in parts.functions
         ),
         calls=tuple(parts.calls),
-        links={
-            name: _Link(element=info.element, shape=info.shape)
-            for name, info in parts.links.items()
-        },
+        links={name: _Link.of(info) for name, info in parts.links.items()},
+        ports=tuple(parts.ports),
+        unread={name: _Link.of(info) for name, info in parts.unread.items()},
     )
     literals = (
         value
@@ -103,9 +113,11 @@ def read_container(content: Bytes) -> Parts:
     header = package.header
     if {call.function for call in header.calls} != set(range(len(header.functions))):
         raise _KIND.damaged("it calls other functions than it has")
-    unknown = {link.element for link in header.links.values()} - set(ELEMENT_TYPES)
+    unknown = {
+        one.element for one in (*header.links.values(), *header.unread.values())
+    } - ELEMENT_TYPES.keys()
     if unknown:
-        raise _KIND.damaged(f"links of {', '.join(sorted(unknown))}")
+        raise _KIND.damaged(f"tensors of {', '.join(sorted(unknown))}")
     programs = [package.blob(one.size) for one in header.functions]
     functions: list[FunctionProgram] = []
     for number, (one, program) in enumerate(zip(header.functions, programs, strict=True)):
@@ -116,5 +128,8 @@ def read_container(content: Bytes) -> Parts:
         }
         functions.append(FunctionProgram(one.tag, program, literals))
     package.finish()
-    links = {name: TensorInfo(name, one.element, one.shape) for name, one in header.links.items()}
-    return Parts(functions, header.calls, links)
+    links, unread = (
+        {name: TensorInfo(name, one.element, one.shape) for name, one in infos.items()}
+        for infos in (header.links, header.unread)
+    )
+    return Parts(functions, header.calls, links, header.ports, unread)

@@ -18,6 +18,7 @@ from npuw_layer.ports import (
     FindsConstants,
     LoadedModel,
     Memory,
+    TensorInfo,
     UsesMemoryOf,
 )
 
@@ -80,6 +81,8 @@ class PartitioningDevice:
         isolations = self._isolations.get(kind_of(submodel), {})
         if not isolations and not self._plan_file:
             return self._device.compile(model, config)
+        outputs = [port.name for port in model.outputs]
+        inputs = _infos(model)
         parts = _cut(model, isolations, config)
         if len(parts) == 1:
             self._write_plan(submodel, parts, [Call(function=0, names={})])
@@ -90,7 +93,7 @@ class PartitioningDevice:
         devices = {"": self._device} | {tag: each.device for tag, each in isolations.items()}
         # Element types are chosen: who did it again would widen what links parts to f32.
         as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
-        compiled = compile_parts(parts, devices, as_lowered, self._no_fold)
+        compiled = compile_parts(parts, devices, as_lowered, self._no_fold, inputs, outputs)
         self._write_plan(submodel, parts, compiled.calls)
         return write_container(compiled)
 
@@ -152,6 +155,15 @@ def partitioning(
     finds = isinstance(device, FindsConstants)
     kind = ConstantFindingDevice if finds else PartitioningDevice
     return kind(device, isolations, no_fold, plan_file)
+
+
+def _infos(model: Model) -> list[TensorInfo]:
+    """A model's inputs, variables aside."""
+    from compiler_layer.dialects.ov.types import element_of, shape_of
+
+    return [
+        TensorInfo(port.name, element_of(port.value), shape_of(port.value)) for port in model.inputs
+    ]
 
 
 def _cut(

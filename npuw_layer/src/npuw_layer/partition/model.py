@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class LoadedParts:
         self._loaded = loaded
         self.layout = self._place()
         self._literals = self._fill_literals()
-        self._inputs = self._own(lambda loaded: loaded.inputs)
-        self._outputs = self._own(lambda loaded: loaded.outputs)
+        self._inputs = self._own(lambda loaded: loaded.inputs, self.unread)
+        self._outputs = self._own(lambda loaded: loaded.outputs, {})
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
@@ -67,14 +67,24 @@ class LoadedParts:
         for number, name, offset in self._literals[1]:
             programs[number].bind(name, self._literals[0], offset)
 
-    def _own(self, side: Callable[[LoadedModel], Sequence[TensorInfo]]) -> Sequence[TensorInfo]:
-        own: dict[str, TensorInfo] = {}
+    @property
+    def unread(self) -> Mapping[str, TensorInfo]:
+        """Inputs that no part reads: they may be bound to anything."""
+        return self._parts.unread
+
+    def _own(
+        self,
+        side: Callable[[LoadedModel], Sequence[TensorInfo]],
+        more: Mapping[str, TensorInfo],
+    ) -> Sequence[TensorInfo]:
+        own = {**more}
         for call, loaded in self.calls():
             for info in side(loaded):
                 name = call.names.get(info.name, info.name)
                 if not name.startswith(_INSIDE):
                     own.setdefault(name, TensorInfo(name, info.element, info.shape))
-        return list(own.values())
+        order = {name: place for place, name in enumerate(self._parts.ports)}
+        return sorted(own.values(), key=lambda info: order.get(info.name, len(order)))
 
     def _place(self) -> Layout:
         """Find out from where to where each link is needed, and where it lies."""
@@ -134,6 +144,8 @@ class PartsProgram:
         self._ports = JoinedPorts()
         loaded.bind_literals(programs)
         layout = loaded.layout
+        for name in loaded.unread:
+            self._ports.ignore(name)
         links = loaded.device.allocate(max(layout.nbytes, 1))
         for (call, model), program in zip(loaded.calls(), programs, strict=True):
             for own in dict.fromkeys(info.name for info in (*model.inputs, *model.outputs)):

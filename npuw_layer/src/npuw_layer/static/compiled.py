@@ -16,19 +16,38 @@ from compiler_layer.elements import NUMPY
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.cache.blob_cache import BlobCache
-from npuw_layer.cache.key import MODEL, STAGE, CacheKey, compiler_choices, current_versions
+from npuw_layer.cache.key import (
+    MODEL,
+    STAGE,
+    CacheKey,
+    compiler_choices,
+    current_versions,
+    partition_choices,
+)
 from npuw_layer.cache.model_digest import digest_model, model_files
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.llm.model_files import ModelFiles
-from npuw_layer.llm.programs import Origin, load
+from npuw_layer.llm.model_files import ModelFiles, WeightSources
+from npuw_layer.llm.programs import Origin, constants_of, load
 from npuw_layer.options import Options
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, LoadedModel, TensorInfo
+from npuw_layer.ports import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    STATIC_MODEL,
+    SUBMODEL,
+    Array,
+    Device,
+    FindsConstants,
+    LoadedModel,
+    TensorInfo,
+)
+from npuw_layer.sharing.bank import share_bank
 from npuw_layer.static.initial_values import pack_values, unpack_values
 from npuw_layer.static.port import Port
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from npuw_layer.sharing.arena import SharedArena
 
 _log = logging.getLogger(__name__)
 
@@ -50,23 +69,60 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class CompiledStatic:
-    """A loaded program with its weights; requests change nothing here."""
+    """A loaded program with its weights; requests change nothing here.
 
-    device: LevelZeroDevice
-    loaded: LoadedModel
+    Attributes:
+        npu: whose memory requests have their tensors in.
+        device: what runs the program; the NPU, or several devices that use its memory.
+        options: what it was compiled with.
+        programs: what was loaded.
+        inputs, outputs: without variables.
+        variables: what one inference leaves to the next.
+        bank: its weights.
+        sources: where they came from.
+        shared: the weights that other processes use too.
+        origin: where the programs came from.
+    """
+
+    npu: LevelZeroDevice
+    device: Device
+    options: Options
+    programs: StaticPrograms
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     variables: tuple[Variable, ...]
     bank: WeightsBank
+    sources: WeightSources
+    shared: SharedArena | None
     origin: Origin
 
 
-def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> CompiledStatic:
+@dataclass(frozen=True, slots=True)
+class StaticPrograms:
+    """A static model as a device takes it.
+
+    Attributes:
+        program: its program.
+        values: the initial values of its variables, packed.
+        loaded: the program, loaded.
+        initial: the values, by variables' names.
+    """
+
+    program: bytes | memoryview
+    values: bytes | memoryview
+    loaded: LoadedModel
+    initial: Mapping[str, Array]
+
+
+def compile_static(
+    path: Path, device: Device, npu: LevelZeroDevice, options: Options
+) -> CompiledStatic:
     """Compile, or load from the cache, a static model.
 
     Args:
         path: an IR's ``.xml``.
         device: where it will run.
+        npu: where its tensors will be; the same, or one whose memory the device uses.
         options: precision, tiles, cache; those of NPUW_LLM_… change nothing.
 
     Raises:
@@ -75,42 +131,80 @@ def compile_static(path: Path, device: LevelZeroDevice, options: Options) -> Com
     """
     began = time.perf_counter()
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
-    loaded, initial, cached = _loaded(path, files, device, options)
+    programs, cached = _obtain(path, files, device, options)
     origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
     _log.info("%s", origin)
+    return assemble(npu, device, options, programs, WeightSources(files, None), origin)
+
+
+def assemble(
+    npu: LevelZeroDevice,
+    device: Device,
+    options: Options,
+    programs: StaticPrograms,
+    sources: WeightSources,
+    origin: Origin,
+) -> CompiledStatic:
+    """Put a loaded model together; arguments as of ``CompiledStatic``.
+
+    Raises:
+        ModelError: a variable has two types or shapes.
+        DeviceError: the initial values are those of another program.
+    """
+    loaded = programs.loaded
     made = (READ_PREFIX, WEIGHT_PREFIX)
     inputs = [info for info in loaded.inputs if not info.name.startswith(made)]
     outputs = [info for info in loaded.outputs if not info.name.startswith(ASSIGN_PREFIX)]
+    bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
     return CompiledStatic(
-        device,
-        loaded,
-        tuple(Port.of(info, index, is_input=True) for index, info in enumerate(inputs)),
-        tuple(Port.of(info, index, is_input=False) for index, info in enumerate(outputs)),
-        tuple(_variables(loaded, initial)),
-        WeightsBank(device, files.folder, check=files.check),
-        origin,
+        npu=npu,
+        device=device,
+        options=options,
+        programs=programs,
+        inputs=tuple(Port.of(info, index, is_input=True) for index, info in enumerate(inputs)),
+        outputs=tuple(Port.of(info, index, is_input=False) for index, info in enumerate(outputs)),
+        variables=tuple(_variables(loaded, programs.initial)),
+        bank=bank,
+        sources=sources,
+        shared=share_bank(bank, [loaded], sources, device, options),
+        origin=origin,
     )
 
 
-def _loaded(
-    path: Path, files: ModelFiles, device: LevelZeroDevice, options: Options
-) -> tuple[LoadedModel, Mapping[str, Array], bool]:
-    """Give the program, its variables' initial values, and whether both were in the cache."""
+def _obtain(
+    path: Path, files: ModelFiles, device: Device, options: Options
+) -> tuple[StaticPrograms, bool]:
+    """Give the programs, and whether they were in the cache."""
     model = _PreparedModel(path, files, options)
     if not options.cache_dir:
-        return load(device, model.compile(device)), model.initial, False
+        program = model.compile(device)
+        values = pack_values(model.initial)
+        return StaticPrograms(program, values, load(device, program), model.initial), False
     folder = Path(options.cache_dir).expanduser()
-    versions = current_versions(device, options)
-    parts = {MODEL: digest_model(path, folder), **versions, **compiler_choices(options), **_STATE}
-    keys = [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
+    keys = _keys(path, folder, device, options)
     name = path.name
-    program, loaded = BlobCache(folder, device.constants, options.encryption).load(
+    program, loaded = BlobCache(folder, partial(constants_of, device), options.encryption).load(
         name, keys[0], lambda: model.compile(device), partial(load, device)
     )
     packed, initial = BlobCache(folder, lambda _: (), options.encryption).load(
         f"initial values of {name}", keys[1], lambda: pack_values(model.initial), unpack_values
     )
-    return loaded, initial, not (program.compiled or packed.compiled)
+    found = StaticPrograms(program.program, packed.program, loaded, initial)
+    return found, not (program.compiled or packed.compiled)
+
+
+def _keys(path: Path, folder: Path, device: Device, options: Options) -> Sequence[CacheKey]:
+    """Those of the program and of the initial values."""
+    parts = {
+        MODEL: digest_model(path, folder),
+        **current_versions(device, options),
+        **partition_choices(options),
+        **compiler_choices(options),
+        **_STATE,
+    }
+    if not isinstance(device, FindsConstants):
+        parts["place"] = str(path.resolve())  # its programs name files by their paths
+    return [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
 
 
 class _PreparedModel:
@@ -121,7 +215,7 @@ class _PreparedModel:
         self._files = files
         self._options = options
 
-    def compile(self, device: LevelZeroDevice) -> bytes:
+    def compile(self, device: Device) -> bytes:
         """Compile it; its graph is consumed.
 
         Raises:
@@ -147,7 +241,7 @@ class _PreparedModel:
 
 
 def _config(options: Options) -> dict[str, str]:
-    return {**options.compiler_config(), **_STATE}
+    return {**options.compiler_config(), **_STATE, SUBMODEL: STATIC_MODEL}
 
 
 def _variables(loaded: LoadedModel, initial: Mapping[str, Array]) -> list[Variable]:

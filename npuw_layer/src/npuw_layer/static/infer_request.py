@@ -32,16 +32,16 @@ class StaticInferRequest(AsyncRequest):
         self._compiled = compiled
         self.transfers = Transfers()
         """What was copied, and what was used in place, in bytes."""
-        program = self._program = compiled.loaded.create_program()
-        compiled.bank.bind(program, compiled.loaded.inputs)
+        program = self._program = compiled.programs.loaded.create_program()
+        compiled.bank.bind(program, compiled.programs.loaded.inputs)
         ports = (*compiled.inputs, *compiled.outputs)
         self._bound = {
-            port: BoundTensor(compiled.device, program, port, self.transfers.of(port.any_name))
+            port: BoundTensor(compiled.npu, program, port, self.transfers.of(port.any_name))
             for port in ports
         }
         self._states = [
             VariableState(
-                compiled.device,
+                compiled.npu,
                 program,
                 variable,
                 self.transfers.of(f"variable {variable.port.any_name}"),

@@ -1,0 +1,106 @@
+"""What can be exported, and where to; said before anything is compiled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from npuw_layer.errors import OptionError
+from npuw_layer.llm.stages import isolated_attention
+from npuw_layer.options import NAMES, RUN_TIME, Options
+from npuw_layer.options.base import written
+from npuw_layer.ports import Device, FindsConstants
+
+DEFAULT_PATH = "openvino_model.blob"
+"""Where EXPORT_BLOB writes without a BLOB_PATH, as in openvino_genai."""
+
+
+def check_target(path: Path) -> None:
+    """See before a long compilation that its result can be written.
+
+    Raises:
+        OptionError: it cannot.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise OptionError(f"BLOB_PATH {path}: there is no folder {folder}")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise OptionError(f"BLOB_PATH {path}: it cannot be written")
+
+
+def check_device(device: Device, options: Options) -> None:
+    """See that a device's programs mean the same elsewhere.
+
+    Raises:
+        OptionError: they do not.
+    """
+    check_options(options)
+    if not isinstance(device, FindsConstants):
+        raise OptionError(
+            f"NPUW_DEVICES = {options.devices!r}: its programs name files of this machine, so they "
+            "are neither exported nor imported"
+        )
+
+
+def check_options(options: Options) -> None:
+    """See that nothing is asked for that takes more than programs.
+
+    Raises:
+        OptionError: something is.
+    """
+    if options.weights_offload != "NO":
+        raise OptionError(
+            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: models in pieces are neither "
+            "exported nor imported; leave it out, or use CACHE_DIR"
+        )
+    if options.acc_check:
+        raise OptionError(
+            "NPUW_ACC_CHECK = YES: to compare devices takes the model's graphs, which exported "
+            "blobs are without; leave it out, or use CACHE_DIR"
+        )
+
+
+def check_compatibility(options: Options) -> None:
+    """See that whoever has this version can import what is exported, if that is asked for.
+
+    Raises:
+        OptionError: they cannot.
+    """
+    if not options.ensure_compatibility:
+        return
+    problem = ""
+    if options.encryption:
+        problem = "what CACHE_ENCRYPTION_CALLBACKS encrypt is for their owner alone"
+    elif is_own_platform({"NPU_PLATFORM": options.platform}):
+        problem = f"NPU_PLATFORM {options.platform} is of this machine alone"
+    elif options.devices != "NPU":
+        problem = f"programs of NPUW_DEVICES = {options.devices!r} have no versioned layout"
+    elif options.routes_experts:
+        problem = "mixtures of experts in parts (HOST_ROUTED) have no versioned layout"
+    elif options.cuts_models:
+        problem = "models in parts (NPUW_ONLINE_…) have no versioned layout"
+    elif isolated := isolated_attention(options):
+        problem = (
+            f"models whose attention is {' or '.join(isolated.values())} have no versioned layout"
+        )
+    if problem:
+        raise OptionError(f"NPUW_ENSURE_COMPATIBILITY = YES: {problem}; leave one of them out")
+
+
+def fixed_options(options: Options) -> dict[str, str]:
+    """Give what a compiled model cannot be without, as texts that ``parse_options`` reads.
+
+    What was not set stays so: some options count only if they are, and the versions tell defaults.
+    """
+    names = [name for name, field in NAMES.items() if field in options.model_fields_set]
+    values = {name: getattr(options, NAMES[name]) for name in names if name not in RUN_TIME}
+    if is_own_platform(values):
+        # A file of this machine; the device's version says what was in it.
+        del values["NPU_PLATFORM"]
+    return {name: written(value) for name, value in values.items() if value is not None}
+
+
+def is_own_platform(fixed: Mapping[str, object]) -> bool:
+    """Tell whether NPU_PLATFORM is a file, not a name."""
+    return not str(fixed.get("NPU_PLATFORM", "0")).isalnum()
