@@ -18,8 +18,10 @@ from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
+from compiler_layer.passes.partition.enclosed import add_enclosed
 from compiler_layer.passes.partition.equal import find_functions
 from compiler_layer.passes.partition.parts import Group, Part, cut_parts
+from compiler_layer.passes.partition.stretches import cut_stretches
 from compiler_layer.pieces import LINK_PREFIX
 from compiler_layer.pipeline import Options
 from compiler_layer.reference.interpreter import Interpreter
@@ -116,6 +118,56 @@ def test_groups_of_several_ops_are_the_same_function_however_they_hash(tmp_path)
     for layer, handed_on in enumerate(["link_0", "link_1", "link_2", "y"]):
         names = [port.name for port in parts[layer].model.outputs]
         assert names == [f"inner{layer}", handed_on]
+
+
+@given(data=st.data())
+def test_stretches_are_in_a_row_and_no_more_than_asked_for(tmp_path_factory, data) -> None:
+    model = layered(tmp_path_factory.mktemp("stretches"), outputs=data.draw(st.booleans()))
+    most = data.draw(st.none() | st.integers(1, 20))
+    groups = cut_stretches(model, "some", most)
+    carrying = [op for op in model.body.ops if op.operands and op is not model.terminator]
+    assert sorted(map(id, carrying)) == sorted(id(op) for group in groups for op in group.ops)
+    assert len(groups) == (len(carrying) if most is None else min(most, len(groups)))
+    parts = cut_parts(model, groups)
+    assert [part.tag for part in parts if part.tag] == ["some"] * len(groups)
+    found = run_parts(parts, {"x": X})
+    assert all(
+        np.array_equal(found[n], value) for n, value in Interpreter(model).run({"x": X}).items()
+    )
+
+
+def test_stretches_end_where_little_is_passed_on(tmp_path) -> None:
+    """Between two layers only x lives; within one h and sin(h) do."""
+    model = layered(tmp_path, same_bias=True)
+    parts = cut_parts(model, cut_stretches(model, "layer", LAYERS))
+    links = [[p.name for p in part.model.inputs] for part in parts if part.tag]
+    assert [len(names) for names in links] == [1] * LAYERS
+
+
+def test_what_converts_stays_with_what_it_converts_for() -> None:
+    model, (ids,) = Model.build([("ids", tensor("i64", (3,)))])
+    g = GraphBuilder(model)
+    table = g.constant(np.eye(8, dtype=np.float32))
+    rows = g.gather(table, g.convert(ids, "i32"), 0)
+    model.set_outputs([("y", g.op(elementwise.Sin, rows))])
+    names = [{op.name for op in group.ops} for group in cut_stretches(model, "op")]
+    assert names == [{"ov.Convert", "ov.Gather"}, {"ov.Sin"}]
+
+
+@given(data=st.data())
+def test_groups_with_what_they_enclose_can_stand_alone(tmp_path_factory, data) -> None:
+    """Whatever ops of a stretch are named: those between them belong to it, and no others do."""
+    model = layered(tmp_path_factory.mktemp("enclosed"))
+    stretches = cut_stretches(model, "some", data.draw(st.integers(1, 6)))
+    named = [
+        Group("some", frozenset(data.draw(st.sets(st.sampled_from(sorted(each.ops, key=id))))))
+        for each in stretches
+    ]
+    groups = add_enclosed(model, named)
+    for before, after, stretch in zip(named, groups, stretches, strict=True):
+        assert before.ops <= after.ops <= stretch.ops
+    found = run_parts(cut_parts(model, [group for group in groups if group.ops]), {"x": X})
+    assert np.array_equal(found["y"], Interpreter(model).run({"x": X})["y"])
 
 
 def test_a_model_without_groups_is_one_part(tmp_path):

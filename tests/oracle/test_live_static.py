@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -238,3 +239,24 @@ def test_npuw_itself_takes_the_same_options_and_gives_the_same(name: str, tmp_pa
         theirs.infer(inputs)
         ours.infer(inputs)
         assert_alike(theirs, ours, [port.any_name for port in compiled.outputs])
+
+
+@pytest.mark.parametrize("pipeline", ["INIT", "JUST", "REP"])
+def test_a_plan_that_npuw_wrote_is_read(pipeline: str, tmp_path: Path) -> None:
+    path, plan, again = (tmp_path / name for name in ("model.xml", "plan.xml", "again.xml"))
+    write_ir(attention(), path)
+    npuw = {"NPU_USE_NPUW": "YES", "NPUW_ONLINE_PIPELINE": pipeline}
+    dumping = EXACT | npuw | {"NPUW_DEVICES": "CPU", "NPUW_ONLINE_DUMP_PLAN": str(plan)}
+    ov.Core().compile_model(path, "NPU", dumping)
+    options = {"NPU_USE_NPUW": "YES", "NPUW_PLAN": str(plan), "NPUW_ONLINE_DUMP_PLAN": str(again)}
+    compiled = Core().compile_model(path, "NPU", EXACT | options)
+    assert isinstance(compiled, StaticCompiledModel)
+    written = [
+        len(ET.parse(one).findall(".//group")) for one in (plan, tmp_path / "again.model.xml")
+    ]
+    assert written[0] == written[1] >= 10
+    theirs = ov.Core().compile_model(path, "CPU", EXACT).create_infer_request()
+    ours, inputs = compiled.create_infer_request(), inputs_of(compiled, 3)
+    theirs.infer(inputs)
+    ours.infer(inputs)
+    assert_alike(theirs, ours, ["attention"])

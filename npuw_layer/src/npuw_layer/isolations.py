@@ -47,7 +47,7 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
         kind: {**found, **attention.get(kind, {}), **experts.get(kind, {})} for kind in kinds
     }
     isolations[STATIC_MODEL] = found
-    return partitioning(device, isolations, options.online_no_fold, options.online_dump_plan)
+    return partitioning(device, isolations, options.unfolded_tags, options.online_dump_plan)
 
 
 def _experts(
@@ -61,12 +61,13 @@ def _experts(
     if not options.routes_experts:
         return {}
     from npuw_layer.experts.device import TAG, RoutedExperts
-    from npuw_layer.partition.rules import LAYER
+    from npuw_layer.partition.planned import PLANNED
+    from npuw_layer.partition.rules import LAYER, STRETCH
 
-    if LAYER in found:
+    if any(tag in found for tag in (LAYER, STRETCH, PLANNED)):
         raise OptionError(
-            "NPUW_ONLINE_PIPELINE = REP makes submodels of whole layers, experts among them; "
-            "leave it at NONE, or do not ask for HOST_ROUTED experts"
+            "NPUW_ONLINE_PIPELINE and NPUW_PLAN make submodels of whole layers, experts among "
+            "them; leave them out, or do not ask for HOST_ROUTED experts"
         )
     experts = RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)
     hints: dict[StageKind, str] = {

@@ -61,6 +61,7 @@ def _check_plain(options: Options) -> None:
         "NPUW_ONLINE_PIPELINE": options.online_pipeline != "NONE",
         "NPUW_ONLINE_ISOLATE": options.online_isolate,
         "NPUW_ONLINE_AVOID": options.online_avoid,
+        "NPUW_PLAN": options.plan,
         "NPUW_ONLINE_DUMP_PLAN": options.online_dump_plan,
     }
     for name in filter(asked.__getitem__, asked):

@@ -34,7 +34,11 @@ def whole(talks, tall) -> np.ndarray:
 @pytest.mark.parametrize(
     "options",
     [
-        {"NPUW_ONLINE_PIPELINE": "REP"},
+        {"NPUW_ONLINE_PIPELINE": "INIT"},
+        {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": "12"},
+        {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_DEVICES": "CPU"},
+        {"NPUW_ONLINE_PIPELINE": "REG"},
+        {"NPUW_ONLINE_PIPELINE": "COMPUTE"},
         {"NPUW_ONLINE_ISOLATE": "ATTN"},
         {"NPUW_ONLINE_ISOLATE": "P:RMSNorm/norm,Op:Swish/gate", "NPUW_ONLINE_NO_FOLD": "norm"},
         {"NPUW_ONLINE_AVOID": "P:RMSNorm/NPU,Op:Swish/NPU", "NPUW_DEVICES": "NPU,CPU"},
@@ -60,6 +64,114 @@ def test_each_repeated_layer_is_a_submodel_and_compiled_once(tall, tmp_path):
     assert len(layers) == 7
     assert len({group.get("function") for group in layers}) == 1
     assert {len(group.findall("layer")) for group in layers} == {len(layers[0].findall("layer"))}
+
+
+@pytest.mark.parametrize("least", [{"KEEP_BLOCKS": 8}, {"KEEP_BLOCK_SIZE": 99}])
+def test_layers_that_are_too_few_or_too_small_stay_in_the_model(tall, tmp_path, least):
+    options = {f"NPUW_ONLINE_{name}": value for name, value in least.items()}
+    dump = {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
+    Core().compile_model(tall, "NPU", SMALL | dump | options)
+    assert len(plan(tmp_path / "plan.generate_192.xml")) == 1
+
+
+def test_stretches_are_as_many_as_asked_for_and_equal_ones_compiled_once(tall, tmp_path):
+    options = {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": 14}
+    dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
+    Core().compile_model(tall, "NPU", SMALL | options | dump)
+    groups = [g for g in plan(tmp_path / "plan.generate_192.xml") if g.get("tag") == "stretch"]
+    assert 10 < len(groups) <= 14
+    assert len({group.get("function") for group in groups}) < len(groups)
+
+
+def test_compute_is_cut_out_and_compiled_one_by_one(tall, tmp_path):
+    options = {"NPUW_ONLINE_PIPELINE": "COMPUTE"}
+    dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
+    Core().compile_model(tall, "NPU", SMALL | options | dump)
+    groups = [g for g in plan(tmp_path / "plan.generate_192.xml") if g.get("tag") == "compute"]
+    assert len(groups) == len({group.get("function") for group in groups}) == 15
+
+
+# Plans.
+
+WRITERS = {
+    "isolated": {"NPUW_ONLINE_ISOLATE": "P:SDPA/attn,P:RMSNorm/norm"},
+    "stretches": {"NPUW_ONLINE_PIPELINE": "JUST"},
+    "layers": {"NPUW_ONLINE_PIPELINE": "REP"},
+    "ops": {"NPUW_ONLINE_PIPELINE": "INIT"},
+    "avoided": {"NPUW_ONLINE_AVOID": "Op:Swish/NPU", "NPUW_DEVICES": "NPU,CPU"},
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_plan_that_was_written_is_read(talks, tall, whole, tmp_path, writer) -> None:
+    """That of one static model counts for all, whatever else lies between its layers there."""
+    options = WRITERS[writer]
+    dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
+    Core().compile_model(tall, "NPU", SMALL | options | dump)
+    written = tmp_path / "plan.generate_192.xml"
+    again = {"NPUW_PLAN": str(written), "NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "again.xml")}
+    again |= {name: value for name, value in options.items() if name == "NPUW_DEVICES"}
+    said = story(talks(tall, **SMALL, **again))
+    assert np.abs(said - whole).max() < 1e-5 * np.abs(whole).max()
+    named = {frozenset(layers(group)) for group in plan(written)}
+    found = {frozenset(layers(group)) for group in plan(tmp_path / "again.generate_192.xml")}
+    assert found - {frozenset()} == named - {frozenset()}
+    avoided = [g for g in plan(tmp_path / "again.generate_192.xml") if g.get("avoid") == "NPU"]
+    assert len(avoided) == (7 if writer == "avoided" else 0)
+
+
+def layers(group: ET.Element) -> set[tuple[str, str]]:
+    """What a group has, but for constants, which are copied to whoever uses them."""
+    every = {(each.get("name", ""), each.get("type", "")) for each in group.iter("layer")}
+    return {(name, kind) for name, kind in every if kind != "Constant"}
+
+
+def write_group(path: Path, *names: str) -> dict[str, str]:
+    """A plan of one group, as the original writes it: without types."""
+    found = "".join(f'<layer name="{name}"/>' for name in names)
+    path.write_text(
+        f'<ensemble><partitioning><group id="0">{found}</group></partitioning></ensemble>'
+    )
+    return {"NPUW_PLAN": str(path)}
+
+
+def test_another_plan_at_the_same_path_is_another_entry_of_the_cache(tiny, tmp_path) -> None:
+    cache, target = {"CACHE_DIR": str(tmp_path / "cache")}, tmp_path / "plan.xml"
+    for name, cached in (("model.norm", False), ("model.norm", True), ("lm_head", False)):
+        options = SMALL | cache | write_group(target, name)
+        compiled = Core().compile_model(tiny, "NPU", options)
+        assert compiled.get_property("LOADED_FROM_CACHE") is cached
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "No such file"),
+        (b"", "no plan: no element found"),
+        (b"<ensemble>", "no plan: no element found"),
+        (b"<ensemble/>", "it has no <group>"),
+        (b"<group><layer name='x'/></group>", "it has no <group>"),
+        (b"<!DOCTYPE ensemble [<!ENTITY a 'b'>]><ensemble/>", "document type"),
+        (b'<?xml version="1.0" encoding="nonsense"?><ensemble/>', "unknown encoding"),
+    ],
+)
+def test_what_is_no_plan_is_refused_by_its_name(tiny, tmp_path, content, why) -> None:
+    path = tmp_path / "plan.xml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(OptionError, match=f"NPUW_PLAN .*{why}"):
+        Core().compile_model(tiny, "NPU", SMALL | {"NPUW_PLAN": str(path)})
+
+
+def test_a_plan_for_another_model_is_told_of(tiny, tmp_path, caplog) -> None:
+    Core().compile_model(tiny, "NPU", SMALL | write_group(tmp_path / "plan.xml", "nobody"))
+    assert "NPUW_PLAN: a static model has none of its layers" in caplog.text
+
+
+def test_a_model_that_a_plan_cuts_is_not_exported(tiny, tmp_path) -> None:
+    options = SMALL | write_group(tmp_path / "plan.xml", "nobody") | {"EXPORT_BLOB": "YES"}
+    with pytest.raises(OptionError, match="a blob cannot take the plan's file along"):
+        Core().compile_model(tiny, "NPU", options)
 
 
 def test_tags_that_are_not_folded_are_compiled_one_by_one(tall, tmp_path):
@@ -107,6 +219,9 @@ def test_an_op_that_two_rules_claim_is_an_error_that_names_both(tall):
         ({"NPUW_ONLINE_AVOID": "ATTN"}, "'ATTN' is no choice"),
         ({"NPUW_ONLINE_PIPELINE": "SPATIAL"}, "not supported here: SPATIAL"),
         ({"NPUW_ONLINE_NO_FOLD": "x"}, "has no tag x"),
+        ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
+        ({"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_PLAN": "plan.xml"}, "and so does"),
+        ({"NPUW_ONLINE_MIN_SIZE": 9}, "NPUW_ONLINE_MIN_SIZE = 9: must be an integer from 10"),
         ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "in its own way"),
     ],
 )
@@ -121,7 +236,6 @@ def test_options_that_say_nothing_sensible_are_refused(options, why):
         ({"NPUW_ONLINE_AVOID": "P:SDPA/NPU"}, "nothing that takes over"),
         ({"NPUW_ONLINE_AVOID": "P:SDPA/GPU", "NPUW_DEVICES": "NPU,CPU"}, "has no GPU"),
         ({"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_DEVICES": "OPENVINO_CPU"}, "runs models whole"),
-        ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_ISOLATE": "ATTN"}, "whole layers"),
     ],
 )
 def test_what_no_device_can_do_is_refused(tiny, options, why):

@@ -11,10 +11,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from npuw_layer.llm.stages import Stage, kv_layout
 from npuw_layer.options import Options
-from npuw_layer.options.partition import choices, isolated
+from npuw_layer.options.partition import choices
 from npuw_layer.ports import Device
 from npuw_layer.versions import package_version
 
@@ -102,11 +103,22 @@ def compiler_choices(options: Options) -> dict[str, str]:
 def partition_choices(options: Options) -> dict[str, str]:
     """How static models are cut, where one meaning has one form."""
     return {
+        "NPUW_PLAN": _digest_of(options.plan),
         "NPUW_ONLINE_PIPELINE": options.online_pipeline,
-        "NPUW_ONLINE_ISOLATE": str(isolated(options.online_isolate)),
+        "NPUW_ONLINE_MIN_SIZE": str(options.online_min_size),
+        "NPUW_ONLINE_KEEP_BLOCKS": f"{options.online_keep_blocks} {options.online_keep_block_size}",
+        "NPUW_ONLINE_ISOLATE": str(options.isolated_ops),
         "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
         "NPUW_ONLINE_NO_FOLD": str(sorted(options.online_no_fold)),
     }
+
+
+def _digest_of(path: str) -> str:
+    """Tell what a file says, wherever it is; who reads it says what is wrong with it."""
+    try:
+        return hashlib.sha256(Path(path).expanduser().read_bytes()).hexdigest() if path else ""
+    except OSError:
+        return ""
 
 
 def _choices(options: Options) -> dict[str, str]:

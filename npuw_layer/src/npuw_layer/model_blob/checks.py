@@ -54,6 +54,11 @@ def check_options(options: Options) -> None:
             f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: models in pieces are neither "
             "exported nor imported; leave it out, or use CACHE_DIR"
         )
+    if options.plan:
+        raise OptionError(
+            "NPUW_PLAN: a blob cannot take the plan's file along; say the same by "
+            "NPUW_ONLINE_ISOLATE, or use CACHE_DIR"
+        )
     if options.acc_check:
         raise OptionError(
             "NPUW_ACC_CHECK = YES: to compare devices takes the model's graphs, which exported "

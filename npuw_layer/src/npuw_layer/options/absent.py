@@ -7,18 +7,13 @@ from __future__ import annotations
 
 _MODES = "only text generation is served: no model of that kind is split"
 _ATTENTION = "NPUW_LLM_PREFILL_ATTENTION_HINT and NPUW_LLM_GENERATE_ATTENTION_HINT say how"
-_GROWN = "submodels are what NPUW_ONLINE_ISOLATE and its sisters ask for; none is grown"
 _COMPRESSED = "compressed weights go to the device as they are, which computes with them"
 _DUMPS = "npuc compile prints graphs after any pass, and programs log what they do in every build"
 _SPATIAL = "prefill models of several lengths (NPUW_LLM_PREFILL_PYRAMID) do what it is for"
 _REPEATED = "NPUW_FOLD and NPUW_ONLINE_NO_FOLD say what is compiled once"
 
 ABSENT: dict[str, str] = {
-    "NPUW_ONLINE_MIN_SIZE": _GROWN,
-    "NPUW_ONLINE_KEEP_BLOCKS": _GROWN,
-    "NPUW_ONLINE_KEEP_BLOCK_SIZE": _GROWN,
-    "NPUW_ONLINE_KEEP_BLOCKS_TAGGED": _GROWN,
-    "NPUW_PLAN": "plans are written (NPUW_ONLINE_DUMP_PLAN), not read",
+    "NPUW_ONLINE_KEEP_BLOCKS_TAGGED": "what is isolated stays, however often it is there",
     "NPUW_FOLD_ONLY": _REPEATED,
     "NPUW_FUSE_UNFOLDED": _REPEATED,
     "NPUW_FUNCALL_FOR_ALL": "a submodel that is there once needs no function",

@@ -131,12 +131,23 @@ class Options(
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
+        ways = {
+            "NPUW_PLAN": self.plan,
+            "NPUW_ONLINE_PIPELINE": self.online_pipeline != "NONE",
+            "NPUW_ONLINE_ISOLATE, NPUW_ONLINE_AVOID": self.online_isolate or self.online_avoid,
+        }
+        asked = [name for name, value in ways.items() if value]
+        if len(asked) > 1:
+            raise ValueError(
+                f"{asked[0]}: says where static models are cut, and so does {asked[1]}; leave one "
+                "of them out"
+            )
         if self.cuts_models and self.weights_offload != "NO":
             raise ValueError(
                 f"NPUW_WEIGHTS_OFFLOAD: {self.weights_offload} cuts models in its own way; leave "
                 "the options NPUW_ONLINE_… as they are"
             )
-        unknown = {*self.online_no_fold} - {tag for _, _, tag in isolated(self.online_isolate)}
+        unknown = {*self.online_no_fold} - {tag for _, _, tag in self.isolated_ops}
         if unknown:
             raise ValueError(
                 f"NPUW_ONLINE_NO_FOLD: NPUW_ONLINE_ISOLATE has no tag {', '.join(sorted(unknown))}"
@@ -173,7 +184,20 @@ class Options(
     @property
     def cuts_models(self) -> bool:
         """Whether static models are cut into submodels."""
-        return bool(self.online_pipeline != "NONE" or self.online_isolate or self.online_avoid)
+        return bool(
+            self.online_pipeline != "NONE" or self.online_isolate or self.online_avoid or self.plan
+        )
+
+    @property
+    def isolated_ops(self) -> list[tuple[str, str, str]]:
+        """The ops that are submodels of their own: kind, name and tag of each choice."""
+        return isolated("COMPUTE" if self.online_pipeline == "COMPUTE" else self.online_isolate)
+
+    @property
+    def unfolded_tags(self) -> tuple[str, ...]:
+        """The tags whose submodels are compiled one by one."""
+        alone = ("compute",) if self.online_pipeline == "COMPUTE" else ()
+        return (*self.online_no_fold, *alone)
 
     @property
     def shares_weights(self) -> bool:

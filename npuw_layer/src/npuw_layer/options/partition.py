@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from npuw_layer.options.base import Only, OptionGroup
+from npuw_layer.options.base import MANY, Only, OptionGroup
 
 PATTERNS = ("SDPA", "RMSNorm", "RoPE", "DQMatMul")
 """What P: may name: attention, normalisation, rotation of positions, products with compressed
@@ -56,11 +56,28 @@ class PartitionOptions(OptionGroup):
 
     online_pipeline: Annotated[
         Literal["NONE", "INIT", "JUST", "REP", "REG", "COMPUTE", "SPATIAL"],
-        Only(("NONE", "REP"), "parts are what is asked for, or layers; they need no growing"),
+        Only(
+            ("NONE", "INIT", "JUST", "REP", "REG", "COMPUTE"),
+            "prefill models of several lengths (NPUW_LLM_PREFILL_PYRAMID) do what it is for",
+        ),
     ] = Field("NONE", alias="NPUW_ONLINE_PIPELINE")
     """NONE compiles each static model as one program, but for what NPUW_ONLINE_ISOLATE and
-    NPUW_ONLINE_AVOID cut out; REP makes each repeated layer a submodel of its own. Equal submodels
-    are compiled once (NPUW_FOLD), and each is offered to NPUW_DEVICES in turn."""
+    NPUW_ONLINE_AVOID cut out. INIT makes each op a submodel; JUST makes up to NPUW_ONLINE_MIN_SIZE
+    of about equal size, joined by little; REP makes each repeated layer one, and REG is the same
+    here, as no hints are needed to find layers; COMPUTE cuts out what NPUW_ONLINE_ISOLATE=COMPUTE
+    does, each compiled by itself. Equal submodels are compiled once (NPUW_FOLD), and each is
+    offered to NPUW_DEVICES in turn."""
+    online_min_size: int = Field(10, alias="NPUW_ONLINE_MIN_SIZE", ge=10, le=MANY)
+    """How many submodels JUST leaves of a static model."""
+    online_keep_blocks: int = Field(5, alias="NPUW_ONLINE_KEEP_BLOCKS", ge=1, le=MANY)
+    """How often a layer must be there to be a submodel of its own, with REP and REG."""
+    online_keep_block_size: int = Field(10, alias="NPUW_ONLINE_KEEP_BLOCK_SIZE", ge=1, le=MANY)
+    """How many ops it must have."""
+    plan: str = Field("", alias="NPUW_PLAN")
+    """A file that says which ops make a submodel, as NPUW_ONLINE_DUMP_PLAN writes it of a static
+    model: it counts for all of them. Of <partitioning> each <group> is read, with the names of its
+    <layer>s, their types if they are given, and the device in its attribute avoid, which it does
+    not run on. Ops of no group run between the groups. A model that is cut so is not exported."""
     online_isolate: Annotated[str, AfterValidator(_checked_isolated)] = Field(
         "", alias="NPUW_ONLINE_ISOLATE"
     )

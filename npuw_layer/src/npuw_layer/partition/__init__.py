@@ -6,7 +6,8 @@ may drive several programs from the host where a single one could only do all th
 
     rules      what options let stand alone
     patterns   how that is found in a graph
-    plan_file  what went where, for people
+    planned    groups that a file names
+    plan_file  what went where, for people and for NPUW_PLAN
     ports      what a way of running groups must provide
     container  the programs of a model's parts as bytes, to be cached as a blob is
     links      where what goes from part to part lies

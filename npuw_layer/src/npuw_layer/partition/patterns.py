@@ -75,11 +75,18 @@ def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> li
     return [Group(tag, frozenset([op])) for op in dict.fromkeys(found)]
 
 
-def layers(model: Model, tag: str) -> list[Group]:
-    """Let each repetition of the model's repeated block stand alone; none if it repeats none."""
+def layers(model: Model, tag: str, least_times: int, least_ops: int) -> list[Group]:
+    """Let each repetition of the model's repeated block stand alone.
+
+    Args:
+        model: lowered.
+        tag: of the groups.
+        least_times: how often the block must be there,
+        least_ops: and how many ops it must have; else there are no groups.
+    """
     order = visiting_order(model)
     found = find_repetitions(order)
-    if found is None:
+    if found is None or found.count < least_times or found.first.length < least_ops:
         return []
     stretches = (found.stretch(number) for number in range(found.count))
     return [Group(tag, frozenset(order[s.begin : s.begin + s.length])) for s in stretches]

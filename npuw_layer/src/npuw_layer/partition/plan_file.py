@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault
+from npuw_layer.partition.ports import AVOIDS
 
 if TYPE_CHECKING:
     from compiler_layer.passes.partition.parts import Part
@@ -42,11 +43,13 @@ def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequen
         group = ET.SubElement(groups, "group", id=str(number), function=str(call.function))
         if part.tag:
             group.set("tag", part.tag)
+        if part.tag.startswith(AVOIDS):
+            group.set("avoid", part.tag.removeprefix(AVOIDS))
         for side, ports in (("input", part.model.inputs), ("output", part.model.outputs)):
             for port in ports:
                 ET.SubElement(group, side, name=port.name)
         for op in part.model.body.ops:
-            if isinstance(op, OvOp):
+            if isinstance(op, OvOp) and op.friendly_name:  # what passes made has none
                 kind = op.name.removeprefix("ov.")
                 ET.SubElement(group, "layer", name=op.friendly_name, type=kind)
     ET.indent(root)

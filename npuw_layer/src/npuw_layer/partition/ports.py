@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from compiler_layer.pieces import CompiledFunction
 
 
+AVOIDS = "not "
+"""Begins the tag of groups that do not run on a device; its name follows."""
+
+
 class Isolation(Protocol):
     """Finds groups of ops in models, and runs them."""
 

@@ -1,22 +1,22 @@
-"""What options let stand alone: ops of a type or a pattern, and repeated layers."""
+"""What options let stand alone: ops of a type or a pattern, layers, stretches, a plan's groups."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
-from npuw_layer.options.partition import choices, isolated
-from npuw_layer.partition.ports import Isolation
+from npuw_layer.options.partition import choices
+from npuw_layer.partition.planned import planned_rules
+from npuw_layer.partition.ports import AVOIDS, Isolation
 from npuw_layer.ports import Device
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
     from compiler_layer.passes.partition.parts import Group
 
-LAYER = "layer"
-"""The tag of repeated layers (NPUW_ONLINE_PIPELINE = REP)."""
+LAYER, STRETCH = "layer", "stretch"
+"""The tags of repeated layers (NPUW_ONLINE_PIPELINE = REP), and of stretches (INIT, JUST)."""
 
 
 class SingleOps:
@@ -46,16 +46,38 @@ class Layers:
 
     Args:
         device: runs them.
+        least_times: NPUW_ONLINE_KEEP_BLOCKS.
+        least_ops: NPUW_ONLINE_KEEP_BLOCK_SIZE.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, least_times: int, least_ops: int) -> None:
         self.device = device
+        self._least = least_times, least_ops
 
     def groups(self, model: Model) -> Sequence[Group]:
         """Find them."""
         from npuw_layer.partition.patterns import layers
 
-        return layers(model, LAYER)
+        return layers(model, LAYER, *self._least)
+
+
+class Stretches:
+    """Lets stretches of ops stand alone; satisfies ``partition.ports.Isolation``.
+
+    Args:
+        device: runs them.
+        most: how many there may be; None makes one of each op.
+    """
+
+    def __init__(self, device: Device, most: int | None) -> None:
+        self.device = device
+        self._most = most
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find them."""
+        from compiler_layer.passes.partition.stretches import cut_stretches
+
+        return cut_stretches(model, STRETCH, self._most)
 
 
 def rules(
@@ -65,25 +87,26 @@ def rules(
 
     Args:
         device: runs what is only isolated.
-        options: NPUW_ONLINE_PIPELINE, NPUW_ONLINE_ISOLATE and NPUW_ONLINE_AVOID.
+        options: NPUW_PLAN, or NPUW_ONLINE_PIPELINE, or NPUW_ONLINE_ISOLATE and NPUW_ONLINE_AVOID.
         without: gives the devices of NPUW_DEVICES but one.
 
     Raises:
         OptionError: a device that is to be avoided is not there, or the only one.
     """
+    if options.plan:
+        return planned_rules(device, options, without)
+    if options.online_pipeline in ("REP", "REG"):
+        least = options.online_keep_blocks, options.online_keep_block_size
+        return {LAYER: Layers(device, *least)}
+    if options.online_pipeline in ("INIT", "JUST"):
+        most = options.online_min_size if options.online_pipeline == "JUST" else None
+        return {STRETCH: Stretches(device, most)}
     found: dict[str, Isolation] = {}
-    for tag, wanted in _by_target(isolated(options.online_isolate)).items():
+    for tag, wanted in _by_target(options.isolated_ops).items():
         found[tag] = SingleOps(device, tag, wanted)
     for name, wanted in _by_target(choices(options.online_avoid)).items():
-        tag = f"not {name}"
+        tag = AVOIDS + name
         found[tag] = SingleOps(without(name), tag, wanted)
-    if options.online_pipeline == "REP":
-        if found:
-            raise OptionError(
-                "NPUW_ONLINE_PIPELINE = REP makes submodels of whole layers; leave "
-                "NPUW_ONLINE_ISOLATE and NPUW_ONLINE_AVOID empty, or the pipeline at NONE"
-            )
-        found[LAYER] = Layers(device)
     return found
 
 

@@ -1,5 +1,7 @@
 """Cuts a model into parts that run one after another, around groups of ops that stand alone.
 
+enclosed   what a group must have besides, to run as one
+stretches  groups of as many ops, in a row
 parts      which op goes to which part, and what goes from part to part
 equal      parts that differ in weights and names alone: calls of one function
 

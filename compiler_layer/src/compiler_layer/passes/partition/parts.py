@@ -89,7 +89,7 @@ class _Cutter:
         self._model = model
         self._groups = groups
         self._group_of = {op: number for number, group in enumerate(groups) for op in group.ops}
-        self._fixed = _fixed_ops(model)
+        self._fixed = fixed_ops(model)
         self._part_of = self._places()
         self._links = self._find_links()
 
@@ -191,7 +191,7 @@ class _Cutter:
         return list(ops), list(inputs)
 
 
-def _fixed_ops(model: Model) -> frozenset[Operation]:
+def fixed_ops(model: Model) -> frozenset[Operation]:
     """The ops whose value depends on constants alone."""
     fixed: set[Operation] = set()
     for op in model.body.ops:
