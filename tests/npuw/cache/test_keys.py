@@ -64,6 +64,7 @@ MATTERING: dict[str, object] = {
     "NPUW_ONLINE_PIPELINE": "REP",
     "NPUW_ONLINE_ISOLATE": "ATTN",
     "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
+    "NPUW_PLAN": str(Path(__file__).with_name("plan.xml")),
 }
 """Options with values that change what is compiled."""
 
@@ -88,6 +89,9 @@ SAME: dict[str, object] = {
     "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
     "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
     "NPUW_ONLINE_NO_FOLD": "",
+    "NPUW_ONLINE_MIN_SIZE": 12,
+    "NPUW_ONLINE_KEEP_BLOCKS": 3,
+    "NPUW_ONLINE_KEEP_BLOCK_SIZE": 30,
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 
@@ -217,6 +221,22 @@ def test_options_of_a_run_find_the_same_entries(option: str, others: dict[str, o
 def test_the_rows_of_experts_matter_where_the_host_routes() -> None:
     routed = {"NPUW_LLM_PREFILL_MOE_HINT": "HOST_ROUTED"}
     assert names(**routed, NPUW_MOE_TOKEN_CHUNK_SIZE=16) != names(**routed)
+
+
+def test_what_a_pipeline_grows_matters_where_there_is_one() -> None:
+    ways: list[dict[str, object]] = [
+        {"NPUW_ONLINE_PIPELINE": "INIT"},
+        {"NPUW_ONLINE_PIPELINE": "JUST"},
+        {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": 12},
+        {"NPUW_ONLINE_PIPELINE": "REP"},
+        {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_KEEP_BLOCKS": 3},
+        {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_KEEP_BLOCK_SIZE": 30},
+        {"NPUW_ONLINE_PIPELINE": "COMPUTE"},
+        {"NPUW_ONLINE_ISOLATE": "COMPUTE"},
+    ]
+    found = [names(**way) for way in ways]
+    assert all(a.isdisjoint(b) for n, a in enumerate(found) for b in found[:n])
+    assert names(NPUW_ONLINE_PIPELINE="REG") == names(NPUW_ONLINE_PIPELINE="REP")
 
 
 def test_who_compiles_what_matters_where_there_are_several() -> None:

@@ -104,13 +104,24 @@ def partition_choices(options: Options) -> dict[str, str]:
     """How static models are cut, where one meaning has one form."""
     return {
         "NPUW_PLAN": _digest_of(options.plan),
-        "NPUW_ONLINE_PIPELINE": options.online_pipeline,
-        "NPUW_ONLINE_MIN_SIZE": str(options.online_min_size),
-        "NPUW_ONLINE_KEEP_BLOCKS": f"{options.online_keep_blocks} {options.online_keep_block_size}",
+        "NPUW_ONLINE_PIPELINE": _pipeline(options),
         "NPUW_ONLINE_ISOLATE": str(options.isolated_ops),
         "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
-        "NPUW_ONLINE_NO_FOLD": str(sorted(options.online_no_fold)),
+        "NPUW_ONLINE_NO_FOLD": str(sorted(options.unfolded_tags)),
     }
+
+
+def _pipeline(options: Options) -> str:
+    """What grows submodels; what it cuts out one by one is said by the choices of ops."""
+    match options.online_pipeline:
+        case "REP" | "REG":
+            return f"REP {options.online_keep_blocks} {options.online_keep_block_size}"
+        case "JUST":
+            return f"JUST {options.online_min_size}"
+        case "INIT":
+            return "INIT"
+        case _:
+            return "NONE"
 
 
 def _digest_of(path: str) -> str:
