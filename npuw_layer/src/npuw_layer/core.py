@@ -25,6 +25,7 @@ from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.routing import route
 from npuw_layer.static.compiled import compile_static
 from npuw_layer.static.compiled_model import StaticCompiledModel
+from npuw_layer.whisper.compiled_model import made_model
 
 
 class Core:
@@ -137,7 +138,7 @@ class Core:
         from npuw_layer.llm.imported import import_llm
 
         with collected_later():
-            return CompiledModel(import_llm(source, config, self._make_device, model))
+            return made_model(import_llm(source, config, self._make_device, model))
 
     def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
         """Compile, and export if that is wanted; what prevents that is said before."""
@@ -153,7 +154,7 @@ class Core:
             check_target(target)
             check_compatibility(options)
             check_device(device, options)
-        compiled = CompiledModel(compile_llm(path, device, options))
+        compiled = made_model(compile_llm(path, device, options))
         if target is not None:
             compiled.export_model(target)
         return compiled

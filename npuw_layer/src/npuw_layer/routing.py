@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
+from npuw_layer.whisper.lengths import as_whisper
 
 
 def route(path: Path, options: Options) -> Options:
@@ -31,6 +32,9 @@ def route(path: Path, options: Options) -> Options:
     use_npuw, llm = options.use_npuw, options.llm
     if use_npuw is False and llm:
         raise OptionError("NPUW_LLM = YES needs NPU_USE_NPUW = YES: it is NPUW that splits LLMs")
+    if options.whisper:
+        options = as_whisper(options)
+        llm = True if llm is None else llm
     if llm is None and use_npuw is not False:
         llm = use_npuw or is_dynamic(path)
     if use_npuw and not llm:
@@ -39,6 +43,10 @@ def route(path: Path, options: Options) -> Options:
             "NPU_USE_NPUW = NO runs a static model as it is"
         )
     if not llm:
+        if options.whisper:
+            raise OptionError(
+                "NPUW_WHISPER = YES needs NPUW_LLM = YES: its decoder is split as such"
+            )
         _check_static(options)
     return options.model_copy(update={"use_npuw": bool(llm), "llm": bool(llm)})
 
@@ -65,6 +73,8 @@ def _check_static(options: Options) -> None:
 
 def is_dynamic(path: Path) -> bool:
     """Whether a model has an input of dynamic shape; a Hugging Face folder always has.
+
+    A batch of any size does not count: the NPU runs one at a time (``static.prepare``).
 
     The file is looked through without reading the model; whether it is one shows later.
     """
@@ -98,8 +108,8 @@ class _Scan:
         if tag == "layer":
             self._in_parameter = attributes.get("type") == "Parameter"
         elif tag == "data" and self._in_parameter:
-            shape = attributes.get("shape", "")
-            if "?" in shape or "-1" in shape or ".." in shape:
+            batch, _, others = attributes.get("shape", "").partition(",")
+            if any(mark in (others or batch) for mark in ("?", "-1", "..")):
                 self.dynamic = True
                 raise _Found
 

@@ -64,6 +64,7 @@ MATTERING: dict[str, object] = {
     "NPUW_ONLINE_PIPELINE": "REP",
     "NPUW_ONLINE_ISOLATE": "ATTN",
     "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
+    "NPUW_WHISPER": "YES",
 }
 """Options with values that change what is compiled."""
 
@@ -88,6 +89,9 @@ SAME: dict[str, object] = {
     "NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID",
     "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
     "NPUW_ONLINE_NO_FOLD": "",
+    "NPUW_WHISPER_EOS_TOKEN": 3,
+    "NPUW_WHISPER_DECOMPOSE_SDPA": "YES",
+    "NPUW_WHISPER_ENCODER_LEN": 100,
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 
