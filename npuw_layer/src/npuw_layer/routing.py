@@ -74,7 +74,7 @@ def _check_static(options: Options) -> None:
 def is_dynamic(path: Path) -> bool:
     """Whether a model has an input of dynamic shape; a Hugging Face folder always has.
 
-    A batch of any size does not count: the NPU runs one at a time (``static.prepare``).
+    A batch of any size does not count: the NPU runs one at a time (``static.open_shapes``).
 
     The file is looked through without reading the model; whether it is one shows later.
     """

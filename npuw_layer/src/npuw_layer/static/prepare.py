@@ -20,17 +20,18 @@ from compiler_layer.elements import NUMPY, convert_values
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Variable
 from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.specialize_shapes import specialize_shapes
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.ports import Array
+from npuw_layer.static.open_shapes import settle_shapes
 
 
 def prepare(model: Model, precision: str) -> dict[str, Array]:
     """Check that a model is static, and give names that nothing else has to its outputs.
 
-    Where nothing but batches may be of any size, it becomes that of a batch of one.
+    Where nothing but batches may be of any size, it becomes that of a batch of one; see
+    ``open_shapes``.
 
     Args:
         model: rewritten in place.
@@ -44,7 +45,7 @@ def prepare(model: Model, precision: str) -> dict[str, Array]:
             variable starts from the values of inputs or of variables.
     """
     try:
-        _fix_batch(model)
+        settle_shapes(model)
         _check_static(model)
         _check_types(model)
         initial = _initial_values(model, precision)
@@ -52,18 +53,6 @@ def prepare(model: Model, precision: str) -> dict[str, Array]:
         raise ModelError(str(error)) from error
     _tell_outputs_from_inputs(model)
     return initial
-
-
-def _fix_batch(model: Model) -> None:
-    """Let inputs whose first of several dimensions alone is open have 1 there.
-
-    So openvino_genai reshapes encoders for the NPU.
-    """
-    shapes = {port.name: shape_of(port.value) for port in model.inputs}
-    opened = {name: shape for name, shape in shapes.items() if -1 in shape}
-    if opened and all(len(s) > 1 and -1 not in s[1:] for s in opened.values()):
-        model.set_input_shapes({name: (1, *shape[1:]) for name, shape in opened.items()})
-        specialize_shapes(model)
 
 
 def _check_static(model: Model) -> None:
