@@ -4,14 +4,18 @@ As in ``make_export_goldens.py`` the XML is kept, and of the ``.bin`` a recipe t
 anew. Of what is restored the real OpenVINO says in f32 what the encoder gives, what each token's
 logits are when the text is given, and which tokens it chooses itself.
 
-It needs PyTorch, transformers, optimum-intel and openvino, which nothing else here does:
+What openvino_genai's pipeline writes down with a whole folder is in ``transcriptions.json``.
+
+It needs PyTorch, transformers, optimum-intel and openvino_genai, which nothing else here does:
 
     pip install torch==2.13.0 "transformers==4.57.6" "optimum-intel[openvino]==1.27.0"
+    pip install openvino-genai==2026.4.1
     python tools/make_whisper_goldens.py        # from the checkout, about a minute
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import lzma
 import subprocess
@@ -32,6 +36,19 @@ GIVEN, GREEDY_TOKENS = 24, 32
 EVERY = 100
 """Of what the encoder gives each so-manieth frame is kept."""
 PRECISIONS = {"fp16": ["--weight-format", "fp16"], "int8": ["--weight-format", "int8"]}
+
+
+def _load_folder() -> Any:
+    """Import what tests make a whole folder with."""
+    spec = importlib.util.spec_from_file_location("folder", TARGET / "folder.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tools = _load_folder()
 
 
 def write_folder(folder: Path) -> None:
@@ -127,6 +144,48 @@ def oracle(encoder: Path, decoder: Path) -> dict[str, np.ndarray]:
     }
 
 
+CASES: dict[str, tuple[float, dict[str, Any]]] = {
+    "plain": (4.0, {"max_new_tokens": 20}),
+    "english": (4.0, {"max_new_tokens": 12, "language": "<|en|>", "task": "translate"}),
+    "times": (4.0, {"max_new_tokens": 40, "return_timestamps": True}),
+    "long": (31.0, {"max_new_tokens": 16, "return_timestamps": True}),
+    "prompted": (2.0, {"max_new_tokens": 12, "initial_prompt": "Abba", "hotwords": "acdc"}),
+}
+"""Seconds of speech, and parameters; texts that openvino_genai's WhisperPipeline makes of them."""
+
+
+def transcriptions(parts: list[Path], work: Path) -> dict[str, Any]:
+    """What the real openvino_genai writes down, on its CPU in f32; and transformers hears."""
+    import openvino as ov
+    import openvino_genai
+    from openvino_tokenizers import convert_tokenizer
+    from transformers import PreTrainedTokenizerFast, WhisperFeatureExtractor
+
+    folder = tools.write(*parts, work / "whole")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    encodes, decodes = convert_tokenizer(tokenizer, with_detokenizer=True)
+    ov.save_model(encodes, folder / "openvino_tokenizer.xml")
+    ov.save_model(decodes, folder / "openvino_detokenizer.xml")
+    extractor = WhisperFeatureExtractor.from_pretrained(folder)
+    heard = extractor(tools.speech(4.0), sampling_rate=16000).input_features[0]
+    np.savez_compressed(TARGET / "spectrogram.npz", spectrogram=heard[:, ::10])
+    exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
+    pipeline = openvino_genai.WhisperPipeline(folder, "CPU", **exact)
+    found: dict[str, Any] = {}
+    for name, (seconds, parameters) in CASES.items():
+        said = pipeline.generate(tools.speech(seconds).tolist(), **parameters)
+        chunks = [[each.start_ts, each.end_ts, each.text] for each in said.chunks or []]
+        found[name] = {
+            "seconds": seconds,
+            "parameters": parameters,
+            "text": said.texts[0],
+            "language": getattr(said, "language", None),
+            "chunks": chunks,
+        }
+        print(name, found[name], flush=True)
+    return found
+
+
 def main() -> None:
     """Make all golden files."""
     TARGET.mkdir(exist_ok=True)
@@ -138,6 +197,9 @@ def main() -> None:
             parts = [keep(work / precision, p, precision, work) for p in ("encoder", "decoder")]
             found = oracle(*parts)
             np.savez_compressed(TARGET / f"whisper_{precision}.npz", **found)
+            if precision == "fp16":
+                said = transcriptions(parts, work)
+                (TARGET / "transcriptions.json").write_text(json.dumps(said, indent=1) + "\n")
             print(f"{precision}: greedy {found['greedy'].tolist()}", flush=True)
 
 
