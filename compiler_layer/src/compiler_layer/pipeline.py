@@ -30,6 +30,7 @@ from compiler_layer.passes.fuse_sdpa import FuseSDPA
 from compiler_layer.passes.lift_state import LiftState
 from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.lower_concat import LowerConcat
+from compiler_layer.passes.lower_convolution import LowerConvolution
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_matmul import LowerMatMul
 from compiler_layer.passes.lower_reduction import LowerReduction
@@ -117,6 +118,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
     return (
         CheckSupported(),
         SplitExperts(),
+        LowerConvolution(),
         LowerMatMul(),
         FuseFakeQuantize(),
         *((QuantizeActivations(),) if options.integer_activations else ()),

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from genai_layer.streamers import StreamingStatus as StreamingStatus
     from genai_layer.streamers import TextStreamer as TextStreamer
     from genai_layer.tokenizer import Tokenizer as Tokenizer
+    from genai_layer.whisper.generation_config import (
+        WhisperGenerationConfig as WhisperGenerationConfig,
+    )
+    from genai_layer.whisper.pipeline import WhisperPipeline as WhisperPipeline
+    from genai_layer.whisper.results import WhisperDecodedResultChunk as WhisperDecodedResultChunk
+    from genai_layer.whisper.results import WhisperDecodedResults as WhisperDecodedResults
 
 _HOMES = {
     "ChatHistory": "chat_history",
@@ -52,6 +58,10 @@ _HOMES = {
     "StreamingStatus": "streamers",
     "TextStreamer": "streamers",
     "Tokenizer": "tokenizer",
+    "WhisperDecodedResultChunk": "whisper.results",
+    "WhisperDecodedResults": "whisper.results",
+    "WhisperGenerationConfig": "whisper.generation_config",
+    "WhisperPipeline": "whisper.pipeline",
 }
 """Public names are imported when they are first used, so that a tool starts fast."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -75,14 +75,14 @@ class GenerationConfig(BaseModel):
     rng_seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
 
     def __init__(self, **values: Any) -> None:
-        _check_names(values)
+        _check_names(values, type(self).model_fields)
         try:
             super().__init__(**_supported(values))
         except ValidationError as error:
             raise _config_error(error) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _check_names({name: value})
+        _check_names({name: value}, type(self).model_fields)
         try:
             super().__setattr__(name, value)
         except ValidationError as error:
@@ -102,7 +102,7 @@ class GenerationConfig(BaseModel):
         return values  # pyright: ignore[reportUnknownVariableType]
 
     @classmethod
-    def from_file(cls, path: Path) -> GenerationConfig:
+    def from_file(cls, path: Path) -> Self:
         """Read a Hugging Face ``generation_config.json``; what is not of ours is left out.
 
         Raises:
@@ -146,15 +146,15 @@ class GenerationConfig(BaseModel):
         for name in type(self).model_fields:
             super().__setattr__(name, getattr(changed, name))
 
-    def updated(self, values: Mapping[str, Any]) -> GenerationConfig:
+    def updated(self, values: Mapping[str, Any]) -> Self:
         """Give a copy with some fields changed.
 
         Raises:
             ConfigError: a name is unknown, or a value has a wrong type.
         """
-        return GenerationConfig(**{**self.model_dump(), **values})
+        return type(self)(**{**self.model_dump(), **values})
 
-    def with_stops_of(self, default: GenerationConfig) -> GenerationConfig:
+    def with_stops_of(self, default: GenerationConfig) -> Self:
         """Give a copy that has the other's end-of-text id and stop tokens where it has none."""
         values: dict[str, Any] = {}
         if self.eos_token_id < 0 <= default.eos_token_id:
@@ -238,8 +238,7 @@ class GenerationConfig(BaseModel):
 _NOT_FROM_FILE = frozenset({"rng_seed", "apply_chat_template", "stop_strings", "logprobs"})
 
 
-def _check_names(values: Mapping[str, Any]) -> None:
-    fields = GenerationConfig.model_fields
+def _check_names(values: Mapping[str, Any], fields: Collection[str]) -> None:
     for name in values:
         if name not in fields and name not in NOT_SUPPORTED:
             near = difflib.get_close_matches(name, [*fields], 1)

@@ -32,6 +32,7 @@ from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.routing import route
 from npuw_layer.static.compiled import compile_static
 from npuw_layer.static.compiled_model import StaticCompiledModel
+from npuw_layer.whisper.compiled_model import made_model
 
 
 class Core:
@@ -152,7 +153,7 @@ class Core:
                 return StaticCompiledModel(made)
             from npuw_layer.llm.imported import import_llm
 
-            return CompiledModel(import_llm(opened, self._make_device))
+            return made_model(import_llm(opened, self._make_device))
 
     def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
         """Compile, and export if that is wanted."""
@@ -163,7 +164,7 @@ class Core:
 
             device = offloading(device, path if path.is_dir() else path.parent, options)
         target = _export_target(device, options)
-        compiled = CompiledModel(compile_llm(path, device, options))
+        compiled = made_model(compile_llm(path, device, options))
         if target is not None:
             compiled.export_model(target)
         return compiled

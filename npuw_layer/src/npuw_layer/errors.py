@@ -146,15 +146,22 @@ class CapacityError(NpuwInputError):
         stored: tokens in the cache.
         new: tokens that were to be added.
         capacity: what it holds.
+        advice: what to do.
     """
 
-    def __init__(self, stored: int, new: int, capacity: int) -> None:
+    def __init__(
+        self,
+        stored: int,
+        new: int,
+        capacity: int,
+        advice: str = "raise NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_MIN_RESPONSE_LEN",
+    ) -> None:
         self.stored = stored
         self.new = new
         self.capacity = capacity
         super().__init__(
             f"KV-Cache is full: {stored} tokens are stored, {new} more do not fit {capacity}; "
-            "raise NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_MIN_RESPONSE_LEN"
+            f"{advice}"
         )
 
 

@@ -18,6 +18,7 @@ from xml.parsers import expat
 
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
+from npuw_layer.whisper.lengths import as_whisper
 
 
 def route(path: Path, options: Options) -> Options:
@@ -34,6 +35,12 @@ def route(path: Path, options: Options) -> Options:
         OptionError: they contradict each other, or ask for what there is not.
     """
     use_npuw, llm = options.use_npuw, options.llm
+    if options.whisper:
+        options, llm = as_whisper(options), llm is not False
+        if not llm:
+            raise OptionError(
+                "NPUW_WHISPER = YES needs NPUW_LLM = YES: its decoder is split as such"
+            )
     if use_npuw is False and llm:
         raise OptionError("NPUW_LLM = YES needs NPU_USE_NPUW = YES: it is NPUW that splits LLMs")
     if llm is None:
@@ -73,6 +80,8 @@ def _check_plain(options: Options) -> None:
 def is_dynamic(path: Path) -> bool:
     """Whether a model has an input of dynamic shape; a Hugging Face folder always has.
 
+    A batch of any size does not count: the NPU runs one at a time (``static.open_shapes``).
+
     The file is looked through without reading the model; whether it is one shows later.
     """
     if path.suffix != ".xml":
@@ -105,8 +114,8 @@ class _Scan:
         if tag == "layer":
             self._in_parameter = attributes.get("type") == "Parameter"
         elif tag == "data" and self._in_parameter:
-            shape = attributes.get("shape", "")
-            if "?" in shape or "-1" in shape or ".." in shape:
+            batch, _, others = attributes.get("shape", "").partition(",")
+            if any(mark in (others or batch) for mark in ("?", "-1", "..")):
                 self.dynamic = True
                 raise _Found
 

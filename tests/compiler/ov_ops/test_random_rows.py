@@ -82,6 +82,22 @@ def matmul(draws: Any) -> tuple[Any, ...]:
     return lambda x, y: op.matmul(x, y, *flags), [draws.floats(a, kind), draws.floats(b, kind)]
 
 
+def convolution(draws: Any) -> tuple[Any, ...]:
+    """Over one axis or two, with padding that is given or follows."""
+    rank = draws.whole(1, 2)
+    batch, channels, filters = (draws.whole(1, 3) for _ in range(3))
+    kernel = [draws.whole(1, 3) for _ in range(rank)]
+    dilations = [draws.whole(1, 2) for _ in range(rank)]
+    sizes = [(k - 1) * d + draws.whole(1, 5) for k, d in zip(kernel, dilations, strict=True)]
+    strides, pads, more = ([draws.whole(n, 3) for _ in range(rank)] for n in (1, 0, 0))
+    x = draws.floats([batch, channels, *sizes])
+    auto = draws.one_of("explicit", "same_upper", "same_lower", "valid")
+    return lambda x, w: op.convolution(x, w, strides, pads, more, dilations, auto), [
+        x,
+        draws.floats([filters, channels, *kernel]),
+    ]
+
+
 def attention(draws: Any) -> tuple[Any, ...]:
     """With masks of numbers or truth values that broadcast, a scale, or a causal mask."""
     heads, rows, keys = (draws.whole(1, 3) for _ in range(3))
@@ -138,6 +154,7 @@ CASES: dict[str, Case] = {
     "CumSum": cum_sum,
     "MVN": mvn,
     "MatMul": matmul,
+    "Convolution": convolution,
     "ScaledDotProductAttention": attention,
     "TopK": top_k,
 }

@@ -65,6 +65,7 @@ MATTERING: dict[str, object] = {
     "NPUW_ONLINE_ISOLATE": "ATTN",
     "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
     "NPUW_PLAN": str(Path(__file__).with_name("plan.xml")),
+    "NPUW_WHISPER": "YES",
 }
 """Options with values that change what is compiled."""
 
@@ -92,6 +93,9 @@ SAME: dict[str, object] = {
     "NPUW_ONLINE_MIN_SIZE": 12,
     "NPUW_ONLINE_KEEP_BLOCKS": 3,
     "NPUW_ONLINE_KEEP_BLOCK_SIZE": 30,
+    "NPUW_WHISPER_EOS_TOKEN": 3,
+    "NPUW_WHISPER_DECOMPOSE_SDPA": "YES",
+    "NPUW_WHISPER_ENCODER_LEN": 100,
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from compiler_layer.codegen import kernel_refusal
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.convolution import Convolution
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.matmul import MatMul
@@ -26,6 +27,7 @@ from compiler_layer.frontends.openvino_ir.ops import layer_kind
 from compiler_layer.model import Model
 from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.passes.lower_attention import attention_refusal
+from compiler_layer.passes.lower_convolution import convolution_refusal
 from compiler_layer.passes.lower_gather import gather_refusal
 from compiler_layer.passes.lower_matmul import matmul_refusal
 from compiler_layer.passes.lower_reduction import reduction_refusal
@@ -47,6 +49,7 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
     Constant: _none,
     Concat: _none,
     MatMul: matmul_refusal,
+    Convolution: convolution_refusal,
     ScaledDotProductAttention: attention_refusal,
     Gather: gather_refusal,
     TopK: topk_refusal,

@@ -142,6 +142,9 @@ def _choices(options: Options) -> dict[str, str]:
         "NPUW_LLM_MAX_LORA_RANK": str(options.max_lora_rank),
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
+        "NPUW_WHISPER": str(options.whisper),
+        "NPUW_WHISPER_DECOMPOSE_SDPA": str(options.whisper and options.whisper_decompose_sdpa),
+        "NPUW_WHISPER_ENCODER_LEN": str(options.whisper and options.whisper_encoder_len),
         **partition_choices(options),
         **compiler_choices(options),
     }

@@ -46,7 +46,7 @@ class Conversation:
         device, bank, models = compiled.device, compiled.bank, compiled.models
         self.cache = make_cache(compiled)
         heads = {stage: models[stage] for stage in self._plan.own_heads}
-        self.buffers = AdapterBuffers(device, compiled.adapters)
+        self.buffers = self._make_buffers()
         self.adapters = AdapterValues(compiled.adapter_shapes)
         """What is wanted; it counts from the next inference on."""
         self._prefill = Prefill(compiled, self.cache, self.buffers, check_wanted)
@@ -165,6 +165,10 @@ class Conversation:
         if self._admission.is_step(len(tokens.ids)):
             return self._generate(tokens)
         return (yield from self._continue_prompt(tokens))
+
+    def _make_buffers(self) -> AdapterBuffers:
+        """What its models read besides tokens and their cache."""
+        return AdapterBuffers(self.compiled.device, self.compiled.adapters)
 
     def _begins(self, tokens: NewTokens) -> bool:
         """Whether it is a new conversation, and not one that goes on."""

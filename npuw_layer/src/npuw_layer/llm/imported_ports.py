@@ -12,6 +12,8 @@ from npuw_layer.lora.names import is_adapter_input
 from npuw_layer.lora.ports import check_adapters
 from npuw_layer.options import Options
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
+from npuw_layer.whisper.imported_ports import check_cross_attention
+from npuw_layer.whisper.names import is_cross_variable
 
 _Row = tuple[str, tuple[int, ...]]
 """Element type, and the shape of what one token has."""
@@ -33,6 +35,8 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     """
     _check_results(stages, loaded, options.cuts_head)
     check_adapters(stages, loaded, options.max_lora_rank)
+    if options.whisper:
+        check_cross_attention(stages, loaded, options.whisper_encoder_len)
     rows_of_all: dict[str, _Row] = {}
     layout = kv_layout(options)
     for stage, program in zip(stages, loaded, strict=True):
@@ -112,7 +116,7 @@ def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:
     """
     found: dict[str, _Cache] = {}
     for info in tensors:
-        if is_adapter_input(info):
+        if is_adapter_input(info) or is_cross_variable(info.name.removeprefix(prefix)):
             continue
         if info.name.startswith(prefix) and len(info.shape) > 1:
             dims = info.shape[1:]

@@ -45,10 +45,10 @@ class InferRequest(AsyncRequest):
     def __init__(self, compiled: CompiledLLM) -> None:
         super().__init__()
         self._compiled = compiled
-        self._conversation = Conversation(compiled, self._run.check_wanted)
+        self._conversation = self._make_conversation()
         self.transfers = Transfers()
         """What was copied, and what was written in place, in bytes."""
-        self._inputs = InputPorts(self._conversation.takes_positions, self.transfers)
+        self._inputs = self._make_inputs()
         self._logits = LogitsPort(compiled, self._conversation, self.transfers.of(LOGITS))
 
     def infer(self, inputs: Mapping[str, AnyTensor] | None = None, /) -> dict[str, Array]:
@@ -204,6 +204,12 @@ class InferRequest(AsyncRequest):
         if self._inputs.were_remote or isinstance(self._logits.tensor, RemoteTensor):
             report |= self.transfers.report()
         return report
+
+    def _make_conversation(self) -> Conversation:
+        return Conversation(self._compiled, self._run.check_wanted)
+
+    def _make_inputs(self) -> InputPorts:
+        return InputPorts(self._conversation.takes_positions, self.transfers)
 
     def _infer(self, inputs: Mapping[str, AnyTensor] | None) -> None:
         tokens = self._inputs.take(inputs or {})

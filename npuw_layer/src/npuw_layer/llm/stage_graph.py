@@ -25,6 +25,11 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         ModelError: the graph is no language model with K and V caches, or cannot be one of several
             conversations.
     """
+    if options.whisper:
+        # Imported here: language models have no use for it.
+        from npuw_layer.whisper.decoder import decoder_graph
+
+        return decoder_graph(model, stage, options)
     if reads_adapters(model):
         model = model.clone()
         fix_rank(model, options.max_lora_rank, stage.slots)

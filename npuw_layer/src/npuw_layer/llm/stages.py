@@ -18,6 +18,7 @@ from npuw_layer.llm.lengths import Lengths, plan_lengths, round_generation_len
 from npuw_layer.llm.variants import given_ladder, ladder
 from npuw_layer.options import Options
 from npuw_layer.options.stages import StageKind
+from npuw_layer.whisper.lengths import whisper_lengths
 
 SMALLEST_PREFILL = 64
 """The fewest tokens that a prefill model takes, where prompts may be longer."""
@@ -108,6 +109,8 @@ def lengths_of(options: Options) -> Lengths:
     Raises:
         OptionError: they contradict one another.
     """
+    if options.whisper:
+        return whisper_lengths(options)
     return plan_lengths(
         options.max_prompt_len,
         options.min_response_len,

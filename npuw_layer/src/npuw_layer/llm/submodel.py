@@ -29,6 +29,7 @@ from npuw_layer.ports import (
     Program,
 )
 from npuw_layer.weights_bank import WeightsBank
+from npuw_layer.whisper.names import ENCODER_STATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Submodel:
         self._cache = cache
         self._adapters = adapters
         self._bank = bank
-        elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX)
+        elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX, ENCODER_STATES)
         own = (*loaded.inputs, *loaded.outputs)
         self._arena = Arena(device, [t for t in own if not t.name.startswith(elsewhere)])
         self._presents: Arena | None = None
@@ -139,6 +140,11 @@ class Submodel:
         logits = self._arena[LOGITS]
         return logits[:, self._used - count : self._used] if logits.shape[1] > 1 else logits
 
+    def tensor(self, name: str) -> Array | None:
+        """What an input or output of its own holds since the last run; None if there is none."""
+        found = self._arena.tensors.get(name)
+        return None if found is None else found.data
+
     def _fill(self, new: NewTokens) -> None:
         """Set the inputs: what is in use to the left, zeros behind."""
         used, arena, rows = len(new.ids), self._arena, self._cache.rows
@@ -164,7 +170,7 @@ class Submodel:
             program = self._loaded.create_program()
             self._arena.bind(program)
             self._bank.bind(program, self._loaded.inputs)
-            self._adapters.bind(program, self._loaded.inputs)
+            self._adapters.bind(program, (*self._loaded.inputs, *self._loaded.outputs))
             attached = self._cache.attach(program, self._loaded.inputs, self.stage.past, direct_row)
             if direct_row is None:
                 self._take_presents(program)

@@ -39,9 +39,14 @@ class AdapterBuffers:
         """Device memory that they take."""
         return sum(tensor.data.nbytes for tensor in self._tensors.values())
 
-    def bind(self, program: Program, inputs: Sequence[TensorInfo]) -> None:
-        """Let a program read them here."""
-        for info in inputs:
+    def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
+        """Let a program read them here.
+
+        Args:
+            program: bound to all else.
+            ports: its inputs and outputs, others among them.
+        """
+        for info in ports:
             tensor = self._tensors.get(info.name.removeprefix(READ_PREFIX))
             if tensor is not None:
                 program.bind(info.name, tensor.memory, tensor.offset)

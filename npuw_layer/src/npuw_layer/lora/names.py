@@ -13,6 +13,7 @@ from enum import Enum
 
 from npuw_layer.llm.names import slot_of
 from npuw_layer.ports import READ_PREFIX, TensorInfo
+from npuw_layer.whisper.names import is_cross_variable
 
 _STATE = re.compile(r"(lora_state.*MatMul)\.(A|alpha|B)", re.DOTALL)
 
@@ -56,8 +57,10 @@ def is_adapter_input(info: TensorInfo) -> bool:
 
 
 def is_cache_input(info: TensorInfo) -> bool:
-    """Whether an input of a static model is what it reads of a K or V cache."""
-    return info.name.startswith(READ_PREFIX) and not is_adapter_input(info)
+    """Whether an input of a static model is what it reads of a K or V cache that grows."""
+    variable = info.name.removeprefix(READ_PREFIX)
+    others = is_adapter_input(info) or is_cross_variable(variable)
+    return info.name.startswith(READ_PREFIX) and not others
 
 
 def adapter_inputs(models: Iterable[Iterable[TensorInfo]]) -> list[TensorInfo]:

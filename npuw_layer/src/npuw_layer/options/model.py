@@ -19,6 +19,7 @@ from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.stages import StageKind, StageOptions
 from npuw_layer.options.weights import WeightOptions
+from npuw_layer.options.whisper import WhisperOptions
 from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
 
 GROUPS: tuple[type[OptionGroup], ...] = (
@@ -27,6 +28,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     GenerateOptions,
     ExpertOptions,
     KvOptions,
+    WhisperOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,
@@ -44,6 +46,7 @@ class Options(
     GenerateOptions,
     ExpertOptions,
     KvOptions,
+    WhisperOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,
@@ -81,6 +84,24 @@ class Options(
                 f"NPUW_WEIGHTS_OFFLOAD: {self.weights_offload} brings the weights of whole layers; "
                 "leave the MOE_HINTs at DENSE"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _check_whisper(self) -> Self:
+        if not self.whisper:
+            return self
+        asked = {
+            "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": self.max_generation_token_len > 1,
+            "NPUW_LLM_BATCH_SLOTS": {*self.batch_slots} != {1},
+            "NPUW_LLM_ON_FULL": self.on_full != "ERROR",
+            "NPUW_LLM_ENABLE_PREFIX_CACHING": self.enable_prefix_caching,
+            "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": self.enable_continuous_prefill,
+            "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": self.enable_block_based_kv_cache,
+            "NPUW_LLM_GENERATE_ATTENTION_HINT": self.generate_attention_hint in ("HFA", "DYNAMIC"),
+            "NPUW_WEIGHTS_OFFLOAD": self.weights_offload != "NO",
+        }
+        for name in filter(asked.__getitem__, asked):
+            raise ValueError(f"{name}: not with NPUW_WHISPER = YES; leave one of them out")
         return self
 
     @property

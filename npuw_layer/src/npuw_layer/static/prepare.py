@@ -24,10 +24,14 @@ from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.ports import Array
+from npuw_layer.static.open_shapes import settle_shapes
 
 
 def prepare(model: Model, precision: str) -> dict[str, Array]:
     """Check that a model is static, and give names that nothing else has to its outputs.
+
+    Where nothing but batches may be of any size, it becomes that of a batch of one; see
+    ``open_shapes``.
 
     Args:
         model: rewritten in place.
@@ -41,6 +45,7 @@ def prepare(model: Model, precision: str) -> dict[str, Array]:
             variable starts from the values of inputs or of variables.
     """
     try:
+        settle_shapes(model)
         _check_static(model)
         _check_types(model)
         initial = _initial_values(model, precision)

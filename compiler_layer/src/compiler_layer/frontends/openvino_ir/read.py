@@ -28,7 +28,7 @@ from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView, mapped_file
 from compiler_layer.frontends.openvino_ir.ops import build
-from compiler_layer.frontends.openvino_ir.supported import PRECISIONS, check_supported
+from compiler_layer.frontends.openvino_ir.supported import DYNAMIC, PRECISIONS, check_supported
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network, OutputPort, PortKey, parse_xml
 from compiler_layer.model import Model
 
@@ -97,9 +97,17 @@ class _Reader:
         for name, layer in named["Assign"].items():
             if name not in named["ReadValue"]:
                 raise self._bad(layer, f"nobody reads its variable {name!r}")
-        return {
-            name: layer.data.get("variable_type", "") for name, layer in named["ReadValue"].items()
-        }
+        return {name: self._variable_element(layer) for name, layer in named["ReadValue"].items()}
+
+    def _variable_element(self, layer: Layer) -> str:
+        element = layer.data.get("variable_type", "")
+        if element != DYNAMIC:
+            return element
+        # It is what it starts as, which its output port declares.
+        declared = [port.precision for port in layer.outputs if port.precision]
+        if len(declared) != 1 or not layer.inputs:
+            raise self._bad(layer, "a variable of dynamic type has to start as something")
+        return PRECISIONS[declared[0]]
 
     def _bad(self, layer: Layer, message: str) -> BadModel:
         return BadModel(self._path, message, f"layer {layer.name!r} ({layer.kind})")
@@ -189,8 +197,13 @@ class _Reader:
         return ReadValue(
             operands=[operands],
             properties={"variable_id": StringAttr(name)},
-            result_types=[tensor(element, self._shape(layer, "variable_shape"))],
+            result_types=[tensor(element, self._variable_shape(layer))],
         )
+
+    def _variable_shape(self, layer: Layer) -> Shape:
+        if layer.data.get("variable_type") != DYNAMIC:
+            return self._shape(layer, "variable_shape")
+        return tuple(layer.outputs[0].dims)
 
     def _constant(self, layer: Layer) -> Constant:
         element, shape = layer.data["element_type"], self._shape(layer, "shape")

@@ -18,6 +18,9 @@ _SPECIAL = {
     "Assign": {"opset6"},
 }
 
+DYNAMIC = "dynamic"
+"""The type of a variable that is whatever it starts as."""
+
 PRECISIONS = {
     **{element.upper(): element for element in NUMPY},
     **{f"FP{width}": f"f{width}" for width in (64, 32, 16)},
@@ -51,7 +54,8 @@ def check_supported(path: Path, network: Network) -> None:
 def _unsupported_detail(network: Network, types: Mapping[str, str], layer: Layer) -> str | None:
     """What of a layer of a known type is not understood, or None."""
     for key in ("element_type", "variable_type"):
-        if layer.data.get(key, "f32") not in NUMPY:
+        open_type = key == "variable_type" and layer.data.get(key) == DYNAMIC
+        if layer.data.get(key, "f32") not in NUMPY and not open_type:
             return f"of {layer.data[key]}"
     for port in layer.outputs:
         if port.precision and port.precision not in PRECISIONS:

@@ -3,6 +3,7 @@
 from compiler_layer.reference.ov import (
     activation,
     attention,
+    convolution,
     elementwise,
     gather,
     indexing,
@@ -20,6 +21,7 @@ from compiler_layer.reference.ov import (
 __all__ = [
     "activation",
     "attention",
+    "convolution",
     "elementwise",
     "gather",
     "indexing",

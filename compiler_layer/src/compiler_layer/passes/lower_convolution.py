@@ -1,0 +1,136 @@
+"""Makes matrix products of convolutions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.convolution import SPATIAL, Convolution
+from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import bool_attr, int_attr
+from compiler_layer.dialects.ov.shape import Transpose
+from compiler_layer.dialects.ov.slicing import Concat, Slice
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
+from compiler_layer.elements import NUMPY
+from compiler_layer.model import Model
+from compiler_layer.passes.lower_matmul import DPU_FLOATS
+from compiler_layer.passes.match import producer
+from compiler_layer.passes.rewrite import insert_before, reshape_before, take_over
+
+
+def convolution_refusal(op: Convolution) -> str | None:
+    """Tell what of a convolution cannot be done, or None."""
+    element = element_of(op.x)
+    return None if element in DPU_FLOATS else f"of {element}"
+
+
+def _lower(op: Convolution) -> None:
+    batch, channels, *_ = shape_of(op.x)
+    filters, _, *kernel = shape_of(op.filters)
+    places = shape_of(op.output)[SPATIAL:]
+    width, count = channels * math.prod(kernel), math.prod(places)
+    columns = reshape_before(op, _columns(op, kernel, places), (batch, width, count))
+    matrix = _matrix(op, (filters, width))
+    flags = {"transpose_a": bool_attr(True), "transpose_b": bool_attr(True)}
+    rows = insert_before(op, MatMul.make([columns, matrix], **flags))
+    order = insert_before(op, Constant.inline(np.array([0, 2, 1], np.int64)))
+    turned = insert_before(op, Transpose.make([rows, order]))
+    if len(places) > 1:
+        turned = reshape_before(op, turned, (batch, filters, *places))
+    take_over(op, turned)
+
+
+def _columns(op: Convolution, kernel: list[int], places: Shape) -> SSAValue:
+    """What each place of a filter is multiplied with, [B, C, places of a filter, *positions]."""
+    x = _padded(op)
+    batch, channels = shape_of(x)[:SPATIAL]
+    parts: list[SSAValue] = []
+    for offset in itertools.product(*map(range, kernel)):
+        part = _seen(op, x, offset, places)
+        parts.append(reshape_before(op, part, (batch, channels, 1, *places)))
+    return parts[0] if len(parts) == 1 else _join(op, parts, SPATIAL)
+
+
+def _seen(op: Convolution, x: SSAValue, offset: tuple[int, ...], places: Shape) -> SSAValue:
+    """The elements that one place of a filter passes."""
+    strides, dilations = op.strides.get_values(), op.dilations.get_values()
+    begins = [place * step for place, step in zip(offset, dilations, strict=True)]
+    last = [
+        begin + (count - 1) * step + 1
+        for begin, count, step in zip(begins, places, strides, strict=True)
+    ]
+    axes = range(SPATIAL, SPATIAL + len(places))
+    bounds = [
+        insert_before(op, Constant.inline(np.array(each, np.int64)))
+        for each in (begins, last, strides, [*axes])
+    ]
+    return insert_before(op, Slice.make([x, *bounds[:3], bounds[3:]]))
+
+
+def _padded(op: Convolution) -> SSAValue:
+    """The operand between zeros."""
+    x = op.x
+    for axis, pads in enumerate(op.pads(), SPATIAL):
+        begin, end = (_zeros(op, x, axis, count) for count in pads)
+        if begin or end:
+            x = _join(op, [*begin, x, *end], axis)
+    return x
+
+
+def _zeros(op: Convolution, beside: SSAValue, axis: int, count: int) -> list[SSAValue]:
+    if not count:
+        return []
+    shape, element = list(shape_of(beside)), element_of(beside)
+    shape[axis] = count
+    return [insert_before(op, Constant.inline(np.zeros(shape, NUMPY[element]), element))]
+
+
+def _join(op: Convolution, parts: list[SSAValue], axis: int) -> SSAValue:
+    return insert_before(op, Concat.make([parts], axis=int_attr(axis)))
+
+
+def _matrix(op: Convolution, shape: Shape) -> SSAValue:
+    """The filters as a matrix [O, C · places]; a weight stays where it is stored."""
+    convert = producer(op.filters, Convert)
+    constant = constant_of(op.filters if convert is None else convert.x)
+    if constant is None:
+        return reshape_before(op, op.filters, shape)
+    kind = tensor(element_of(constant.output), shape)
+    matrix = Constant(properties={"value": constant.value}, result_types=[kind])
+    matrix.attributes.update(constant.attributes)
+    value = insert_before(op, matrix)
+    if convert is None:
+        return value
+    return insert_before(op, Convert.make([value], destination_type=convert.destination_type))
+
+
+@dataclass(frozen=True)
+class LowerConvolution(ModulePass):
+    """Makes matrix products of convolutions.
+
+    Before:  %y = ov.Convolution(%x : 1x2x6, %w : 4x2x3) {strides = [2], pads = 1, 1}
+    After:   %p = ov.Concat(0, %x, 0) ; %c = ov.Concat(%p[0:5:2], %p[1:6:2], %p[2:7:2])
+             %m = ov.MatMul(ov.Reshape(%c) : 1x6x3, %w : 4x6) ; %y = ov.Transpose(%m) : 1x4x3
+
+    Each place of a filter passes a part of the operand, which DMA cuts out; side by side these are
+    a matrix that is multiplied with the filters as they are stored. So an element is copied as
+    often as filters have places, which is little where they are short (audio encoders: 3).
+    """
+
+    name = "lower-convolution"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        for each in list(Model(op).body.ops):
+            if isinstance(each, Convolution):
+                _lower(each)

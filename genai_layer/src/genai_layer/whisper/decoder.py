@@ -1,0 +1,148 @@
+"""One window of audio to tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from genai_layer.detokenizer import Detokenizer
+from genai_layer.errors import RuntimeFailure
+from genai_layer.generation import Sink, Stopwatch
+from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.runtime import Array, InferRequest, last_logits
+from genai_layer.sampling.processor import Logits, Said
+from genai_layer.sampling.sampler import Sampler
+from genai_layer.streamers import StreamingStatus
+from genai_layer.whisper.generation_config import WhisperGenerationConfig
+from genai_layer.whisper.timestamps import constrain_timestamps
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a window's text is, the token that ends it included."""
+
+    tokens: list[int]
+    status: StreamingStatus
+
+
+class Decoder:
+    """Writes down what is in windows of audio.
+
+    Args:
+        request: of the decoder's model.
+        positions: tokens that a prompt and its text have together.
+        raw: takes the measurements.
+    """
+
+    def __init__(self, request: InferRequest, positions: int, raw: RawPerfMetrics) -> None:
+        self._request = request
+        self._positions = positions
+        self._raw = raw
+
+    def detect_language(self, states: Array, config: WhisperGenerationConfig) -> str:
+        """Give the language that is likeliest, as ``lang_to_id`` calls it.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        self.reset()
+        logits = self._infer([config.decoder_start_token_id], states)
+        return max(config.lang_to_id, key=lambda name: _known(logits, config.lang_to_id[name]))
+
+    def decode(
+        self,
+        states: Array,
+        prompt: list[int],
+        config: WhisperGenerationConfig,
+        timestamps: bool,
+        sink: Callable[[int], StreamingStatus],
+    ) -> Decoded:
+        """Write down one window.
+
+        Args:
+            states: what the encoder made of it.
+            prompt: language, task and what was before.
+            config: validated.
+            timestamps: whether times are tokens of the text.
+            sink: gets each token; what it says may end the text.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        self.reset()
+        sampler, said = Sampler(config), Said(prompt)
+        room = self._positions - len(prompt)
+        limit = min(config.get_max_new_tokens(len(prompt)), max(room, 1))
+        logits = self._infer(prompt, states)
+        while True:
+            allowed = _suppressed(logits, said, config)
+            if timestamps:
+                allowed = constrain_timestamps(allowed, said.generated, config)
+            token = sampler.next_token(allowed, said)
+            said.generated.append(token)
+            ended = token in config.stop_token_ids and not config.ignore_eos
+            status = StreamingStatus.RUNNING if ended else sink(token)
+            if ended or status is not StreamingStatus.RUNNING or len(said.generated) >= limit:
+                return Decoded(said.generated, status)
+            logits = self._infer([token], states)
+
+    def reset(self) -> None:
+        """Forget the window before.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        try:
+            self._request.reset_state()
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+
+    def _infer(self, tokens: list[int], states: Array) -> Logits:
+        watch = Stopwatch()
+        inputs = {
+            "input_ids": np.array([tokens], np.int64),
+            "encoder_hidden_states": states,
+            "beam_idx": np.zeros(1, np.int32),
+        }
+        try:
+            self._request.infer(inputs)
+            logits = last_logits(self._request)
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+        self._raw.token_infer_durations.append(watch.microseconds())
+        return logits
+
+
+class TokenText:
+    """Hands tokens on as text, as it becomes complete.
+
+    Args:
+        decode: ids to text.
+        sink: gets both.
+    """
+
+    def __init__(self, decode: Callable[[list[int]], str], sink: Sink) -> None:
+        self._detokenizer = Detokenizer(decode)
+        self._sink = sink
+
+    def __call__(self, token: int) -> StreamingStatus:
+        """Take a token; what the caller's streamer says of it."""
+        return self._sink.write(token, self._detokenizer.add(token))
+
+    def end(self) -> None:
+        """There are no more."""
+        self._sink.end(self._detokenizer.flush())
+
+
+def _suppressed(logits: Logits, said: Said, config: WhisperGenerationConfig) -> Logits:
+    """Forbid what no text has, or none begins with."""
+    forbidden = [*config.suppress_tokens, *(() if said.generated else config.begin_suppress_tokens)]
+    allowed = logits.copy()
+    allowed[[token for token in forbidden if token < len(logits)]] = -np.inf
+    return allowed
+
+
+def _known(logits: Logits, token: int) -> float:
+    return float(logits[token]) if token < len(logits) else -np.inf

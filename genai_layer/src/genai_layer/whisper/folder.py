@@ -1,0 +1,56 @@
+"""What the folder of an exported Whisper says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from genai_layer.errors import ModelError
+from genai_layer.tokenizer import Tokenizer
+from genai_layer.whisper.features import FeatureExtractor
+from genai_layer.whisper.generation_config import WhisperGenerationConfig
+from genai_layer.whisper.json_file import read_counts
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperFolder:
+    """A model's files, read."""
+
+    encoder: Path
+    decoder: Path
+    features: FeatureExtractor
+    config: WhisperGenerationConfig
+    source_positions: int
+    """Frames that the encoder gives for a window."""
+    target_positions: int
+    """Tokens that a prompt and its text have together."""
+
+    @staticmethod
+    def read(folder: Path, tokenizer: Tokenizer) -> WhisperFolder:
+        """Read a folder; the tokenizer may add the end-of-text id.
+
+        Raises:
+            ModelError: something is missing or broken.
+        """
+        parts = [folder / f"openvino_{part}_model.xml" for part in ("encoder", "decoder")]
+        for part in parts:
+            if not part.is_file():
+                raise ModelError(
+                    f"{part}: no such file; export the model with optimum-cli export openvino "
+                    "--task automatic-speech-recognition-with-past"
+                )
+        path = folder / "generation_config.json"
+        config = WhisperGenerationConfig.from_file(path) if path.is_file() else None
+        config = config or WhisperGenerationConfig()
+        if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
+            config.set_eos_token_id(tokenizer.get_eos_token_id())
+        defaults = {"max_source_positions": 1500, "max_target_positions": 448}
+        sizes = read_counts(folder / "config.json", defaults)
+        return WhisperFolder(
+            encoder=parts[0],
+            decoder=parts[1],
+            features=FeatureExtractor.from_file(folder / "preprocessor_config.json"),
+            config=config,
+            source_positions=sizes["max_source_positions"],
+            target_positions=sizes["max_target_positions"],
+        )

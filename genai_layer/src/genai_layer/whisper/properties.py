@@ -1,0 +1,48 @@
+"""What is special about the device NPU: an encoder runs as it is, a decoder through NPUW.
+
+Source: openvino_genai (StatefulImpl for NPU); ours: the decoder is told how many frames there are,
+where openvino_genai reshapes its model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from genai_layer.errors import PropertyError
+
+_RENAMED = {
+    "MAX_PROMPT_LEN": "NPUW_LLM_MAX_PROMPT_LEN",
+    "MIN_RESPONSE_LEN": "NPUW_LLM_MIN_RESPONSE_LEN",
+}
+_DECODERS = ("NPUW_", "++NPUW_", "KV_CACHE_PRECISION")
+"""Begin the names of what is for decoders alone."""
+_UNSUPPORTED = ("BLOB_PATH", "EXPORT_BLOB", "STATIC_PIPELINE")
+
+
+def split_properties(
+    properties: Mapping[str, Any], eos_token_id: int, frames: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the properties of the encoder, and of the decoder.
+
+    Raises:
+        PropertyError: one is not supported, or is given under two names.
+    """
+    given: dict[str, Any] = {}
+    for name, value in properties.items():
+        new = _RENAMED.get(name, name)
+        if name in _UNSUPPORTED:
+            raise PropertyError(f"{name} is not supported by WhisperPipeline; use CACHE_DIR")
+        if new in given:
+            raise PropertyError(f"{name} is given twice, once as {new}; leave one out")
+        given[new] = value
+    encoder = {name: value for name, value in given.items() if not name.startswith(_DECODERS)}
+    decoder = {
+        "NPU_USE_NPUW": "YES",
+        "NPUW_LLM": "YES",
+        "NPUW_WHISPER": "YES",
+        "NPUW_WHISPER_EOS_TOKEN": eos_token_id,
+        "NPUW_WHISPER_ENCODER_LEN": frames,
+        **given,
+    }
+    return encoder | {"NPU_USE_NPUW": "NO"}, decoder

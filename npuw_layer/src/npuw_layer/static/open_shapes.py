@@ -1,0 +1,42 @@
+"""Shapes that a model leaves open, where there is one sensible choice: what genai reshapes, too.
+
+Exporters leave the batch of encoders open, and of compressed ones the channels of what a
+convolution takes. The NPU runs a batch of one; and filters know how many channels they have.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.convolution import Convolution
+from compiler_layer.dialects.ov.types import Shape, is_static, shape_of
+from compiler_layer.model import Model
+from compiler_layer.passes.specialize_shapes import specialize_shapes
+
+
+def settle_shapes(model: Model) -> None:
+    """Make a model static, if no more than batches and channels of convolutions are open.
+
+    Args:
+        model: changed in place, or left as it is.
+
+    Raises:
+        CompilerError: its shapes do not fit together then.
+    """
+    opened = {port.name: port.value for port in model.inputs if not is_static(shape_of(port.value))}
+    settled = {name: _settled(value) for name, value in opened.items()}
+    if opened and all(map(is_static, settled.values())):
+        model.set_input_shapes(settled)
+        specialize_shapes(model)
+
+
+def _settled(value: SSAValue) -> Shape:
+    """An input's shape, with what is known of it."""
+    shape = [*shape_of(value)]
+    if len(shape) > 1 and shape[0] < 0:
+        shape[0] = 1
+    if len(shape) > 1 and shape[1] < 0:
+        users = [use.operation for use in value.uses]
+        channels = {shape_of(user.filters)[1] for user in users if isinstance(user, Convolution)}
+        shape[1] = channels.pop() if len(channels) == 1 else -1
+    return tuple(shape)

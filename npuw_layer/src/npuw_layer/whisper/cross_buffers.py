@@ -1,0 +1,64 @@
+"""Where a request's audio lies: what the encoder gave, and K and V of it for cross-attention.
+
+Prefill writes K and V to the very memory that all generate variants read: nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from npuw_layer.llm.arena import Arena, nbytes
+from npuw_layer.lora.buffers import AdapterBuffers
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Program, TensorInfo
+from npuw_layer.whisper.names import ENCODER_STATES, is_cross_variable
+
+
+class CrossBuffers(AdapterBuffers):
+    """What the static models of a request read besides tokens and their cache.
+
+    Args:
+        device: where it lies.
+        prefill: inputs and outputs of the model that reads prompts; it makes all there is.
+    """
+
+    def __init__(self, device: Device, prefill: Iterable[TensorInfo]) -> None:
+        super().__init__(device, [])
+        held = [info for info in map(_variable, prefill) if _is_held(info)]
+        self._arena = Arena(device, held)
+        self._nbytes = sum(map(nbytes, held))
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory that it takes."""
+        return self._nbytes
+
+    @property
+    def states(self) -> Array:
+        """What the encoder gave, f32 [1, frames, channels]; the next prompt is read with it."""
+        return self._arena[ENCODER_STATES]
+
+    @property
+    def names(self) -> list[str]:
+        """The variables."""
+        return [name for name in self._arena.tensors if name != ENCODER_STATES]
+
+    def rows(self, name: str) -> Array:
+        """The values of a variable, [frames, heads, width]; a view."""
+        return self._arena[name][0]
+
+    def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
+        """Let a program read them, or write them, here."""
+        for info in ports:
+            tensor = self._arena.tensors.get(_variable(info).name)
+            if tensor is not None:
+                program.bind(info.name, tensor.memory, tensor.offset)
+
+
+def _variable(info: TensorInfo) -> TensorInfo:
+    """The same under its own name."""
+    name = info.name.removeprefix(READ_PREFIX).removeprefix(ASSIGN_PREFIX)
+    return TensorInfo(name, info.element, info.shape)
+
+
+def _is_held(info: TensorInfo) -> bool:
+    return info.name == ENCODER_STATES or is_cross_variable(info.name)

@@ -1,0 +1,108 @@
+"""Makes a whole folder of the tiny Whisper: its IRs, a tokenizer, and what pipelines want to know.
+
+Texts are letters and pairs of letters, so that all tokens are text; times go to 0.70 seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import string
+from pathlib import Path
+
+import numpy as np
+
+LETTERS = 256
+SPECIAL = (
+    *("<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|de|>", "<|translate|>"),
+    *("<|transcribe|>", "<|startofprev|>", "<|notimestamps|>"),
+)
+TIMES = 36
+GENERATION = {
+    "begin_suppress_tokens": [0, 256],
+    "suppress_tokens": [1, 2, 7, 257, 258, 259, 260, 261, 262],
+    "decoder_start_token_id": 257,
+    "eos_token_id": 256,
+    "pad_token_id": 256,
+    "is_multilingual": True,
+    "lang_to_id": {"<|en|>": 258, "<|de|>": 259},
+    "task_to_id": {"translate": 260, "transcribe": 261},
+    "prev_sot_token_id": 262,
+    "no_timestamps_token_id": 263,
+    "max_initial_timestamp_index": 10,
+    "max_length": 448,
+}
+FEATURES = {
+    "chunk_length": 30,
+    "feature_size": 16,
+    "hop_length": 160,
+    "n_fft": 400,
+    "n_samples": 480000,
+    "nb_max_frames": 3000,
+    "sampling_rate": 16000,
+}
+
+
+def tokenizer() -> dict[str, object]:
+    """A Hugging Face ``tokenizer.json``."""
+    signs = [chr(0x120), *string.ascii_letters, *string.digits, *string.punctuation]
+    pairs = [(a, b) for a in string.ascii_lowercase for b in string.ascii_lowercase]
+    pairs = pairs[: LETTERS - len(signs)]
+    tokens = [*signs, *(a + b for a, b in pairs)]
+    added = [*SPECIAL, *(f"<|{step * 0.02:.2f}|>" for step in range(TIMES))]
+    marks = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            {"id": LETTERS + i, "content": each, "special": i < len(SPECIAL), **marks}
+            for i, each in enumerate(added)
+        ],
+        "normalizer": None,
+        "pre_tokenizer": {**byte_level, "use_regex": True},
+        "post_processor": None,
+        "decoder": {**byte_level, "use_regex": True},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": "",
+            "end_of_word_suffix": "",
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "vocab": {token: i for i, token in enumerate(tokens)},
+            "merges": [f"{a} {b}" for a, b in pairs],
+        },
+    }
+
+
+def write(encoder: Path, decoder: Path, folder: Path) -> Path:
+    """Write a folder with IRs that ``restore.py`` made; give it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, xml in (("encoder", encoder), ("decoder", decoder)):
+        for suffix in (".xml", ".bin"):
+            target = folder / f"openvino_{part}_model{suffix}"
+            shutil.copy(xml.with_suffix(suffix), target)
+    positions = {"max_source_positions": 1500, "max_target_positions": 448}
+    config = {"model_type": "whisper", "vocab_size": 300, "eos_token_id": 256, **positions}
+    settings = {"eos_token": SPECIAL[0], "tokenizer_class": "PreTrainedTokenizerFast"}
+    for name, content in (
+        ("config", config),
+        ("generation_config", GENERATION),
+        ("preprocessor_config", FEATURES),
+        ("tokenizer", tokenizer()),
+        ("tokenizer_config", settings),
+    ):
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return folder
+
+
+def speech(seconds: float, seed: int = 5) -> np.ndarray:
+    """Something like a voice: a tone with overtones that moves, and noise."""
+    random = np.random.RandomState(seed)
+    time = np.arange(int(16000 * seconds)) / 16000
+    pitch = 2 * np.pi * np.cumsum(140 + 60 * np.sin(3 * time)) / 16000
+    voice = sum(np.sin(n * pitch) / n for n in range(1, 8)) * (0.5 + 0.5 * np.sin(9 * time))
+    return (0.2 * voice + 0.01 * random.standard_normal(len(time))).astype(np.float32)

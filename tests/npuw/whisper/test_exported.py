@@ -1,0 +1,58 @@
+"""Encoder and decoder as the real exporter writes them, against what the real OpenVINO says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core
+
+GREEDY = 32
+
+
+@pytest.fixture(params=["fp16", "int8"])
+def model(whisper, request):
+    return whisper(request.param)
+
+
+@pytest.fixture
+def audio(model):
+    """What our encoder makes of the spectrogram, f32."""
+    static = {"NPU_USE_NPUW": "NO", "INFERENCE_PRECISION_HINT": "f32"}
+    compiled = Core().compile_model(model.encoder, "NPU", static)
+    (states,) = compiled.create_infer_request().infer({"input_features": model.features}).values()
+    return states
+
+
+def begun(model, audio, **options):
+    """A text of a decoder with the original's options, and the logits of its prompt of three."""
+    config = {"NPUW_WHISPER": "YES", "NPUW_WHISPER_EOS_TOKEN": 256, **options}
+    request = Core().compile_model(model.decoder, "NPU", config).create_infer_request()
+
+    def infer(*tokens: int) -> np.ndarray:
+        inputs = {"input_ids": np.array([tokens]), "encoder_hidden_states": audio}
+        return request.infer(inputs)["logits"][0]
+
+    return infer, infer(*model.said["text"][:3])
+
+
+def test_an_encoder_of_any_batch_is_a_static_model_of_one(model, audio) -> None:
+    assert audio.shape == (1, 1500, 32)
+    np.testing.assert_allclose(audio[:, ::100], model.said["heard"], atol=1e-4)
+
+
+def test_logits_and_greedy_tokens_in_f32(model, audio) -> None:
+    infer, prompt = begun(model, audio, INFERENCE_PRECISION_HINT="f32")
+    given = [prompt, *(infer(token) for token in model.said["text"][3:])]
+    np.testing.assert_allclose(np.concatenate(given), model.said["logits"], atol=2e-4)
+    greedy = [int(infer(*model.said["text"][:3])[-1].argmax())]
+    while len(greedy) < GREEDY:
+        greedy.append(int(infer(greedy[-1])[-1].argmax()))
+    assert greedy == model.said["greedy"].tolist()
+
+
+def test_logits_as_the_device_computes_in_f16(model, audio) -> None:
+    infer, prompt = begun(model, audio)
+    given = np.concatenate([prompt, *(infer(token) for token in model.said["text"][3:])])
+    assert np.abs(given - model.said["logits"]).max() < 0.15
+    assert np.abs(given - model.said["logits"]).mean() < 0.02

@@ -1,0 +1,207 @@
+"""Makes tests/goldens/whisper: a tiny Whisper's two IRs, as the real exporter writes them.
+
+As in ``make_export_goldens.py`` the XML is kept, and of the ``.bin`` a recipe that draws weights
+anew. Of what is restored the real OpenVINO says in f32 what the encoder gives, what each token's
+logits are when the text is given, and which tokens it chooses itself.
+
+What openvino_genai's pipeline writes down with a whole folder is in ``transcriptions.json``.
+
+It needs PyTorch, transformers, optimum-intel and openvino_genai, which nothing else here does:
+
+    pip install torch==2.13.0 "transformers==4.57.6" "optimum-intel[openvino]==1.27.0"
+    pip install openvino-genai==2026.4.1
+    python tools/make_whisper_goldens.py        # from the checkout, about a minute
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import lzma
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from make_export_goldens import recipe, restore
+
+TARGET = Path(__file__).resolve().parent.parent / "tests" / "goldens" / "whisper"
+MELS, VOCABULARY, BEGIN, EOS = 16, 300, 257, 256
+FRAMES = 3000
+"""Of a spectrogram, as the exporter wants them; the encoder halves them."""
+SEED = 11
+GIVEN, GREEDY_TOKENS = 24, 32
+EVERY = 100
+"""Of what the encoder gives each so-manieth frame is kept."""
+PRECISIONS = {"fp16": ["--weight-format", "fp16"], "int8": ["--weight-format", "int8"]}
+
+
+def _load_folder() -> Any:
+    """Import what tests make a whole folder with."""
+    spec = importlib.util.spec_from_file_location("folder", TARGET / "folder.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tools = _load_folder()
+
+
+def write_folder(folder: Path) -> None:
+    """Write a Hugging Face folder with random weights."""
+    import torch
+    import transformers
+
+    torch.manual_seed(7)
+    config = transformers.WhisperConfig(
+        vocab_size=VOCABULARY,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        num_mel_bins=MELS,
+        max_source_positions=FRAMES // 2,
+        init_std=0.2,
+        pad_token_id=EOS,
+        bos_token_id=EOS,
+        eos_token_id=EOS,
+        decoder_start_token_id=BEGIN,
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+    )
+    transformers.WhisperForConditionalGeneration(config).save_pretrained(folder)
+    features = transformers.WhisperFeatureExtractor(feature_size=MELS)
+    features.save_pretrained(folder)
+
+
+def export(folder: Path, options: list[str], target: Path) -> None:
+    """Let the real exporter write both IRs."""
+    exporter = Path(sys.executable).with_name("optimum-cli")
+    task = ["--task", "automatic-speech-recognition-with-past", *options]
+    subprocess.run(
+        [exporter, "export", "openvino", "-m", folder, *task, target],
+        check=True,
+        env={"HF_HUB_OFFLINE": "1", "PATH": str(exporter.parent)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def keep(ir: Path, part: str, precision: str, work: Path) -> Path:
+    """Write the golden files of an encoder or decoder; give what is restored from them."""
+    name = f"{part}_{precision}"
+    xml = (ir / f"openvino_{part}_model.xml").read_bytes()
+    content = (ir / f"openvino_{part}_model.bin").read_bytes()
+    described = {"size": len(content), "parts": recipe(xml, content)}
+    (TARGET / f"{name}.xml.xz").write_bytes(lzma.compress(xml, preset=9))
+    packed = lzma.compress(json.dumps(described).encode(), preset=9)
+    (TARGET / f"{name}.json.xz").write_bytes(packed)
+    return restore.restore(TARGET, name, work / f"{name}-restored")
+
+
+def oracle(encoder: Path, decoder: Path) -> dict[str, np.ndarray]:
+    """What OpenVINO says in f32 of a spectrogram and a text; ``tests`` draw the same features."""
+    import openvino as ov
+
+    exact = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "KV_CACHE_PRECISION": "f32",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
+    }
+    core, random = ov.Core(), np.random.RandomState(SEED)
+    features = random.standard_normal((1, MELS, FRAMES)).astype(np.float32)
+    heard: Any = core.compile_model(encoder, "CPU", exact)([features])[0]
+    request = core.compile_model(decoder, "CPU", exact).create_infer_request()
+
+    def infer(tokens: list[int]) -> np.ndarray:
+        request.infer(
+            {
+                "input_ids": np.array([tokens]),
+                "encoder_hidden_states": heard,
+                "beam_idx": np.zeros(1, np.int32),
+            }
+        )
+        return np.array(request.get_tensor("logits").data[0])
+
+    text = [BEGIN, *random.randint(0, EOS, GIVEN - 1).tolist()]
+    given = [infer(text[:3]), *(infer([token]) for token in text[3:])]
+    request.reset_state()
+    greedy = [int(infer(text[:3])[-1].argmax())]
+    while len(greedy) < GREEDY_TOKENS:
+        greedy.append(int(infer(greedy[-1:])[-1].argmax()))
+    return {
+        "heard": np.array(heard)[:, ::EVERY],
+        "text": np.array(text),
+        "logits": np.concatenate(given),
+        "greedy": np.array(greedy),
+    }
+
+
+CASES: dict[str, tuple[float, dict[str, Any]]] = {
+    "plain": (4.0, {"max_new_tokens": 20}),
+    "english": (4.0, {"max_new_tokens": 12, "language": "<|en|>", "task": "translate"}),
+    "times": (4.0, {"max_new_tokens": 40, "return_timestamps": True}),
+    "long": (31.0, {"max_new_tokens": 16, "return_timestamps": True}),
+    "prompted": (2.0, {"max_new_tokens": 12, "initial_prompt": "Abba", "hotwords": "acdc"}),
+}
+"""Seconds of speech, and parameters; texts that openvino_genai's WhisperPipeline makes of them."""
+
+
+def transcriptions(parts: list[Path], work: Path) -> dict[str, Any]:
+    """What the real openvino_genai writes down, on its CPU in f32; and transformers hears."""
+    import openvino as ov
+    import openvino_genai
+    from openvino_tokenizers import convert_tokenizer
+    from transformers import PreTrainedTokenizerFast, WhisperFeatureExtractor
+
+    folder = tools.write(*parts, work / "whole")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    encodes, decodes = convert_tokenizer(tokenizer, with_detokenizer=True)
+    ov.save_model(encodes, folder / "openvino_tokenizer.xml")
+    ov.save_model(decodes, folder / "openvino_detokenizer.xml")
+    extractor = WhisperFeatureExtractor.from_pretrained(folder)
+    heard = extractor(tools.speech(4.0), sampling_rate=16000).input_features[0]
+    np.savez_compressed(TARGET / "spectrogram.npz", spectrogram=heard[:, ::10])
+    exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
+    pipeline = openvino_genai.WhisperPipeline(folder, "CPU", **exact)
+    found: dict[str, Any] = {}
+    for name, (seconds, parameters) in CASES.items():
+        said = pipeline.generate(tools.speech(seconds).tolist(), **parameters)
+        chunks = [[each.start_ts, each.end_ts, each.text] for each in said.chunks or []]
+        found[name] = {
+            "seconds": seconds,
+            "parameters": parameters,
+            "text": said.texts[0],
+            "language": getattr(said, "language", None),
+            "chunks": chunks,
+        }
+        print(name, found[name], flush=True)
+    return found
+
+
+def main() -> None:
+    """Make all golden files."""
+    TARGET.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        work = Path(scratch)
+        write_folder(work / "model")
+        for precision, options in PRECISIONS.items():
+            export(work / "model", options, work / precision)
+            parts = [keep(work / precision, p, precision, work) for p in ("encoder", "decoder")]
+            found = oracle(*parts)
+            np.savez_compressed(TARGET / f"whisper_{precision}.npz", **found)
+            if precision == "fp16":
+                said = transcriptions(parts, work)
+                (TARGET / "transcriptions.json").write_text(json.dumps(said, indent=1) + "\n")
+            print(f"{precision}: greedy {found['greedy'].tolist()}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
