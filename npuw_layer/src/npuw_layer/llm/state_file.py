@@ -24,6 +24,7 @@ from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault, StateError
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.history import History
+from npuw_layer.options import Options
 from npuw_layer.ports import Array
 from npuw_layer.regular_file import open_regular
 
@@ -197,7 +198,13 @@ def _fingerprint(conversation: Conversation) -> str:
     options = compiled.options
     folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
     digest = compiled.sources.identity(KnownFiles(folder))
-    return f"{digest} {options.precision} {options.kv_cache_precision}"
+    return f"{digest} {options.precision} {_kept_in(options)}"
+
+
+def _kept_in(options: Options) -> str:
+    """What decides of which type rows are, as far as options say."""
+    hint = options.kv_cache_precision
+    return f"{hint} as the model rounds" if options.optimize_fp8 else hint
 
 
 def _most_bytes(conversation: Conversation) -> int:
