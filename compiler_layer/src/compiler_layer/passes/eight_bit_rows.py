@@ -1,19 +1,17 @@
 """Recognises keys and values that are stored in 8 bits, for ``lower-attention``.
 
-Integers have a scale for each row, which the DPU multiplies with. Floats have one for all rows or
-none: queries are multiplied with that of keys, results with that of values.
+Integers have a scale for each row, which the DPU multiplies with. Floats have none: if all rows
+share one, ``move-row-scales`` has moved it out of attention.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
-from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape, Transpose
@@ -35,16 +33,12 @@ class EightBitRows:
         values: parts as many.
         key_scales: for each part [1, Hkv, S, 1], or none.
         value_scales: likewise.
-        key_factor: a constant, what all keys are worth; None for 1.
-        value_factor: likewise of values.
     """
 
     keys: Sequence[SSAValue]
     values: Sequence[SSAValue]
     key_scales: Sequence[SSAValue] = ()
     value_scales: Sequence[SSAValue] = ()
-    key_factor: SSAValue | None = None
-    value_factor: SSAValue | None = None
 
 
 def eight_bit_rows(
@@ -63,16 +57,11 @@ def eight_bit_rows(
     if len(known) < len(found) or len(kinds) > 1:
         return EightBitRows(keys, values)
     of_keys, of_values = known[: len(keys)], known[len(keys) :]
-    key_factors, value_factors = ({each.factor for each in some} for some in (of_keys, of_values))
-    if len(key_factors) > 1 or len(value_factors) > 1:
-        return EightBitRows(keys, values)
     return EightBitRows(
         keys=[each.moved(op, each.rows) for each in of_keys],
         values=[each.moved(op, each.rows) for each in of_values],
         key_scales=[each.moved(op, each.scales) for each in of_keys if each.scales is not None],
         value_scales=[each.moved(op, each.scales) for each in of_values if each.scales is not None],
-        key_factor=key_factors.pop(),
-        value_factor=value_factors.pop(),
     )
 
 
@@ -84,15 +73,13 @@ class _Stored:
         rows: as they are stored.
         part: as attention reads them.
         move: the Transpose or Reshape between the two.
-        scales: of each row; None if a factor is of all.
-        factor: a constant, what all are worth; None for 1, or with scales.
+        scales: of each row; None of floats.
     """
 
     rows: SSAValue
     part: SSAValue
     move: Transpose | Reshape | None
     scales: SSAValue | None
-    factor: SSAValue | None = None
 
     @property
     def scale_element(self) -> str:
@@ -119,9 +106,6 @@ def _stored(part: SSAValue) -> _Stored | None:
         return _Stored(convert.x, part, move, None)
     if scaled is None or scaled.zero is not None:
         return None
-    if element_of(scaled.stored) in FLOAT8:
-        single = math.prod(shape_of(scaled.scale)) == 1 and constant_of(scaled.scale) is not None
-        return _Stored(scaled.stored, part, move, None, scaled.scale) if single else None
     by_row = shape_of(scaled.scale) == (*shape_of(scaled.stored)[:-1], 1)
     if element_of(scaled.stored) not in INTEGERS or not by_row:
         return None

@@ -7,22 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, ModuleOp, StringAttr, f64, i64
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, ModuleOp, f64, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
-from compiler_layer.dialects.ov.constant import Constant, constant_of
-from compiler_layer.dialects.ov.elementwise import Convert, Multiply, Select
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Select
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.slicing import Concat
-from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
-from compiler_layer.elements import convert_values
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.eight_bit_rows import EightBitRows, eight_bit_rows
+from compiler_layer.passes.eight_bit_rows import eight_bit_rows
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
 from compiler_layer.passes.mask_reach import reach_of
 from compiler_layer.passes.match import producer, scalar_of
@@ -106,38 +104,13 @@ def _lower(op: ScaledDotProductAttention) -> None:
     stored, masks = eight_bit_rows(op, keys, values), [] if mask is None else [mask]
     lowered = npu.Attention(
         operands=[
-            *(_scaled(op, op.q, stored.key_factor), stored.keys, stored.values, masks),
+            *(op.q, stored.keys, stored.values, masks),
             *(stored.key_scales, stored.value_scales),
         ],
         properties={"scale": FloatAttr(scale, f64), "reach": _reach(op, mask)},
-        result_types=[_result_type(op, stored)],
+        result_types=[op.output.type],
     )
-    if stored.value_factor is None:
-        replace(op, lowered)
-        return
-    Rewriter.insert_op(lowered, InsertPoint.before(op))
-    kind = StringAttr(element_of(op.output))
-    product = _scaled(op, lowered.output, stored.value_factor)
-    replace(op, Convert.make([product], destination_type=kind))
-
-
-def _scaled(op: ScaledDotProductAttention, value: SSAValue, factor: SSAValue | None) -> SSAValue:
-    """A product with what stored rows are worth."""
-    known = None if factor is None else constant_of(factor)
-    if known is None:
-        return value
-    number = insert_before(op, known.each(lambda each: _as_type(each, element_of(value))))
-    return insert_before(op, Multiply.make([value, number]))
-
-
-def _as_type(constant: Constant, element: str) -> Constant:
-    number = convert_values(constant.load(), element_of(constant.output), element)
-    return Constant.inline(number, element)
-
-
-def _result_type(op: ScaledDotProductAttention, stored: EightBitRows) -> Attribute:
-    """What is still to be multiplied is not rounded before."""
-    return op.output.type if stored.value_factor is None else tensor("f32", shape_of(op.output))
+    replace(op, lowered)
 
 
 def _of_all_sequences(op: ScaledDotProductAttention) -> tuple[list[SSAValue], list[SSAValue]]:
