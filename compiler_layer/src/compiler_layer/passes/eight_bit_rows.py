@@ -56,13 +56,10 @@ def eight_bit_rows(
     kinds = {(element_of(each.rows), each.scale_element) for each in known}
     if len(known) < len(found) or len(kinds) > 1:
         return EightBitRows(keys, values)
-    of_keys, of_values = known[: len(keys)], known[len(keys) :]
-    return EightBitRows(
-        keys=[each.moved(op, each.rows) for each in of_keys],
-        values=[each.moved(op, each.rows) for each in of_values],
-        key_scales=[each.moved(op, each.scales) for each in of_keys if each.scales is not None],
-        value_scales=[each.moved(op, each.scales) for each in of_values if each.scales is not None],
+    (k, k_scales), (v, v_scales) = (
+        _moved(op, some) for some in (known[: len(keys)], known[len(keys) :])
     )
+    return EightBitRows(k, v, k_scales, v_scales)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +90,18 @@ class _Stored:
             dims = (*shape_of(self.part)[:-1], shape_of(value)[-1])
             return reshape_before(place, value, dims)
         return value
+
+
+def _moved(
+    place: ScaledDotProductAttention, parts: Sequence[_Stored]
+) -> tuple[list[SSAValue], list[SSAValue]]:
+    """The rows of parts and their scales, each where it belongs."""
+    rows, scales = list[SSAValue](), list[SSAValue]()
+    for part in parts:
+        rows.append(part.moved(place, part.rows))
+        if part.scales is not None:
+            scales.append(part.moved(place, part.scales))
+    return rows, scales
 
 
 def _stored(part: SSAValue) -> _Stored | None:

@@ -30,7 +30,9 @@ from npuw_layer.regular_file import open_regular
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28
-_DTYPES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
+_DTYPES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8", "uint8": "U8"}
+"""By what numpy sees: bf16 are raw bits, and f8 raw bytes, of which the model knows the format."""
+
 _VERSION = "1"
 
 Count = Annotated[int, Field(ge=0, lt=1 << 31)]

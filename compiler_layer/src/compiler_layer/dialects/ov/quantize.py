@@ -57,7 +57,7 @@ class FakeConvert(OvOp):
         shape = shape_of(self.x)
         for table in (self.scale, self.shift):
             if table is not None:
-                broadcast(shape, shape_of(table))
+                shape = broadcast(shape, shape_of(table))
         if self.destination_type.data not in FLOAT8:
             raise ValueError(f"{self.destination_type.data} is no float of 8 bits")
         return [tensor(element_of(self.x), shape)]
