@@ -16,9 +16,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
 
+from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.quantize import FakeConvert
+from compiler_layer.dialects.ov.shape import ShapeOf
+from compiler_layer.dialects.ov.state import Assign
 from compiler_layer.model import Model
+from compiler_layer.writers.openvino_ir import write_ir
 from driver_layer.abi.float8 import E4M3, FORMATS, f8_to_f32
 from npuw_layer import Core
 from npuw_layer.llm.kv_layout import KVLayout
@@ -131,6 +138,36 @@ def test_what_is_resolved_is_no_longer_computed(quantised: Path) -> None:
     every = sum(isinstance(op, FakeConvert) for op in model.body.ops)
     static = split(model, 1, 63, layout=layout)
     assert sum(isinstance(op, FakeConvert) for op in static.body.ops) == every - 4
+
+
+def rounding(model: Path, folder: Path) -> Path:
+    """A model with a FakeConvert behind each cache, each with a scale of its own."""
+    graph = read_model(model)
+    for number, variable in enumerate(graph.variables()):
+        assert variable.assign is not None
+        rows = variable.assign.value
+        assert isinstance(rows.owner, Operation)
+        scale = Constant.inline(np.float32(40 + 7 * number))
+        fake = FakeConvert.make([rows, scale.output, []], destination_type=StringAttr("f8e4m3"))
+        Rewriter.insert_op([scale, fake], InsertPoint.after(rows.owner))
+        for use in list(rows.uses):
+            if use.operation is not fake and not isinstance(use.operation, Assign | ShapeOf):
+                use.operation.operands[use.index] = fake.output
+    write_ir(graph, folder / "openvino_model.xml")
+    return folder / "openvino_model.xml"
+
+
+@pytest.mark.parametrize("precision", ["f32", "f16"])
+def test_each_cache_has_a_scale_of_its_own(tiny: Path, tmp_path: Path, precision: str) -> None:
+    model = rounding(tiny, tmp_path)
+    ids = np.random.RandomState(3).randint(3, 90, (1, 101))
+    options = {"INFERENCE_PRECISION_HINT": precision}
+    anew, stored = request_of(model, **options), request_of(model, **RESOLVED, **options)
+    for begin, end in ((0, 100), (100, 101)):
+        a, b = (ask(request, ids[:, begin:end], begin) for request in (anew, stored))
+        # A rounding to the other side is a step of 16; f16 has less of scales.
+        bound = {"f32": 1e-5, "f16": 2e-2}[precision]
+        assert np.abs(a - b).max() <= bound * np.abs(a).max()
 
 
 def changed(xml: Path, folder: Path, *numbers: int) -> Path:
