@@ -170,6 +170,27 @@ def test_each_cache_has_a_scale_of_its_own(tiny: Path, tmp_path: Path, precision
         assert np.abs(a - b).max() <= bound * np.abs(a).max()
 
 
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(np.float32(0), None), (np.ones((1, 1, 1, 8), np.float32), None), (2, 0.5)]
+)
+def test_what_cannot_be_stored_is_computed_as_it_is(
+    tiny: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, scale: Any, shift: Any
+) -> None:
+    """No scale, one for each channel, and a shift."""
+    model = read_model(rounding(tiny, tmp_path))
+    fake = behind_caches(model)[2]
+    tables = [np.asarray(table, np.float32) for table in (scale, shift) if table is not None]
+    constants = [Constant.inline(table) for table in tables]
+    Rewriter.insert_op(constants, InsertPoint.before(fake))
+    given = [one.output for one in constants]
+    kind = fake.destination_type
+    other = FakeConvert.make([fake.x, given[0], given[1:]], destination_type=kind)
+    Rewriter.replace_op(fake, other)
+    with caplog.at_level(logging.INFO):
+        assert resolved(model, KVLayout()) == KVLayout()
+    assert "is not read through one FakeConvert with a single scale and no shift" in caplog.text
+
+
 def changed(xml: Path, folder: Path, *numbers: int) -> Path:
     """The model with some of its FakeConverts to the other type."""
     head, *parts = xml.read_text().split('<data destination_type="f8e4m3" />')

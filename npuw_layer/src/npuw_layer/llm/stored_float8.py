@@ -66,6 +66,8 @@ def resolved(model: Model, layout: KVLayout) -> KVLayout:
         why = f"its FakeConverts round to {' and '.join(kinds)}"
     elif layout.element not in ("", kinds[0]):
         why = f"KV_CACHE_PRECISION is {layout.element}"
+    elif left := [each.name for each in model.variables() if _stays(each)]:
+        why = f"{left[0]} is not read through one FakeConvert with a single scale and no shift"
     else:
         return replace(layout, element=kinds[0], resolved=True)
     _log.info("NPUW_LLM_OPTIMIZE_FP8: caches are stored as they would be without it: %s", why)
@@ -73,7 +75,7 @@ def resolved(model: Model, layout: KVLayout) -> KVLayout:
 
 
 def take_scales(model: Model) -> dict[str, Scale]:
-    """Take the FakeConverts off all caches that nothing reads but through one.
+    """Take the FakeConverts off caches; those without one are rounded as they are.
 
     Returns:
         Their scales, by the variables' ids.
@@ -82,11 +84,9 @@ def take_scales(model: Model) -> dict[str, Scale]:
     for variable in model.variables():
         fake = _fake_convert(variable)
         scale = None if fake is None else _scale(fake)
-        if fake is None or scale is None:
-            _log.debug("%s: rows are rounded as they are", variable.name)
-            continue
-        found[variable.name] = scale
-        Rewriter.replace_op(fake, [], [fake.x])
+        if fake is not None and scale is not None:
+            found[variable.name] = scale
+            Rewriter.replace_op(fake, [], [fake.x])
     return found
 
 
@@ -100,14 +100,14 @@ def store_float8(model: Model, cache: Cache, kind: str, scales: Mapping[str, Sca
     g = GraphBuilder(model, cache.read)
     up = None if scale is None else g.add(scale.up).output
 
-    def wide(rows: SSAValue) -> SSAValue:
+    def wide(rows: SSAValue, g: GraphBuilder) -> SSAValue:
         if up is None:
             return g.convert(rows, element)
         return g.op(Dequantize, rows, up, [], destination_type=StringAttr(element))
 
     stored = [read_rows(model, cache, piece, kind) for piece in cache.pieces]
     g = GraphBuilder(model, cache.read)
-    replace_past(model, cache, [wide(rows) for rows in stored])
+    replace_past(model, cache, [wide(rows, g) for rows in stored])
 
     join = cache.assign.value.owner
     assert isinstance(join, Concat)  # the split found the new rows by it
@@ -119,7 +119,7 @@ def store_float8(model: Model, cache: Cache, kind: str, scales: Mapping[str, Sca
     rows = g.op(Clamp, rows, min=float_attr(-limit), max=float_attr(limit))
     # Laid out token by token, as those of the past, and read behind that.
     values = turned(model, g.convert(rows, kind), join)
-    join.operands[1] = turned(model, wide(values), join)
+    join.operands[1] = turned(model, wide(values, g), join)
     kept = assign_rows(model, cache, values)
     Rewriter.replace_op(cache.assign, [], [kept])
 
@@ -134,21 +134,33 @@ def _fake_convert(variable: Variable) -> FakeConvert | None:
     return fakes[0] if len(fakes) == 1 and not others else None
 
 
+def _stays(variable: Variable) -> bool:
+    """Whether a FakeConvert behind a cache cannot be taken off."""
+    if variable.assign is None:
+        return False
+    readers = [use.operation for use in variable.assign.value.uses]
+    fake = _fake_convert(variable)
+    has_one = any(isinstance(op, FakeConvert) for op in readers)
+    return has_one and (fake is None or _scale(fake) is None)
+
+
 def _scale(fake: FakeConvert) -> Scale | None:
-    """Its scale, if that is one number for all rows, and there is no shift."""
+    """Its scale, if that is one number for all rows, not 0, and there is no shift."""
     scale = stored_constant(fake.scale)
     if scale is None or math.prod(shape_of(fake.scale)) != 1:
         return None
+    if not all(np.isfinite(number) and number for number in _values(scale)):
+        return None
     shift = None if fake.shift is None else stored_constant(fake.shift)
-    if fake.shift is not None and (shift is None or not _is_zero(shift)):
+    if fake.shift is not None and (shift is None or any(_values(shift))):
         return None
     return Scale(scale.each(_number), scale.each(_reciprocal))
 
 
-def _is_zero(constant: Constant) -> bool:
-    """Whether it is 0, in all repetitions of a block."""
+def _values(constant: Constant) -> list[float]:
+    """Its numbers, in all repetitions of a block."""
     every = (constant.of_repetition(number) for number in range(constant.repetitions))
-    return all(not _value(each).any() for each in every)
+    return [float(number) for each in every for number in _value(each)]
 
 
 def _value(constant: Constant) -> np.ndarray:
