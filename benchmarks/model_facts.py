@@ -101,6 +101,6 @@ def kv_element_bytes(peer: Peer) -> int:
         return {"f16": 2, "bf16": 2, "f32": 4}.get(peer.config.get("KV_CACHE_PRECISION", ""), 1)
     if peer.kind == "transformers":
         return 4 if peer.precision == "f32" else 2
-    if peer.config.get("KV_CACHE_PRECISION") == "i8":
+    if peer.config.get("KV_CACHE_PRECISION") in ("i8", "f8e4m3", "f8e5m2"):
         return 1
     return 4 if peer.config.get("INFERENCE_PRECISION_HINT") == "f32" else 2

@@ -204,7 +204,7 @@ def recipe(xml: bytes, content: bytes) -> list[dict[str, Any]]:
     return sorted(parts, key=lambda part: part["offset"])
 
 
-def oracle(xml: Path) -> dict[str, np.ndarray]:
+def oracle(xml: Path, vocabulary: int = VOCABULARY) -> dict[str, np.ndarray]:
     """Logits of the last token of each prompt and greedy tokens, from OpenVINO in f32."""
     import openvino as ov
 
@@ -232,7 +232,7 @@ def oracle(xml: Path) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     for n in PROMPTS:
         request.reset_state()
-        found[f"prompt_{n}"] = random.randint(10, VOCABULARY, (1, n)).astype(np.int64)
+        found[f"prompt_{n}"] = random.randint(10, vocabulary, (1, n)).astype(np.int64)
         found[f"logits_{n}"] = infer(found[f"prompt_{n}"], 0)
     # The conversation goes on from the last prompt.
     logits = found[f"logits_{PROMPTS[-1]}"]

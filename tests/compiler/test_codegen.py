@@ -63,6 +63,16 @@ OPS = {
     "%end = ov.Constant #ov.inline<f32 [3.0]> : tensor<f32>\n"
     "%y = ov.FakeQuantize(%x, %low, %top, %low, %end) {levels = 16 : i64} : "
     f"({ROW}, tensor<f32>, tensor<1x3x1xf32>, tensor<f32>, tensor<f32>) -> {ROW}",
+    "FakeConvert": "%scale = ov.Constant #ov.inline<f32 [30.0, 1.0, 400.0]> : tensor<1x3x1xf32>\n"
+    "%shift = ov.Constant #ov.inline<f32 [0.5]> : tensor<f32>\n"
+    '%y = ov.FakeConvert(%x, %scale, %shift) {destination_type = "f8e4m3"} : '
+    f"({ROW}, tensor<1x3x1xf32>, tensor<f32>) -> {ROW}",
+    **{
+        f"To{kind}": f'%b = ov.Convert(%x) {{destination_type = "{kind}"}} : '
+        f"({ROW}) -> tensor<2x3x8x{name}>\n"
+        f'%y = ov.Convert(%b) {{destination_type = "f32"}} : (tensor<2x3x8x{name}>) -> {ROW}'
+        for kind, name in (("f8e4m3", "f8E4M3FN"), ("f8e5m2", "f8E5M2"))
+    },
     "RoundAway": f'%y = ov.Round(%x) {{mode = "half_away_from_zero"}} : {ROWS}',
     "WholeOffset": f'%b = ov.Convert(%x) {{destination_type = "i64"}} : ({ROW}) -> {WHOLE}\n'
     "%c = ov.Constant #ov.inline<i64 [-3]> : tensor<1x1x1xi64>\n"

@@ -27,8 +27,13 @@ def saved(talks, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"KV_CACHE_PRECISION": "i8"}, {"INFERENCE_PRECISION_HINT": "bf16"}],
-    ids=["f32", "i8", "bf16"],
+    [
+        {},
+        {"KV_CACHE_PRECISION": "i8"},
+        {"KV_CACHE_PRECISION": "f8e5m2"},
+        {"INFERENCE_PRECISION_HINT": "bf16"},
+    ],
+    ids=["f32", "i8", "f8e5m2", "bf16"],
 )
 def test_a_restored_conversation_goes_on_bit_by_bit(talks, tmp_path, options) -> None:
     talk, other = talks(**options), talks(**options)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driver_layer.abi.dtypes import bf16_to_f32, f32_to_bf16, pack_4bit, unpack_4bit
+from driver_layer.abi.float8 import FORMATS, f8_to_f32, f32_to_f8
 
 Array = npt.NDArray[Any]
 
@@ -19,6 +20,8 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "f32": np.dtype("<f4"),
     "f16": np.dtype("<f2"),
     "bf16": np.dtype("<u2"),
+    "f8e4m3": np.dtype("u1"),
+    "f8e5m2": np.dtype("u1"),
     "i64": np.dtype("<i8"),
     "i32": np.dtype("<i4"),
     "i16": np.dtype("<i2"),
@@ -31,14 +34,21 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "u4": np.dtype("u1"),
     "boolean": np.dtype("?"),
 }
-"""How values of a type are held by numpy: bf16 as its raw bits, 4-bit integers in a byte each."""
+"""How values of a type are held by numpy: bf16 and f8 as raw bits, 4-bit integers in a byte
+each."""
 
 FOUR_BIT = frozenset({"i4", "u4"})
 """Types of which memory and files hold two elements in a byte, the first in the lower half."""
 
-_FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name not in {"bf16", *FOUR_BIT}}
+FLOAT8 = frozenset(FORMATS)
+"""Floats of 8 bits."""
 
-FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
+RAW_FLOATS = frozenset({"bf16", *FLOAT8})
+"""Floats that numpy does not know, and holds as raw bits."""
+
+_FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name not in RAW_FLOATS | FOUR_BIT}
+
+FLOATS = frozenset({"f64", "f32", "f16", *RAW_FLOATS})
 
 INTEGERS = frozenset(NUMPY) - FLOATS - {"boolean"}
 
@@ -54,7 +64,7 @@ def numpy_element(array_type: np.dtype[Any]) -> str:
 
 
 def convert_values(x: Array, source: str, target: str) -> Array:
-    """Convert; bf16 is held as its raw bits, floats lose their fraction towards zero."""
+    """Convert; bf16 and f8 are held as raw bits, floats lose their fraction towards zero."""
     if source == target:
         return x
     with np.errstate(over="ignore", invalid="ignore"):
@@ -64,8 +74,12 @@ def convert_values(x: Array, source: str, target: str) -> Array:
 def _converted(x: Array, source: str, target: str) -> Array:
     if source == "bf16":
         x = bf16_to_f32(x)
+    if source in FORMATS:
+        x = f8_to_f32(x, FORMATS[source])
     if target == "bf16":
         return f32_to_bf16(x.astype(np.float32))
+    if target in FORMATS:
+        return f32_to_f8(x.astype(np.float32), FORMATS[target])
     if target in FOUR_BIT:
         return _wrapped(x.astype(np.int64), signed=target == "i4")
     return x != 0 if target == "boolean" else x.astype(NUMPY[target])

@@ -36,6 +36,7 @@ from compiler_layer.passes.lower_matmul import LowerMatMul
 from compiler_layer.passes.lower_reduction import LowerReduction
 from compiler_layer.passes.lower_scatter import LowerScatter
 from compiler_layer.passes.lower_topk import LowerTopK
+from compiler_layer.passes.move_row_scales import MoveRowScales
 from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.route_experts import RouteExperts
@@ -100,6 +101,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
         FuseRMS(),
         FuseRoPE(),
         FuseSDPA(),
+        MoveRowScales(),
         AdjustPrecision(options.precision),
         LiftState(),
         *((RouteExperts(),) if options.device_routed else ()),

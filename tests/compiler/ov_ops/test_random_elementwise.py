@@ -142,6 +142,20 @@ def fake_quantize(draws: Any) -> tuple[Any, ...]:
     return partial(_fake_quantize, levels), [x, low, high, *out], (1, 2, 3, 4)
 
 
+def fake_convert(draws: Any) -> tuple[Any, ...]:
+    """With one scale, or one for each channel, dimension 1; within what f8 holds and beyond."""
+    shape = draws.shape(least=2)
+    bounds = draws.one_of([], [1, shape[1], *[1] * (len(shape) - 2)])
+    scale = np.abs(draws.floats(bounds)) * np.float32(draws.one_of(1, 100)) + np.float32(0.1)
+    shift = [draws.floats(bounds)] if draws.flag() else []
+    kind = draws.one_of("f8e4m3", "f8e5m2")
+    return partial(_fake_convert, kind), [draws.floats(shape), scale, *shift], (1, 2)
+
+
+def _fake_convert(kind: str, *operands: object) -> object:
+    return op.fake_convert(*operands, destination_type=kind)
+
+
 def _fake_quantize(levels: int, *operands: object) -> object:
     return op.fake_quantize(*operands, levels)
 
@@ -215,6 +229,7 @@ CASES: dict[str, Case] = {
     "Clamp": clamp,
     "Select": select,
     "Convert": convert,
+    "FakeConvert": fake_convert,
     "FakeQuantize": fake_quantize,
 }
 """Layers of an IR by their type."""

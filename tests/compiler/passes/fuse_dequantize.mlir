@@ -1,6 +1,6 @@
 // PASS: fuse-dequantize
 
-func.func @main(%x: tensor<1x3x8xf32> {ov.names = "x"}) -> (tensor<1x3x4xf32> {ov.names = "y"}, tensor<1x3x2xf32> {ov.names = "z"}) {
+func.func @main(%x: tensor<1x3x8xf32> {ov.names = "x"}) -> (tensor<1x3x4xf32> {ov.names = "y"}, tensor<1x3x2xf32> {ov.names = "z"}, tensor<1x3x2xf32> {ov.names = "u"}) {
   %stored = ov.Constant #ov.inline<u4 "AQIDBAUGBwgBAgMEBQYHCAECAwQFBgcIAQIDBAUGBwg="> {ov.name = "w"} : tensor<4x2x4xui4>
   %zero = ov.Constant #ov.inline<u4 [1, 2, 3, 4, 5, 6, 7, 8]> : tensor<4x2x1xui4>
   %scale = ov.Constant #ov.inline<f16 [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]> : tensor<4x2x1xf16>
@@ -19,7 +19,13 @@ func.func @main(%x: tensor<1x3x8xf32> {ov.names = "x"}) -> (tensor<1x3x4xf32> {o
   %number = ov.Convert(%plain) {destination_type = "f32"} : (tensor<2x8xi8>) -> tensor<2x8xf32>
   %b = ov.Multiply(%row, %number) : (tensor<2x1xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   %z = ov.MatMul(%x, %b) {transpose_a = false, transpose_b = true} : (tensor<1x3x8xf32>, tensor<2x8xf32>) -> tensor<1x3x2xf32>
-  func.return %y, %z : tensor<1x3x4xf32>, tensor<1x3x2xf32>
+
+  // Floats of 8 bits.
+  %floats = ov.Constant #ov.inline<f8e4m3 "AQIDBAUGBwgBAgMEBQYHCA=="> : tensor<2x8xf8E4M3FN>
+  %float = ov.Convert(%floats) {destination_type = "f32"} : (tensor<2x8xf8E4M3FN>) -> tensor<2x8xf32>
+  %c = ov.Multiply(%float, %row) : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  %u = ov.MatMul(%x, %c) {transpose_a = false, transpose_b = true} : (tensor<1x3x8xf32>, tensor<2x8xf32>) -> tensor<1x3x2xf32>
+  func.return %y, %z, %u : tensor<1x3x4xf32>, tensor<1x3x2xf32>, tensor<1x3x2xf32>
 }
 
 // CHECK:      %[[STORED:.*]] = ov.Constant {{.*}} : tensor<4x2x4xui4>
@@ -31,4 +37,5 @@ func.func @main(%x: tensor<1x3x8xf32> {ov.names = "x"}) -> (tensor<1x3x4xf32> {o
 // CHECK-SAME: -> tensor<4x8xf32>
 // CHECK-NEXT: ov.MatMul(%{{.*}}, %[[FLAT]])
 // CHECK:      ov.Dequantize(%{{.*}}, %{{.*}}) {destination_type = "f32"} : (tensor<2x8xi8>, tensor<2x1xf32>) -> tensor<2x8xf32>
+// CHECK:      ov.Dequantize(%{{.*}}, %{{.*}}) {destination_type = "f32"} : (tensor<2x8xf8E4M3FN>, tensor<2x1xf32>) -> tensor<2x8xf32>
 // CHECK-NOT:  ov.Convert

@@ -37,6 +37,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "chunks of 64": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 64},
     "f16": {"INFERENCE_PRECISION_HINT": "f16"},
     "i8 cache": {"KV_CACHE_PRECISION": "i8"},
+    "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
     "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},
     "several tokens": {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
     "prefixes": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
@@ -46,7 +47,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "truncated": {"NPUW_LLM_ON_FULL": "TRUNCATE"},
     "sliding": {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_SINK_TOKENS": 4},
 }
-CLOSE = {"f16": 1e-2, "i8 cache": 5e-3}
+CLOSE = {"f16": 1e-2, "i8 cache": 5e-3, "f8 cache": 3e-2}
 
 
 @pytest.mark.parametrize("feature", FEATURES)

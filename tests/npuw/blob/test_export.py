@@ -246,6 +246,7 @@ def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeyp
         {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16},
         {"NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1}, "++NPUW_LLM_PREFILL_CONFIG": {}},
         {"NPUW_LLM_GENERATE_HINT": "BEST_PERF", "KV_CACHE_PRECISION": "i8"},
+        {"KV_CACHE_PRECISION": "f8e4m3"},
     ],
     ids=lambda options: next(iter(options)),
 )

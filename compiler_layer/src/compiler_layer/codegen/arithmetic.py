@@ -14,7 +14,11 @@ from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.match import producer, scalar_of
+from driver_layer.abi.float8 import FORMATS
 from driver_layer.abi.shave import Op
+
+_ROUNDING = {"f8e4m3": Op.RE4M3, "f8e5m2": Op.RE5M2}
+"""What rounds a register to a float of 8 bits."""
 
 
 def _greater(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
@@ -114,10 +118,15 @@ def _round(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def _convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """Registers hold f32: only what loses a fraction or becomes a truth value is computed."""
+    """Registers hold f32: what loses a fraction, or becomes a truth value or f8, is computed.
+
+    f8 holds so little that the next op must not see more; f16 and bf16 are rounded in memory alone.
+    """
     source, target = element_of(op.operands[0]), element_of(op.results[0])
     if target == "boolean":
         return _not_equal(p, op, [x[0], p.immediate(0)])
+    if target in _ROUNDING and source != target:
+        return p.compute(_ROUNDING[target], x[0])
     if source in FLOATS and target not in FLOATS and not _is_whole(op.operands[0]):
         return _truncated(p, x[0])
     return x[0]
@@ -136,6 +145,21 @@ def _dequantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     del op
     centred = p.compute(Op.SUB, x[0], x[2]) if len(x) > 2 else x[0]
     return p.compute(Op.MUL, centred, x[1])
+
+
+def _fake_convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    """Round to f8 between a scale and its reciprocal."""
+    assert isinstance(op, quantize.FakeConvert)
+    kind = op.destination_type.data
+    value = p.compute(Op.MUL, x[0], x[1])
+    if len(x) > 2:
+        value = p.compute(Op.SUB, value, x[2])
+    limit = FORMATS[kind].limit
+    value = p.compute(Op.MAX, value, p.immediate(-limit))
+    value = p.compute(_ROUNDING[kind], p.compute(Op.MIN, value, p.immediate(limit)))
+    if len(x) > 2:
+        value = p.compute(Op.ADD, value, x[2])
+    return p.compute(Op.MUL, value, p.compute(Op.RCP, x[1]))
 
 
 def _fake_quantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
@@ -176,6 +200,7 @@ ARITHMETIC: dict[type[OvOp], Emit] = {
     elementwise.Select: direct(Op.SEL),
     elementwise.Convert: _convert,
     quantize.Dequantize: _dequantize,
+    quantize.FakeConvert: _fake_convert,
     quantize.FakeQuantize: _fake_quantize,
     logic.Equal: direct(Op.CMPEQ),
     logic.NotEqual: _not_equal,

@@ -16,7 +16,7 @@ from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.quantize import Dequantize, FakeQuantize
+from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
@@ -29,7 +29,7 @@ from compiler_layer.passes.simplify import simplify_op
 PRECISIONS = ("f32", "f16", "bf16")
 """The values of INFERENCE_PRECISION_HINT."""
 
-_TAKES_MIXED = (RoPE, ScaledDotProductAttention, FakeQuantize)
+_TAKES_MIXED = (RoPE, ScaledDotProductAttention, FakeConvert, FakeQuantize)
 """Ops that take operands of different float types as they are."""
 
 

@@ -32,7 +32,7 @@ from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, VariadicSpl
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.strided_slice import StridedSlice
 from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
-from compiler_layer.elements import FOUR_BIT, NUMPY, Array
+from compiler_layer.elements import FOUR_BIT, NUMPY, RAW_FLOATS, Array
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
@@ -55,7 +55,7 @@ _MOVING = (
     *(Convert, Reshape, Transpose, Unsqueeze, Squeeze, Broadcast, Gather),
     *(Concat, Slice, StridedSlice, Split, VariadicSplit),
 )
-"""Ops that do not compute with values: raw bits of bf16 and 4-bit integers in bytes may pass."""
+"""Ops that do not compute with values: raw bits of floats and 4-bit integers in bytes may pass."""
 
 
 def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
@@ -93,7 +93,7 @@ def _known_operands(op: Operation, most: int) -> list[Constant] | None:
     # An empty tensor may have huge dimensions besides the empty one.
     if any(math.prod(max(d, 1) for d in shape) > most for shape in shapes):
         return None
-    packed = any(element_of(operand) in ("bf16", *FOUR_BIT) for operand in op.operands)
+    packed = any(element_of(operand) in RAW_FLOATS | FOUR_BIT for operand in op.operands)
     return None if packed and not isinstance(op, _MOVING) else known
 
 

@@ -16,7 +16,7 @@ from compiler_layer.dialects.ov.constant import Constant, int_of, ints_of
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
 from compiler_layer.dialects.ov.logic import Comparison
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.quantize import Dequantize, FakeQuantize
+from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.reduce import (
     ALONG_AXES,
     MVN,
@@ -31,7 +31,8 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import scalar_of
 from compiler_layer.passes.rewrite import replace
 
-_ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish | Dequantize | FakeQuantize
+_QUANTISING = Dequantize | FakeConvert | FakeQuantize
+_ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish | _QUANTISING
 
 
 def is_row_wise(op: OvOp) -> bool:

@@ -14,23 +14,23 @@ from compiler_layer.dialects.ov.elementwise import Convert, Multiply, Subtract
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import broadcast, element_of, shape_of
-from compiler_layer.elements import INTEGERS
+from compiler_layer.elements import FLOAT8, INTEGERS
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import replace
 
 
-def _integers(value: SSAValue) -> SSAValue | None:
-    """The constant of integers that a value is converted from."""
+def _stored(value: SSAValue, elements: frozenset[str]) -> SSAValue | None:
+    """The constant of one of some types that a value is converted from."""
     convert = producer(value, Convert)
     constant = constant_of(convert.x) if convert is not None else None
-    return constant.output if constant and element_of(constant.output) in INTEGERS else None
+    return constant.output if constant and element_of(constant.output) in elements else None
 
 
 def _zero(value: SSAValue) -> SSAValue | None:
     """A zero point: a constant of integers, or one of floats."""
-    integers = _integers(value)
+    integers = _stored(value, INTEGERS)
     if integers is not None:
         return integers
     constant = stored_constant(value)
@@ -38,13 +38,14 @@ def _zero(value: SSAValue) -> SSAValue | None:
 
 
 def _centred(value: SSAValue) -> tuple[SSAValue, SSAValue | None] | None:
-    """The integers, and their zero point if one is taken away."""
+    """What is stored, and its zero point if one is taken away, as of integers."""
     difference = producer(value, Subtract)
-    stored = _integers(value if difference is None else difference.a)
+    if difference is None:
+        stored = _stored(value, INTEGERS | FLOAT8)
+        return None if stored is None else (stored, None)
+    stored = _stored(difference.a, INTEGERS)
     if stored is None:
         return None
-    if difference is None:
-        return stored, None
     zero = _zero(difference.b)
     return (stored, zero) if zero is not None else None
 
@@ -85,7 +86,8 @@ class FuseDequantize(ModulePass):
              %m = ov.Multiply(ov.Subtract(%w, %z), %scale) ; %y = ov.Convert(%m) : …xf32
     After:   %y = ov.Dequantize(%stored, %scale, %zero) : …xf32
 
-    They are computed in f32 from end to end, as OpenVINO does for f32.
+    So are floats of 8 bits with scales. They are computed in f32 from end to end, as OpenVINO does
+    for f32.
     """
 
     name = "fuse-dequantize"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,21 +16,17 @@ from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Select
 from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.quantize import Dequantize
-from compiler_layer.dialects.ov.shape import Reshape, Transpose
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
+from compiler_layer.passes.eight_bit_rows import eight_bit_rows
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
 from compiler_layer.passes.mask_reach import reach_of
 from compiler_layer.passes.match import producer, scalar_of
 from compiler_layer.passes.of_sequence import SequenceOf
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
-
-EIGHT_BITS = ("i8", "u8")
-"""Types of stored keys and values that the DPU scales itself."""
 
 LOWEST = float(np.finfo(np.float32).min)
 """What is added to the score of a position that is not attended to."""
@@ -50,49 +45,6 @@ def _aligned(k: SSAValue, v: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
     keys, values = _parts(k), _parts(v)
     rows = [[shape_of(part)[2] for part in parts] for parts in (keys, values)]
     return (keys, values) if rows[0] == rows[1] else ([k], [v])
-
-
-@dataclass(frozen=True, slots=True)
-class _Quantised:
-    """A part of keys or values in 8 bits, as it is stored: [1, Hkv, S, D] and [1, Hkv, S, 1]."""
-
-    stored: SSAValue
-    scales: SSAValue
-
-
-def _quantised(place: ScaledDotProductAttention, part: SSAValue) -> _Quantised | None:
-    """What a part is made of if it has 8 bits and a scale for each row; None if it has not."""
-    turned, reshaped = producer(part, Transpose), producer(part, Reshape)
-    moved = turned or reshaped
-    rows = producer(part if moved is None else moved.x, Dequantize)
-    if rows is None or rows.zero is not None or element_of(rows.stored) not in EIGHT_BITS:
-        return None
-    dims = shape_of(rows.stored)
-    if shape_of(rows.scale) != (*dims[:-1], 1):
-        return None
-    if turned is not None and turned.permutation()[-1] == len(dims) - 1:
-        order = turned.order
-        return _Quantised(
-            insert_before(place, Transpose.make([rows.stored, order])),
-            insert_before(place, Transpose.make([rows.scale, order])),
-        )
-    wanted = shape_of(part)
-    if reshaped is not None and wanted[-1] == dims[-1]:
-        return _Quantised(
-            reshape_before(place, rows.stored, wanted),
-            reshape_before(place, rows.scale, (*wanted[:-1], 1)),
-        )
-    return _Quantised(rows.stored, rows.scale) if moved is None else None
-
-
-def _all_quantised(
-    op: ScaledDotProductAttention, parts: Sequence[SSAValue]
-) -> list[_Quantised] | None:
-    """All parts in 8 bits, of one type and with scales of one type; None if some are not."""
-    found = [_quantised(op, part) for part in parts]
-    known = [each for each in found if each is not None]
-    kinds = {(element_of(each.stored), element_of(each.scales)) for each in known}
-    return known if len(known) == len(parts) and len(kinds) == 1 else None
 
 
 def _causal_mask(op: ScaledDotProductAttention) -> SSAValue:
@@ -149,14 +101,12 @@ def _lower(op: ScaledDotProductAttention) -> None:
         raise UnsupportedModel(f"attention {op.friendly_name!r} {refusal}")
     keys, values = _of_all_sequences(op)
     mask = _additive_mask(op)
-    stored = _all_quantised(op, [*keys, *values])
-    scales: list[SSAValue] = []
-    if stored is not None:
-        parts, scales = [each.stored for each in stored], [each.scales for each in stored]
-        keys, values = parts[: len(keys)], parts[len(keys) :]
-    masks, count = [] if mask is None else [mask], len(keys)
+    stored, masks = eight_bit_rows(op, keys, values), [] if mask is None else [mask]
     lowered = npu.Attention(
-        operands=[op.q, keys, values, masks, scales[:count], scales[count:]],
+        operands=[
+            *(op.q, stored.keys, stored.values, masks),
+            *(stored.key_scales, stored.value_scales),
+        ],
         properties={"scale": FloatAttr(scale, f64), "reach": _reach(op, mask)},
         result_types=[op.output.type],
     )
@@ -181,10 +131,9 @@ class LowerAttention(ModulePass):
 
     A cache and its new rows stay apart: they are joined on their way into CMX, so that the cache is
     never copied in DDR. So do the blocks of a cache that lies in several, and the caches of the
-    sequences of a batch, if the graph joins them. A cache in 8 bits stays so, with its scales
-    beside it: where all parts of keys and values are integers with a scale for each row, the DPU
-    takes them as they are. Where the mask forbids rows their last positions whatever the inputs, as
-    causal masks do, ``reach`` says so.
+    sequences of a batch, if the graph joins them. A cache in 8 bits stays so (``eight_bit_rows``):
+    the DPU takes it as it is, with the scales of its rows, if they are integers. Where the mask
+    forbids rows their last positions whatever the inputs, as causal masks do, ``reach`` says so.
 
     Raises:
         UnsupportedModel: a rank other than 4, or a scale that is no constant.

@@ -18,7 +18,7 @@ from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
-from compiler_layer.elements import FOUR_BIT
+from compiler_layer.elements import FLOAT8, FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant
@@ -32,18 +32,28 @@ DPU_FLOATS = ("f32", "f16", "bf16")
 """Operand types of the DPU."""
 
 DPU_INTEGERS = ("i8", "u8", "i4", "u4")
-"""Types of weights that the DPU scales itself."""
+"""Types of weights less their zero points."""
+
+
+DPU_WEIGHTS = (*DPU_INTEGERS, *sorted(FLOAT8))
+"""Types of weights that the DPU scales itself: floats of 8 bits may also do without scales."""
 
 
 def _operand(value: SSAValue) -> SSAValue:
     """A weight in the type it is stored in; anything else before it is widened to f32."""
     constant = stored_constant(value)
-    if constant is not None:
+    if constant is not None and element_of(constant.output) not in FLOAT8:
         return constant.output
     widening = producer(value, Convert)
     if widening is not None and element_of(value) == "f32" and element_of(widening.x) in DPU_FLOATS:
         return widening.x
     return value
+
+
+def _weight(value: SSAValue) -> SSAValue:
+    """As ``_operand``, and floats of 8 bits in the type they are stored in."""
+    constant = stored_constant(value)
+    return _operand(value) if constant is None else constant.output
 
 
 def _widened(op: MatMul) -> Convert | None:
@@ -70,7 +80,7 @@ def _quantised(op: MatMul) -> _Quantised | None:
     weights = producer(op.b if reshape is None else reshape.x, Dequantize)
     if weights is None or not int_value(op.transpose_b):
         return None
-    if element_of(weights.stored) not in DPU_INTEGERS or len(shape_of(op.b)) != 2:
+    if element_of(weights.stored) not in DPU_WEIGHTS or len(shape_of(op.b)) != 2:
         return None
     rows, channels = shape_of(op.b)
     groups = _groups(weights, rows, channels)
@@ -149,7 +159,7 @@ def _stack(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue] | None:
     experts, groups = shape_of(data[0])[0], math.prod(shape_of(data[1])[2:])
     if element_of(data[0]) in FOUR_BIT and channels // groups % 2:
         return None
-    if element_of(data[0]) not in DPU_INTEGERS or shape_of(data[1])[:2] != (experts, rows):
+    if element_of(data[0]) not in DPU_WEIGHTS or shape_of(data[1])[:2] != (experts, rows):
         return None
     if any(shape_of(table) != shape_of(data[1]) for table in data[2:]):
         return None
@@ -176,14 +186,14 @@ def _lower(op: MatMul) -> None:
     if refusal is not None:
         raise UnsupportedModel(f"product {op.friendly_name!r} {refusal}")
     last = _widened(op) or op
-    b, quantised, choices = _operand(op.b), _quantised(op), []
+    b, quantised, choices = _weight(op.b), _quantised(op), []
     if is_choice(op.b):
         stack, numbers = _chosen(op)
         choices = [numbers]
         if isinstance(stack, _Quantised):
             quantised = stack
         else:
-            b = _operand(stack)
+            b = _weight(stack)
     scales, zeros = [], []
     if quantised is not None:
         b, scales = quantised.stored, [quantised.scales]

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.elements import FLOATS, convert_values
+from compiler_layer.elements import FLOAT8, FLOATS, convert_values
 
 OpT = TypeVar("OpT", bound=Operation)
 OtherT = TypeVar("OtherT", bound=Operation)
@@ -33,10 +33,15 @@ def either(op: Operation, kind: type[OpT]) -> tuple[OpT, SSAValue] | None:
 def stored_constant(value: SSAValue) -> Constant | None:
     """Give the constant behind a value, seen through conversions between floats."""
     convert = producer(value, Convert)
-    while convert is not None and element_of(convert.x) in FLOATS:
+    while convert is not None and _only_widens(convert):
         value = convert.x
         convert = producer(value, Convert)
     return constant_of(value)
+
+
+def _only_widens(convert: Convert) -> bool:
+    """Whether a conversion is between floats, and loses no more than computing with them does."""
+    return element_of(convert.x) in FLOATS and element_of(convert.output) not in FLOAT8
 
 
 def scalar_of(value: SSAValue) -> float | None:

@@ -27,6 +27,7 @@ from compiler_layer.dialects.ov import (
 from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
+from compiler_layer.elements import RAW_FLOATS
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
@@ -95,7 +96,7 @@ def times_one(op: elementwise.Multiply) -> SSAValue | None:
     """A product with a constant that is one everywhere."""
     for known, other in ((op.a, op.b), (op.b, op.a)):
         small = np.prod(shape_of(known), dtype=int) == 1
-        values = values_of(known) if small and element_of(known) != "bf16" else None
+        values = values_of(known) if small and element_of(known) not in RAW_FLOATS else None
         if values is not None and (values == 1).all() and other.type == op.output.type:
             return other
     return None

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.elementwise import Convert, Multiply, Subtract
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.quantize import Dequantize, FakeQuantize
+from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
@@ -33,7 +33,7 @@ def _expand(op: Dequantize) -> None:
     take_over(op, _converted(op, value, op.destination_type.data))
 
 
-def _agree(op: ScaledDotProductAttention | FakeQuantize) -> None:
+def _agree(op: ScaledDotProductAttention | FakeConvert | FakeQuantize) -> None:
     """Let all operands that are floats have the type of the first."""
     element = element_of(op.operands[0])
     for index, operand in enumerate(op.operands):
@@ -63,5 +63,5 @@ class ToOpset(ModulePass):
         for each in list(model.body.ops):
             if isinstance(each, Dequantize):
                 _expand(each)
-            elif isinstance(each, ScaledDotProductAttention | FakeQuantize):
+            elif isinstance(each, ScaledDotProductAttention | FakeConvert | FakeQuantize):
                 _agree(each)

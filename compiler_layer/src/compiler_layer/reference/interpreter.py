@@ -19,8 +19,8 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.reference.bfloat16 import computes_with_bf16, evaluate_bf16
 from compiler_layer.reference.meaning import MEANINGS, Array
+from compiler_layer.reference.raw_floats import computes_with_raw_floats, evaluate_wide
 
 
 class Interpreter:
@@ -102,8 +102,8 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
     if meaning is None:
         raise CompilerUsageError(f"the interpreter has no meaning for {op.name}")
     with np.errstate(all="ignore"):
-        if computes_with_bf16(op):
-            return evaluate_bf16(op, operands, meaning)
+        if computes_with_raw_floats(op):
+            return evaluate_wide(op, operands, meaning)
         result = meaning(op, *operands)
     return result if isinstance(result, tuple) else (result,)
 

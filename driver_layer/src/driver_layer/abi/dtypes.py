@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driver_layer.abi.float8 import FORMATS, Float8, f8_to_f32, f32_to_f8
+
 
 class DType(IntEnum):
     """Element types of tensor descriptors, and of the operands of DPU and SHAVE."""
@@ -20,6 +22,7 @@ class DType(IntEnum):
     FP64 = 1
     FP32 = 2
     FP16 = 3
+    F8E5M2 = 4
     U64 = 5
     U32 = 6
     U16 = 7
@@ -32,14 +35,15 @@ class DType(IntEnum):
     BIN = 16
     BFP16 = 19
     U4 = 20
+    F8E4M3 = 21
 
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
     """One element type.
 
-    ``storage`` is the numpy type of one stored element: for bf16 the raw 16 bits, for 4-bit types
-    the byte that holds two of them.
+    ``storage`` is the numpy type of one stored element: for bf16 and f8 the raw bits, for 4-bit
+    types the byte that holds two of them.
     """
 
     name: str
@@ -56,6 +60,8 @@ _TABLE = (
     ("f32", DType.FP32, 5, 1, 32, "<f4"),
     ("f16", DType.FP16, 4, 2, 16, "<f2"),
     ("bf16", DType.BFP16, 3, 9, 16, "<u2"),
+    ("f8e4m3", DType.F8E4M3, 18, 0x13, 8, "u1"),
+    ("f8e5m2", DType.F8E5M2, 19, 0x14, 8, "u1"),
     ("u64", DType.U64, 17, 0x10, 64, "<u8"),
     ("u32", DType.U32, 16, 0xA, 32, "<u4"),
     ("u16", DType.U16, 15, 3, 16, "<u2"),
@@ -77,6 +83,27 @@ ELEMENT_TYPES: dict[str, ElementType] = {
 
 BY_CODE: dict[int, ElementType] = {int(t.code): t for t in ELEMENT_TYPES.values()}
 """All element types by the code used in blobs."""
+
+FLOAT8: dict[DType, Float8] = {ELEMENT_TYPES[name].code: kind for name, kind in FORMATS.items()}
+"""The formats of 8-bit floats by the code used in blobs."""
+
+
+def widened(kind: DType, raw: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Give what stored elements are worth in f32; of types of 8 bits and more."""
+    if kind is DType.BFP16:
+        return bf16_to_f32(raw)
+    if kind in FLOAT8:
+        return f8_to_f32(raw, FLOAT8[kind])
+    return raw.astype(np.float32)
+
+
+def narrowed(kind: DType, values: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+    """Round f32 to a type of floats, as it is stored: to the nearest, ties to even."""
+    if kind is DType.BFP16:
+        return f32_to_bf16(values)
+    if kind in FLOAT8:
+        return f32_to_f8(values, FLOAT8[kind])
+    return values.astype(BY_CODE[kind].storage)
 
 
 def bf16_to_f32(raw: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:

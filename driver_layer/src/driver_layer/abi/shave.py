@@ -98,6 +98,8 @@ class Op(IntEnum):
     FLOOR = 16
     ERF = 17
     RINT = 18  # the nearest integer; a tie goes to the even one
+    RE4M3 = 19  # the nearest f8e4m3, as a store rounds to it
+    RE5M2 = 20
     ADD = 32
     SUB = 33
     MUL = 34

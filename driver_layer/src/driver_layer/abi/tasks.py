@@ -201,10 +201,11 @@ Addresses are in the CMX of the invariant's tile. Strides are in bytes, for (b, 
 
 Integer weights i8, u8, i4 and u4 stand for ``(stored - zero[n, k / group]) * scale[n, k / group]``.
 ``scale_type`` and ``zero_type`` are UNSET where there is no such table; their strides are for
-(n, group). 4-bit weights are packed along k, two in a byte, the first in the lower half; their k
-stride is that of a byte. Activations i8 and u8 are multiplied with integer weights in integers,
-with one group: what is multiplied is ``act - act_zero``, and ``act_zero`` is 0 for floats. Row m is
-worth ``act_scale[m]``, an f32, if ``act_scale_address`` is not 0."""
+(n, group). Weights that are floats of 8 bits may have scales, but no zero points. 4-bit weights are
+packed along k, two in a byte, the first in the lower half; their k stride is that of a byte.
+Activations i8 and u8 are multiplied with integer weights in integers, with one group: what is
+multiplied is ``act - act_zero``, and ``act_zero`` is 0 for floats. Row m is worth ``act_scale[m]``,
+an f32, if ``act_scale_address`` is not 0."""
 
 DPU_INVARIANT = record(
     352,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from driver_layer.abi import tasks
-from driver_layer.abi.dtypes import BY_CODE, DType
+from driver_layer.abi.dtypes import BY_CODE, FLOAT8, DType
 from driver_layer.abi.layout import Record, RecordArray
 from driver_layer.abi.platforms import CMX_WORKSPACE_OFFSET, TILE_OFFSET_MASK, Platform, tile_base
 from driver_layer.abi.shave import (
@@ -47,6 +47,7 @@ _MEMORY_TYPES = frozenset(
         DType.FP32,
         DType.FP16,
         DType.BFP16,
+        *FLOAT8,
         DType.I64,
         DType.I32,
         DType.U8,

@@ -9,11 +9,13 @@ from pydantic import ValidationError
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape, Transpose
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FLOAT8
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, scalar_of
 from npuw_layer.attention.shapes import (
@@ -47,8 +49,9 @@ def find_attention(model: Model) -> CachedAttention | None:
     k, v = (_rows(value, names) for value in (op.k, op.v))
     if k is None or v is None or op.mask not in names or op.q not in names:
         return None
-    shape = _shape(op, op.mask, k.scales is not None)
-    unlike = (k.scales is None) != (v.scales is None) or shape_of(op.q)[0] != 1
+    kinds = {port.name: element_of(port.value) for port in model.inputs}
+    unlike = kinds[k.stored] != kinds[v.stored] or shape_of(op.q)[0] != 1
+    shape = _shape(op, op.mask, kinds[k.stored])
     if shape is None or unlike or shape_of(op.mask)[-1] != shape.past + shape.tokens:
         return None
     return CachedAttention(
@@ -56,7 +59,7 @@ def find_attention(model: Model) -> CachedAttention | None:
     )
 
 
-def _shape(op: ScaledDotProductAttention, mask: SSAValue, scaled: bool) -> AttentionShape | None:
+def _shape(op: ScaledDotProductAttention, mask: SSAValue, stored: str) -> AttentionShape | None:
     """The sizes of an attention; None if no tile can be made for them."""
     _, query_heads, tokens, width = shape_of(op.q)
     _, heads, positions, value_width = shape_of(op.v)
@@ -74,7 +77,8 @@ def _shape(op: ScaledDotProductAttention, mask: SSAValue, scaled: bool) -> Atten
                 "mask_element": element_of(mask),
                 "mask": shape_of(mask)[:-1],
                 "scale": scale,
-                "scaled": scaled,
+                "scaled": stored == STORED_ELEMENT,
+                "float8": stored if stored in FLOAT8 else "",
             }
         )
     except ValidationError:
@@ -90,9 +94,13 @@ def _rows(value: SSAValue, names: Names) -> Rows | None:
     lying = _token_major(stored)
     if lying is None or new not in names:
         return None
-    wide = producer(lying, Dequantize)
+    wide, float8 = producer(lying, Dequantize), producer(lying, Convert)
+    if float8 is not None and element_of(float8.x) in FLOAT8:
+        lying = float8.x
+    elif wide is None and element_of(lying) != element_of(new):
+        return None
     if wide is None:
-        known = lying in names and element_of(lying) == element_of(new)
+        known = lying in names
         return Rows(stored=names[lying], scales=None, new=names[new]) if known else None
     if wide.zero is not None or wide.stored not in names or wide.scale not in names:
         return None

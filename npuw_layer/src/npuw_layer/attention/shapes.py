@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from npuw_layer.ports import TensorInfo
 
 STORED_ELEMENT, SCALE_ELEMENT = "i8", "f16"
-"""Of rows in 8 bits, and of their scales (``llm.stored_rows``)."""
+"""Of rows that are integers, and of their scales (``llm.stored_rows``)."""
 
 _Size = Field(ge=1, le=1 << 24)
 
@@ -29,7 +29,8 @@ class AttentionShape(BaseModel):
         mask_element: booleans, or numbers to add.
         mask: the dimensions of a mask, without that of positions.
         scale: what scores are multiplied with.
-        scaled: whether stored rows have 8 bits, and a scale for each row of a head.
+        scaled: whether stored rows are integers of 8 bits, with a scale for each row of a head.
+        float8: the type of stored rows that are floats of 8 bits; empty if they are none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +46,12 @@ class AttentionShape(BaseModel):
     mask: tuple[int, ...] = Field(min_length=1, max_length=3)
     scale: float
     scaled: bool
+    float8: Literal["", "f8e4m3", "f8e5m2"] = ""
+
+    @property
+    def stored_element(self) -> str:
+        """Of stored rows."""
+        return STORED_ELEMENT if self.scaled else self.float8 or self.element
 
     @property
     def query_heads(self) -> int:
@@ -114,8 +121,7 @@ class CachedAttention(BaseModel):
         mask = TensorInfo(self.mask, x.mask_element, (*x.mask, x.past + x.tokens))
         infos = [TensorInfo(self.q, x.element, query), mask]
         for rows, width in ((self.k, x.width), (self.v, x.value_width)):
-            kind = STORED_ELEMENT if x.scaled else x.element
-            infos.append(TensorInfo(rows.stored, kind, (1, x.past, x.heads, width)))
+            infos.append(TensorInfo(rows.stored, x.stored_element, (1, x.past, x.heads, width)))
             infos.append(TensorInfo(rows.new, x.element, (1, x.heads, x.tokens, width)))
             if rows.scales is not None:
                 infos.append(TensorInfo(rows.scales, SCALE_ELEMENT, (1, x.past, x.heads, 1)))

@@ -104,6 +104,7 @@ class _Graph:
         if self._shape.scaled:
             kind = StringAttr(self._shape.element)
             rows = g.op(Dequantize, rows, self._inputs[scales], [], destination_type=kind)
+        rows = self.narrowed(rows)
         return self._by_head(g.transpose(rows, 0, 2, 1, 3))
 
     def new(self, name: str) -> SSAValue:

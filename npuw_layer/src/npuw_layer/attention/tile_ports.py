@@ -15,7 +15,7 @@ from npuw_layer.attention.names import (
     VALUES,
     VALUES_SCALES,
 )
-from npuw_layer.attention.shapes import SCALE_ELEMENT, STORED_ELEMENT, AttentionShape
+from npuw_layer.attention.shapes import SCALE_ELEMENT, AttentionShape
 from npuw_layer.ports import TensorInfo
 
 
@@ -31,8 +31,7 @@ def tile_inputs(shape: AttentionShape, rows: int) -> Sequence[TensorInfo]:
         (KEYS, KEYS_SCALES, shape.width),
         (VALUES, VALUES_SCALES, shape.value_width),
     ):
-        kind = STORED_ELEMENT if shape.scaled else shape.element
-        stored.append(TensorInfo(name, kind, (1, rows, shape.heads, width)))
+        stored.append(TensorInfo(name, shape.stored_element, (1, rows, shape.heads, width)))
         if shape.scaled:
             stored.append(TensorInfo(scales, SCALE_ELEMENT, (1, rows, shape.heads, 1)))
     return _around(shape, rows, stored)

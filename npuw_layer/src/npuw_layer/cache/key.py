@@ -137,6 +137,7 @@ def _choices(options: Options) -> dict[str, str]:
     layout = kv_layout(options)
     return {
         "KV_CACHE_PRECISION": options.kv_cache_precision,
+        "NPUW_LLM_OPTIMIZE_FP8": str(options.optimize_fp8),
         "NPUW_LLM_OPTIMIZE_V_TENSORS": str(layout.room),
         "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": str(layout.block),
         "NPUW_LLM_MAX_LORA_RANK": str(options.max_lora_rank),

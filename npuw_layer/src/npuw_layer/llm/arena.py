@@ -22,8 +22,10 @@ ELEMENT_TYPES: dict[str, np.dtype[Any]] = {
     "boolean": np.dtype("?"),
     "u8": np.dtype("u1"),
     "i8": np.dtype("i1"),
+    "f8e4m3": np.dtype("u1"),
+    "f8e5m2": np.dtype("u1"),
 }
-"""How numpy holds an element type; bf16 as its raw bits."""
+"""How numpy holds an element type; bf16 and f8 as raw bits, f8 as OpenVINO shows it."""
 
 
 @dataclass(frozen=True, slots=True)

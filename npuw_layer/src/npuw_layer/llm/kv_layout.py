@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from npuw_layer.llm.names import block_variable
 
@@ -31,14 +32,18 @@ class KVLayout:
     """What the static models of an LLM have in common.
 
     Attributes:
-        quantized: keeps caches in 8 bits with a scale for each row of a head, in a variable of its
-            own; otherwise they are as they are computed.
+        element: i8 keeps caches in 8 bits with a scale for each row of a head, in a variable of its
+            own; f8e4m3 and f8e5m2 keep them in floats of 8 bits; empty leaves them as they are
+            computed.
+        resolved: whether rows are stored as the model's own FakeConverts round them, where it has
+            some behind a cache.
         room: rows of the buffers of V, if V is to lie channel by channel; None lets it lie token by
             token.
         block: rows of a block, if caches lie in blocks; None leaves them in one piece.
     """
 
-    quantized: bool = False
+    element: Literal["", "i8", "f8e4m3", "f8e5m2"] = ""
+    resolved: bool = False
     room: int | None = None
     block: int | None = None
 

@@ -10,8 +10,9 @@ new rows of a prompt may be given out right where they are stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import Rewriter
@@ -28,6 +29,7 @@ from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
 from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, slot_of, transposed_variable
+from npuw_layer.llm.stored_float8 import Scale, store_float8, take_scales
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
 from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
@@ -117,7 +119,7 @@ def store_caches(model: Model, past: int, slots: int, layout: KVLayout) -> None:
     Raises:
         ModelError: one is no K or V cache, or cannot lie as it should.
     """
-    store = store_quantized if layout.quantized else store_plain
+    store = _storing(layout, take_scales(model) if layout.resolved else {})
     transposed = value_caches(model) if layout.room is not None else frozenset[str]()
     pieces = layout.pieces(past)
     if layout.block is not None:
@@ -127,6 +129,15 @@ def store_caches(model: Model, past: int, slots: int, layout: KVLayout) -> None:
             continue
         cache = replace(cache_of(variable, past, slots), pieces=pieces)
         store(model, replace(cache, room=layout.room if variable.name in transposed else None))
+
+
+def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, Cache], None]:
+    """How one cache is stored."""
+    if layout.element == "i8":
+        return store_quantized
+    if layout.element:
+        return partial(store_float8, kind=layout.element, scales=scales)
+    return store_plain
 
 
 def _is_adapter(variable: Variable) -> bool:
@@ -156,7 +167,10 @@ def stored_ids(model: Model, layout: KVLayout) -> list[list[str]]:
     groups = [list(group) for group in repeated_ids(model)]
     scales = [[name + SCALE_SUFFIX for name in group] for group in groups]
     values = [[transposed_variable(name) for name in group] for group in groups]
-    return [*(scales if layout.quantized else []), *(values if layout.room is not None else [])]
+    return [
+        *(scales if layout.element == "i8" else []),
+        *(values if layout.room is not None else []),
+    ]
 
 
 def read_ids(

@@ -9,6 +9,7 @@ from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
 from npuw_layer.llm.stages import ROPE_LEAD, Kind, Stage, kv_layout
+from npuw_layer.llm.stored_float8 import resolved
 from npuw_layer.lora.graph import fix_rank, reads_adapters
 from npuw_layer.options import Options
 
@@ -41,6 +42,8 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         model = model.clone()
         cache_rope(model, stage.capacity + ROPE_LEAD)
     layout = kv_layout(options)
+    if options.optimize_fp8:
+        layout = resolved(model, layout)
     if stage.slots > 1:
         return split_slots(model, stage.slots, stage.past, head, layout)
     return split(model, stage.tokens, stage.past, head, layout)

@@ -135,7 +135,7 @@ def kv_layout(options: Options) -> KVLayout:
         )
     block = lengths.chunk if blocks else None
     return KVLayout(
-        quantized=options.kv_cache_precision == "i8",
+        element=options.kv_cache_precision,
         room=(block or lengths.total) if options.optimize_v_tensors else None,
         block=block,
     )

@@ -24,12 +24,15 @@ from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault, StateError
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.history import History
+from npuw_layer.options import Options
 from npuw_layer.ports import Array
 from npuw_layer.regular_file import open_regular
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28
-_DTYPES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
+_DTYPES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8", "uint8": "U8"}
+"""By what numpy sees: bf16 are raw bits, and f8 raw bytes, of which the model knows the format."""
+
 _VERSION = "1"
 
 Count = Annotated[int, Field(ge=0, lt=1 << 31)]
@@ -197,7 +200,13 @@ def _fingerprint(conversation: Conversation) -> str:
     options = compiled.options
     folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
     digest = compiled.sources.identity(KnownFiles(folder))
-    return f"{digest} {options.precision} {options.kv_cache_precision}"
+    return f"{digest} {options.precision} {_kept_in(options)}"
+
+
+def _kept_in(options: Options) -> str:
+    """What decides of which type rows are, as far as options say."""
+    hint = options.kv_cache_precision
+    return f"{hint} as the model rounds" if options.optimize_fp8 else hint
 
 
 def _most_bytes(conversation: Conversation) -> int:

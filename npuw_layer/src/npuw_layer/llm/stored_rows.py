@@ -1,4 +1,4 @@
-"""How a static model reads and stores rows of a K or V cache: plain, or in 8 bits."""
+"""How a static model reads and stores rows of a K or V cache: plain, or as integers of 8 bits."""
 
 from __future__ import annotations
 
@@ -59,10 +59,8 @@ class Cache:
 def store_plain(model: Model, cache: Cache) -> None:
     """Store rows as they are computed."""
     element = element_of(cache.read.output)
-    _replace_past(
-        model, cache, [_read_rows(model, cache, piece, element) for piece in cache.pieces]
-    )
-    kept = _assign_rows(model, cache, _turned(model, cache.new, cache.assign))
+    replace_past(model, cache, [read_rows(model, cache, piece, element) for piece in cache.pieces])
+    kept = assign_rows(model, cache, turned(model, cache.new, cache.assign))
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
@@ -76,39 +74,39 @@ def store_quantized(model: Model, cache: Cache) -> None:
     scale_name = cache.read.variable_id.data + SCALE_SUFFIX
     past: list[SSAValue] = []
     for piece in cache.pieces:
-        values = _read_rows(model, cache, piece, "i8")
+        values = read_rows(model, cache, piece, "i8")
         shape = (1, piece.rows, cache.shape[2], 1)
         scales = _read(model, cache, piece.of(scale_name), SCALE_ELEMENT, shape)
         g = GraphBuilder(model, cache.read)
         past.append(g.op(Dequantize, values, scales, [], destination_type=kind))
-    _replace_past(model, cache, past)
+    replace_past(model, cache, past)
 
     join = cache.assign.value.owner
     assert isinstance(join, Concat)  # the split found the new rows by it
     g = GraphBuilder(model, join)
     rows = quantize_rows(g, cache.new, SCALE_ELEMENT)
-    values, scales = (_turned(model, each, join) for each in (rows.values, rows.scales))
+    values, scales = (turned(model, each, join) for each in (rows.values, rows.scales))
     # Attention sees what is stored: rows that are laid out token by token, as those of the past.
     seen = g.op(Dequantize, values, scales, [], destination_type=kind)
-    join.operands[1] = _turned(model, seen, join)  # behind what is stored
-    kept = _assign_rows(model, cache, values)
+    join.operands[1] = turned(model, seen, join)  # behind what is stored
+    kept = assign_rows(model, cache, values)
     _assign(model, cache, scale_name, scales)
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
-def _replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None:
+def replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None:
     """Let the graph take its stored rows from pieces [slots, rows, heads, width].
 
     They are joined where the graph would join them with new ones: what is joined there stays apart
     (``lower-attention``).
     """
-    turned = [_turned(model, piece, cache.read) for piece in pieces]
-    past = GraphBuilder(model, cache.read).concat(turned, 2) if len(turned) > 1 else turned[0]
+    seen = [turned(model, piece, cache.read) for piece in pieces]
+    past = GraphBuilder(model, cache.read).concat(seen, 2) if len(seen) > 1 else seen[0]
     cache.read.output.replace_all_uses_with(past)
     Rewriter.erase_op(cache.read)
 
 
-def _read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAValue:
+def read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAValue:
     """Read stored rows, [slots, rows, heads, width], however they lie."""
     heads, width = cache.shape[2:]
     if cache.room is None:
@@ -118,7 +116,7 @@ def _read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAVal
     return g.transpose(g.slice(whole, 3, 0, piece.rows), *_FROM_TRANSPOSED)
 
 
-def _assign_rows(model: Model, cache: Cache, rows: SSAValue) -> SSAValue:
+def assign_rows(model: Model, cache: Cache, rows: SSAValue) -> SSAValue:
     """Assign new rows, given token by token, as they are to lie."""
     return _assign(model, cache, cache.name, rows, () if cache.room is None else _TRANSPOSED)
 
@@ -152,7 +150,7 @@ def _assign(
     return g.add(Assign.make([rows], variable_id=StringAttr(name))).output
 
 
-def _turned(model: Model, value: SSAValue, before: Operation) -> SSAValue:
-    """Exchange heads and tokens."""
+def turned(model: Model, value: SSAValue, before: Operation) -> SSAValue:
+    """Exchange heads and tokens; the op comes before another."""
     g = GraphBuilder(model, before)
     return g.op(Transpose, value, g.ints(*_TOKEN_MAJOR))

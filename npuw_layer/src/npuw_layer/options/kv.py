@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from npuw_layer.options.base import OURS, Only, OptionGroup
+from npuw_layer.options.base import OURS, OptionGroup
 
 
 class KvOptions(OptionGroup):
@@ -14,17 +14,21 @@ class KvOptions(OptionGroup):
 
     title: ClassVar[str] = "KV cache"
 
-    kv_cache_precision: Literal["", "i8"] = Field("", alias="KV_CACHE_PRECISION")
+    kv_cache_precision: Literal["", "i8", "f8e4m3", "f8e5m2"] = Field(
+        "", alias="KV_CACHE_PRECISION"
+    )
     """The element type of K and V caches: empty is that of activations, i8 keeps 8 bits and a scale
-    for each row of a head, and attention reads them so: half the memory and half the traffic."""
+    for each row of a head, f8e4m3 and f8e5m2 are floats of 8 bits, and what is larger than they
+    hold becomes the largest. Attention reads 8 bits as they are: half the memory and half the
+    traffic."""
     optimize_v_tensors: bool = Field(False, alias="NPUW_LLM_OPTIMIZE_V_TENSORS")
     """Store V transposed, each channel's values side by side, as the original does unless told
     otherwise. The product reads V as fast either way here; new rows have to be copied then, as with
     NPUW_LLM_KV_SWITCHOVER = COPY."""
-    optimize_fp8: Annotated[bool, Only((False,), "caches are floats of 16 bits, or i8")] = Field(
-        False, alias="NPUW_LLM_OPTIMIZE_FP8"
-    )
-    """Store caches in 8-bit floats where the model says so."""
+    optimize_fp8: bool = Field(False, alias="NPUW_LLM_OPTIMIZE_FP8")
+    """Store caches in the floats of 8 bits that a quantised model rounds to (FakeConvert), if that
+    is one type everywhere: what it computes of K and V for each token anew is stored. With
+    KV_CACHE_PRECISION of another type the model is computed as it is."""
     kv_switchover: Literal["ZERO_COPY", "COPY"] = Field(
         "ZERO_COPY", alias="NPUW_LLM_KV_SWITCHOVER", json_schema_extra=OURS
     )

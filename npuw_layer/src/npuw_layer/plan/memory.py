@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from compiler_layer.frontends.huggingface.decoder import Decoder
 
 _SCALE_BYTES = 2
-_FLOAT_BYTES = {"f16": 2, "bf16": 2, "f32": 4}
+_FLOAT_BYTES = {"f8e4m3": 1, "f8e5m2": 1, "f16": 2, "bf16": 2, "f32": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +61,5 @@ def _variable_bytes(decoder: Decoder, rows: int, options: Options) -> tuple[int,
     heads, width = decoder.attention.key_heads, decoder.attention.head_dim
     if options.kv_cache_precision == "i8":
         return padded(rows * heads * width), padded(rows * heads * _SCALE_BYTES)
-    return padded(rows * heads * width * _FLOAT_BYTES[options.precision]), 0
+    element = options.kv_cache_precision or options.precision
+    return padded(rows * heads * width * _FLOAT_BYTES[element]), 0

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from driver_layer.abi.dtypes import ELEMENT_TYPES, DType, bf16_to_f32, f32_to_bf16, unpack_4bit
+from driver_layer.abi.dtypes import ELEMENT_TYPES, FLOAT8, DType, narrowed, unpack_4bit, widened
 from driver_layer.abi.platforms import tile_base
 from driver_layer.abi.tasks import DPU_REGISTERS, DPU_VARIANT, DpuFlag, DpuWorkload
 from driver_layer.engines.native.dpu import Choice, Problem, Reuse, Word, choose, part_of, words_of
@@ -136,8 +136,8 @@ def elements(raw: np.ndarray, code: int, shape: Any, strides: Any) -> np.ndarray
     values = np.ndarray(stored, kind.storage, raw, strides=[int(s) for s in strides])
     if packed:
         values = unpack_4bit(values, signed=kind.code is DType.I4)[..., : shape[-1]]
-    if kind.code is DType.BFP16:
-        values = bf16_to_f32(values)
+    if kind.code is DType.BFP16 or kind.code in FLOAT8:
+        values = widened(kind.code, values)
     return values.astype(np.float64)
 
 
@@ -196,10 +196,9 @@ def _rounding(code: int) -> float:
 def random_elements(kind: str, count: int, random: np.random.Generator) -> np.ndarray:
     """Raw bytes of elements of a type."""
     info = ELEMENT_TYPES[kind]
-    if kind in ("f16", "bf16", "f32"):
+    if kind in _FLOATS or info.code in FLOAT8:
         values = random.standard_normal(count).astype(np.float32)
-        raw = f32_to_bf16(values) if kind == "bf16" else values.astype(info.storage)
-        return raw.view(np.uint8)
+        return narrowed(info.code, values).view(np.uint8)
     return random.integers(0, 256, count * info.storage.itemsize, np.uint8)
 
 
@@ -218,10 +217,18 @@ SIZES = st.sampled_from([1, 2, 3, 5, 8, 15, 16, 17, 31, 48, 63, 64, 65, 100, 130
 DEPTHS = st.sampled_from([1, 2, 15, 16, 17, 32, 63, 64, 65, 128, 130, 192, 256, 300])
 
 
-_TABLES = {
+_FLOATS = ("f16", "bf16", "f32")
+
+_TABLES: dict[str, list[str | None]] = {
     "scale": [None, "f16", "f16", "f32", "bf16"],
     "zero": [None, "u8", "u8", "i8", "f16"],
 }
+
+
+def _tables_of(weight: str) -> dict[str, list[str | None]]:
+    """What weights may have: floats of 8 bits have no zero points."""
+    none = ELEMENT_TYPES[weight].code in FLOAT8
+    return {name: kinds for name, kinds in _TABLES.items() if not (none and name == "zero")}
 
 
 @st.composite
@@ -271,10 +278,10 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
     operand("act", act, (batch, m, k), draw(st.sampled_from(orders)))
     operand("weight", weight, (batch, n, along), order)
     operand("out", out, (batch, m, n), draw(st.sampled_from(orders)))
-    if weight not in ("f16", "bf16", "f32"):
+    if weight not in _FLOATS:
         group = 0 if integers else pick("group", st.sampled_from([0, 0, k, 128, 64, 32, 16, 5]))
         fields["group"] = group
-        for name, kinds_of_table in _TABLES.items():
+        for name, kinds_of_table in _tables_of(weight).items():
             kind = pick(name, st.sampled_from(kinds_of_table))
             if kind is not None:
                 fields[f"{name}_type"] = ELEMENT_TYPES[kind].code
@@ -363,12 +370,13 @@ def sprinkle(workload: Workload, random: np.random.Generator) -> None:
     """Put numbers that are not finite, huge or tiny among the operands' floats."""
     for name in ("act", "weight"):
         kind = _NAMES[int(workload.registers[f"{name}_type"])]
-        if kind not in ("f16", "bf16", "f32"):
+        code = ELEMENT_TYPES[kind].code
+        if kind not in _FLOATS and code not in FLOAT8:
             continue
         # Not so huge that the order of sums decides whether they stay finite.
         largest = 65504.0 if kind == "f16" else 1e36
         values = np.array([np.inf, -np.inf, np.nan, largest, 6e-8, -0.0], np.float32)
-        raw = f32_to_bf16(values) if kind == "bf16" else values.astype(ELEMENT_TYPES[kind].storage)
+        raw = narrowed(code, values)
         stored = workload.operands[name].view(raw.dtype)
         places = random.integers(0, stored.size, 3)
         stored[places] = random.choice(raw, 3)

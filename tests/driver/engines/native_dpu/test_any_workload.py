@@ -12,7 +12,7 @@ from driver_layer.engines.native.jit.host import Isa, native_isa
 
 LEVELS = [isa for isa in Isa if isa <= native_isa()]
 ACTS = st.sampled_from(["f16", "bf16", "f32", "i8", "u8"])
-WEIGHTS = st.sampled_from(["f16", "bf16", "f32", "i8", "u8", "i4", "u4"])
+WEIGHTS = st.sampled_from(["f16", "bf16", "f32", "i8", "u8", "i4", "u4", "f8e4m3", "f8e5m2"])
 OUTS = st.sampled_from(["f16", "bf16", "f32"])
 
 

@@ -17,6 +17,8 @@ KINDS = [
     ("f16", "bf16", "f32", {"alpha": 1.0}),
     ("bf16", "f16", "f32", {"alpha": 1.0}),
     ("bf16", "bf16", "bf16", {"alpha": 1.0}),
+    ("f16", "f8e4m3", "f16", {"alpha": 1.0, "scale": None, "group": 0}),
+    ("bf16", "f8e5m2", "f32", {"alpha": 1.0, "scale": None, "group": 0}),
     ("f16", "u8", "f16", {"alpha": 1.0, "zero": "u8", "scale": "f16", "group": 0}),
 ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driver_layer.abi.dtypes import BY_CODE, ELEMENT_TYPES, bf16_to_f32
+from driver_layer.abi.dtypes import BY_CODE, ELEMENT_TYPES, widened
 from driver_layer.abi.platforms import PLATFORMS, tile_base
 from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access, Op
 from driver_layer.abi.shave_text import assemble
@@ -233,7 +233,8 @@ def _compare(
 
 def _widened(kind: str, values: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):  # NaNs that signal
-        return (bf16_to_f32(values) if kind == "bf16" else values).astype(np.float64)
+        floats = kind in ("bf16", "f8e4m3", "f8e5m2")
+        return (widened(ELEMENT_TYPES[kind].code, values) if floats else values).astype(np.float64)
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,8 @@ COMPUTING = [op for op in Op if FORMS[op] in _OPERANDS]
 _each_opcode = pytest.mark.parametrize("op", COMPUTING, ids=lambda op: op.name.lower())
 
 MEMORY_TYPES = ["f32", "f16", "bf16", "i64", "i32", "u8", "i8", "boolean"]
+FLOAT8 = ["f8e4m3", "f8e5m2"]
+MEMORY_TYPES += FLOAT8
 
 
 def _program(op: Op) -> str:
@@ -93,7 +95,7 @@ def test_every_type_is_loaded(native, rows, kind, cols) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ["f16", "bf16", "u8", "i8"])
+@pytest.mark.parametrize("kind", ["f16", "bf16", "u8", "i8", *FLOAT8])
 def test_all_patterns_of_small_types_are_loaded(native, spec, kind) -> None:
     count = 1 << ELEMENT_TYPES[kind].bits
     values = np.arange(count, dtype=f"<u{ELEMENT_TYPES[kind].bits // 8}")
@@ -109,7 +111,7 @@ def test_stores_round_and_stay_in_range(native, spec, kind) -> None:
     bits = np.random.default_rng(5).integers(0, 1 << 32, 4000, dtype=np.uint32)
     near_half = np.random.default_rng(6).standard_normal(1000).astype(np.float32) * 1e-5
     values = np.concatenate([SPECIAL, bits.view(np.float32), near_half])
-    if ELEMENT_TYPES[kind].storage.kind in "iu" and kind not in ("bf16", "boolean"):
+    if ELEMENT_TYPES[kind].storage.kind in "iu" and kind not in ("bf16", "boolean", *FLOAT8):
         values = values[~np.isnan(values)]  # numpy does not say which integer a NaN is
     windows = [spec("f32", values.size), spec(kind, values.size)]
     with np.errstate(over="ignore"):

@@ -54,7 +54,7 @@ class Constant(OvOp):
 
     @staticmethod
     def inline(array: Array, element: str | None = None, name: str = "") -> Constant:
-        """Make a constant of a numpy array; ``element`` is needed for bf16 alone."""
+        """Make a constant of a numpy array; ``element`` is needed for what it holds as raw bits."""
         array = np.asarray(array)
         kind = element or numpy_element(array.dtype)
         value = InlineAttr(Inline(kind, np.ascontiguousarray(array, NUMPY[kind]).tobytes()))

@@ -13,6 +13,7 @@ from xdsl.irdl import (
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, broadcast, element_of, shape_of, tensor
+from compiler_layer.elements import FLOAT8
 
 
 @irdl_op_definition
@@ -37,8 +38,36 @@ class FakeQuantize(OvOp):
 
 
 @irdl_op_definition
+class FakeConvert(OvOp):
+    """(f8(x · scale - shift) + shift) / scale, clamped to what f8 holds (opset13).
+
+    ``scale`` and ``shift`` broadcast to ``x``. The quotient is a product with 1 / scale, as
+    OpenVINO's CPU computes it.
+    """
+
+    name = "ov.FakeConvert"
+    x = operand_def(Tensor)
+    scale = operand_def(Tensor)
+    shift = opt_operand_def(Tensor)
+    destination_type = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type; scale and shift broadcast to it."""
+        shape = shape_of(self.x)
+        for table in (self.scale, self.shift):
+            if table is not None:
+                shape = broadcast(shape, shape_of(table))
+        if self.destination_type.data not in FLOAT8:
+            raise ValueError(f"{self.destination_type.data} is no float of 8 bits")
+        return [tensor(element_of(self.x), shape)]
+
+
+@irdl_op_definition
 class Dequantize(OvOp):
     """(stored - zero) · scale, computed in f32: what compressed weights stand for.
+
+    Floats of 8 bits may be stored, too; they have no zero points.
 
     ``scale`` and ``zero`` broadcast to ``stored``.
     """

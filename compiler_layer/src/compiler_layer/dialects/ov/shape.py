@@ -29,7 +29,7 @@ from compiler_layer.dialects.ov.types import (
     tensor,
     unknown_dims,
 )
-from compiler_layer.elements import convert_values
+from compiler_layer.elements import RAW_FLOATS, convert_values
 
 
 @irdl_op_definition
@@ -228,5 +228,6 @@ class Range(OvOp):
             return None
         if values.size != 1:
             raise ValueError(f"{values.size} numbers where one is needed")
-        wide = convert_values(values, "bf16", "f32") if element_of(value) == "bf16" else values
+        element = element_of(value)
+        wide = convert_values(values, element, "f32") if element in RAW_FLOATS else values
         return wide.reshape(-1)[0].item()

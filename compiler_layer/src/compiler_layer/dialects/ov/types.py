@@ -10,6 +10,8 @@ from typing import cast
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -27,6 +29,8 @@ ELEMENTS: dict[str, Attribute] = {
     "f32": Float32Type(),
     "f16": Float16Type(),
     "bf16": BFloat16Type(),
+    "f8e4m3": Float8E4M3FNType(),
+    "f8e5m2": Float8E5M2Type(),
     "i64": IntegerType(64),
     "i32": IntegerType(32),
     "i16": IntegerType(16),

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.dialects.ov import OPS
 from compiler_layer.dialects.ov.op import OvOp, bool_attr, float_attr, int_attr, ints_attr
-from compiler_layer.elements import NUMPY
+from compiler_layer.elements import FLOAT8, NUMPY
 
 Property = Callable[[str], Attribute]
 
@@ -139,6 +139,7 @@ RULES: dict[str, LayerRule] = {
     "HSwish": _rule("4", 1),
     "Clamp": _rule("1", 1, min=(_float, None), max=(_float, None)),
     "FakeQuantize": _rule("1", 5, levels=(_integer, None)),
+    "FakeConvert": _rule("13", 2, 3, fixed=2, destination_type=(Words(*sorted(FLOAT8)), "f8e4m3")),
     "Select": _rule("1", 3),
     "Convert": _rule("1", 1, destination_type=(_ELEMENT, None)),
     "MatMul": _rule("1", 2, transpose_a=(_flag, "false"), transpose_b=(_flag, "false")),

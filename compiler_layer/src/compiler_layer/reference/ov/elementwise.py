@@ -71,5 +71,5 @@ def select(op: ov.Select, condition: Array, then: Array, otherwise: Array) -> Ar
 
 @means(ov.Convert)
 def convert(op: ov.Convert, x: Array) -> Array:
-    """Convert; bf16 is held as its raw bits."""
+    """Convert; bf16 and f8 are held as raw bits."""
     return convert_values(x, element_of(op.x), op.destination_type.data)

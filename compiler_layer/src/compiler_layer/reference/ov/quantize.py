@@ -9,6 +9,7 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import convert_values
 from compiler_layer.reference.meaning import Array, means, wide
+from driver_layer.abi.float8 import FORMATS
 
 
 @means(ov.FakeQuantize)
@@ -22,10 +23,26 @@ def fake_quantize(op: ov.FakeQuantize, x: Array, *bounds: Array) -> Array:
     return np.where(v > np.maximum(low, high), out_high, clamped).astype(x.dtype)
 
 
+@means(ov.FakeConvert)
+def fake_convert(op: ov.FakeConvert, x: Array, scale: Array, *shift: Array) -> Array:
+    """Scale, clamp, round to f8, and scale back; in f32."""
+    limit = np.float32(FORMATS[op.destination_type.data].limit)
+    scales = convert_values(scale, element_of(op.scale), "f32")
+    values = x.astype(np.float32) * scales
+    shifts = convert_values(shift[0], element_of(op.shift), "f32") if op.shift is not None else None
+    if shifts is not None:
+        values = values - shifts
+    stored = convert_values(np.clip(values, -limit, limit), "f32", op.destination_type.data)
+    values = convert_values(stored, op.destination_type.data, "f32")
+    if shifts is not None:
+        values = values + shifts
+    return (values * (np.float32(1) / scales)).astype(x.dtype)
+
+
 @means(ov.Dequantize)
 def dequantize(op: ov.Dequantize, stored: Array, scale: Array, *zero: Array) -> Array:
     """Take away the zero point and scale, in f32."""
-    values = stored.astype(np.float32)
+    values = convert_values(stored, element_of(op.stored), "f32")
     if op.zero is not None:
         values = values - convert_values(zero[0], element_of(op.zero), "f32")
     values = values * convert_values(scale, element_of(op.scale), "f32")

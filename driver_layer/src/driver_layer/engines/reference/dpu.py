@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.abi.dtypes import (
-    BY_CODE,
-    DType,
-    bf16_to_f32,
-    f32_to_bf16,
-    unpack_4bit,
-)
+from driver_layer.abi.dtypes import BY_CODE, FLOAT8, DType, narrowed, unpack_4bit, widened
 from driver_layer.abi.platforms import TILE_SELECT_SHIFT
 from driver_layer.abi.tasks import DPU_MAX_DIM, DpuFlag, DpuWorkload
 from driver_layer.engines.contract import Run
@@ -30,7 +24,7 @@ _NIBBLES = frozenset({DType.I4, DType.U4})
 
 _ALLOWED: dict[str, frozenset[DType]] = {
     "act": _FLOATS | _BYTES,
-    "weight": _FLOATS | _BYTES | _NIBBLES,
+    "weight": _FLOATS | frozenset(FLOAT8) | _BYTES | _NIBBLES,
     "out": _FLOATS,
     "scale": _FLOATS,
     "zero": _FLOATS | _BYTES,
@@ -49,16 +43,13 @@ class _Operand:
     def read(self, *parts: slice) -> F32:
         """Widen a part to f32."""
         raw = self.values[parts]
-        if self.kind is DType.BFP16:
-            return bf16_to_f32(raw)
         if self.kind in _NIBBLES:
-            raw = unpack_4bit(raw, signed=self.kind is DType.I4)
-        return raw.astype(np.float32)
+            return unpack_4bit(raw, signed=self.kind is DType.I4).astype(np.float32)
+        return widened(self.kind, raw)
 
     def write(self, result: F32, *parts: slice) -> None:
         """Round f32 to the operand's type."""
-        raw = f32_to_bf16(result) if self.kind is DType.BFP16 else result
-        self.values[parts] = raw
+        self.values[parts] = narrowed(self.kind, result)
 
 
 class _Reader:
@@ -160,6 +151,8 @@ def _weights(reader: _Reader, registers: Any, shape: tuple[int, int, int]) -> _W
     scales, zeros = (reader.table(name, n, groups) for name in ("scale", "zero"))
     if stored.kind in _FLOATS and (scales is not None or zeros is not None):
         raise DeviceFault("scales or zero points of weights that are no integers")
+    if stored.kind in FLOAT8 and zeros is not None:
+        raise DeviceFault("zero points of weights that are no integers")
     return _Weights(stored, scales, zeros, group, k)
 
 
@@ -191,7 +184,8 @@ def _floats(act: _Operand, weights: _Weights) -> _Product:
 
 def _integers(act: _Operand, zero: int, weights: _Weights, row_scales: _Operand | None) -> _Product:
     """Sums of integers are exact: f64 holds more bits than i32."""
-    if weights.stored.kind in _FLOATS or weights.group < weights.k:
+    floats = weights.stored.kind in _FLOATS or weights.stored.kind in FLOAT8
+    if floats or weights.group < weights.k:
         raise DeviceFault("integer activations want integer weights with one group")
 
     def product(rows: slice, cols: slice) -> F32:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.abi.dtypes import BY_CODE, DType, bf16_to_f32, f32_to_bf16
+from driver_layer.abi.dtypes import BY_CODE, FLOAT8, DType, narrowed, widened
+from driver_layer.abi.float8 import E4M3, E5M2, Float8, f8_to_f32, f32_to_f8
 from driver_layer.abi.platforms import TILE_SELECT_SHIFT
 from driver_layer.abi.shave import KERNEL_ARGS, MAX_ELEMENTS, WINDOW, Form, Instruction, Op
 from driver_layer.abi.special import erf
@@ -25,6 +26,8 @@ Window = tuple[DType, npt.NDArray[Any]]
 
 
 _ONE = np.float32(1)
+
+_FLOATS = frozenset({DType.FP64, DType.FP32, DType.FP16, DType.BFP16, *FLOAT8})
 
 
 def _rsqrt(a: F32) -> F32:
@@ -67,6 +70,10 @@ def _rmin(a: F32) -> F32:
     return a.min(-1, keepdims=True)
 
 
+def _rounded(kind: Float8) -> Callable[[F32], F32]:
+    return lambda a: f8_to_f32(f32_to_f8(a, kind), kind)
+
+
 _COMPUTE: Mapping[Op, Callable[..., F32]] = {
     Op.MOV: np.positive,
     Op.NEG: np.negative,
@@ -82,6 +89,8 @@ _COMPUTE: Mapping[Op, Callable[..., F32]] = {
     Op.FLOOR: np.floor,
     Op.ERF: erf,
     Op.RINT: np.rint,
+    Op.RE4M3: _rounded(E4M3),
+    Op.RE5M2: _rounded(E5M2),
     Op.ADD: np.add,
     Op.SUB: np.subtract,
     Op.MUL: np.multiply,
@@ -137,17 +146,11 @@ def _window(record: Any, grid: tuple[int, ...], tile: int, bus: Bus) -> Window:
     return kind.code, np.ndarray(shape, kind.storage, data, strides=strides)
 
 
-def _load(kind: DType, values: npt.NDArray[Any]) -> F32:
-    return bf16_to_f32(values) if kind is DType.BFP16 else values.astype(np.float32)
-
-
 def _store(kind: DType, values: npt.NDArray[Any], result: F32) -> None:
-    if kind is DType.BFP16:
-        values[...] = f32_to_bf16(result)
-    elif kind is DType.BIN:
+    if kind is DType.BIN:
         values[...] = result != 0
-    elif values.dtype.kind == "f":
-        values[...] = result
+    elif kind in _FLOATS:
+        values[...] = narrowed(kind, result)
     else:
         limits = np.iinfo(values.dtype)
         # The largest f32 below 2**63 is the last that i64 can take.
@@ -161,7 +164,7 @@ def _step(
     """Turn one instruction into a function over the registers."""
     if i.form is Form.DST_WINDOW:
         kind, values = windows[i.window]
-        return lambda registers: registers.__setitem__(i.dst, _load(kind, values))
+        return lambda registers: registers.__setitem__(i.dst, widened(kind, values))
     if i.form is Form.WINDOW_A:
         kind, values = windows[i.window]
         return lambda registers: _store(kind, values, registers[i.a])

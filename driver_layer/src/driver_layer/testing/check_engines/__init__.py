@@ -22,6 +22,7 @@ CHECKS: Sequence[Callable[[Bench], None]] = (
     dpu.check_products_of_all_operand_types,
     dpu.check_accumulation_adds_to_the_output,
     dpu.check_integer_weights_are_scaled_per_group,
+    dpu.check_weights_of_8_bit_floats_are_scaled_per_group,
     dpu.check_integer_activations_are_summed_exactly,
     dpu.check_workloads_that_leave_their_tile_are_faults,
     shave.check_every_instruction,

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.abi.dtypes import ELEMENT_TYPES, bf16_to_f32, f32_to_bf16
+from driver_layer.abi.dtypes import ELEMENT_TYPES, narrowed
+from driver_layer.abi.dtypes import widened as widened_by_code
 from driver_layer.abi.layout import Record
 from driver_layer.abi.platforms import PLATFORMS, tile_base
 from driver_layer.engines.contract import Engines, Run
@@ -71,9 +72,9 @@ def faults(action: Callable[[], object]) -> None:
 
 def stored(values: npt.NDArray[np.float32], kind: str) -> Array:
     """Give values as memory of an element type holds them."""
-    return f32_to_bf16(values) if kind == "bf16" else values.astype(ELEMENT_TYPES[kind].storage)
+    return narrowed(ELEMENT_TYPES[kind].code, values)
 
 
 def widened(values: Array, kind: str) -> npt.NDArray[np.float32]:
     """Give f32 values of what memory of an element type holds."""
-    return bf16_to_f32(values) if kind == "bf16" else values.astype(np.float32)
+    return widened_by_code(ELEMENT_TYPES[kind].code, values)

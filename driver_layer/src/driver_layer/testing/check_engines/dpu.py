@@ -118,6 +118,27 @@ def check_integer_weights_are_scaled_per_group(bench: Bench) -> None:
             assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max(), (kind, zeros)
 
 
+def check_weights_of_8_bit_floats_are_scaled_per_group(bench: Bench) -> None:
+    """They are what f8 holds, as numbers or times a scale."""
+    random = np.random.RandomState(2)
+    act = random.standard_normal((2, 3, 4)).astype(np.float32)
+    bench.cmx(0x1000, act, 1)
+    for kind in ("f8e4m3", "f8e5m2"):
+        weight = stored(random.standard_normal((2, 5, 4)).astype(np.float32), kind)
+        bench.cmx(0x2000, weight, 1)
+        for scaled in (False, True):
+            fields = _tables(bench, random, zeros=False) if scaled else {}
+            registers = _matmul(bench, ("f32", kind, "f32"), **fields)
+            bench.engines.dpu(registers, [one(DPU_VARIANT, m_end=3, n_end=5)], 1, bench.bus)()
+            values = widened(weight, kind)
+            if scaled:
+                table = bench.read(tile_base(1) + 0x4000, "<f2", 10).reshape(5, 2)
+                values = values * np.repeat(table.astype(np.float32), 2, -1)
+            expected = np.matmul(act, values.swapaxes(1, 2))
+            found = bench.read(tile_base(1) + 0x3000, "<f4", 30).reshape(2, 3, 5)
+            assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max(), (kind, scaled)
+
+
 def check_integer_activations_are_summed_exactly(bench: Bench) -> None:
     """A sum beyond what f32 holds exactly; each row and each column has a scale."""
     k = 2048

@@ -11,7 +11,7 @@ from driver_layer.abi.dtypes import ELEMENT_TYPES, f32_to_bf16
 from driver_layer.abi.platforms import tile_base
 from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
 from driver_layer.abi.shave_text import assemble
-from driver_layer.testing.check_engines.bench import Array, Bench, faults, widened
+from driver_layer.testing.check_engines.bench import Array, Bench, faults, stored, widened
 
 
 def _arguments(grid: tuple[int, int, int], *windows: dict[str, Any]) -> bytes:
@@ -48,6 +48,10 @@ def _row(bench: Bench, text: str, x: Array, kind: str, out: str, cols: int) -> A
     return bench.read(tile_base(0) + 0x2000, ELEMENT_TYPES[out].storage.str, cols)
 
 
+def _rounded(x: Array, kind: str) -> Array:
+    return widened(stored(x, kind), kind)
+
+
 _X = np.array([-2.5, -1.0, -0.25, 0.5, 1.0, 2.0, 3.5, 7.0], np.float32)
 
 _INSTRUCTIONS: dict[str, Callable[[Array], Array]] = {
@@ -80,6 +84,8 @@ _INSTRUCTIONS: dict[str, Callable[[Array], Array]] = {
     "imm v2, 1\n cmpeq v1, v0, v2": lambda x: x == 1,
     "imm v2, 1\n cmplt v1, v0, v2": lambda x: x < 1,
     "imm v2, 1\n cmple v1, v0, v2": lambda x: x <= 1,
+    "imm v2, 3\n div v2, v0, v2\n re4m3 v1, v2": lambda x: _rounded(x / 3, "f8e4m3"),
+    "imm v2, 3\n div v2, v0, v2\n re5m2 v1, v2": lambda x: _rounded(x / 3, "f8e5m2"),
     "imm v2, 0\n cmplt v2, v2, v0\n neg v3, v0\n sel v1, v2, v0, v3": np.abs,
 }
 """Programs and what they compute of a row."""
@@ -106,13 +112,14 @@ def check_loads_and_stores_of_every_type(bench: Bench) -> None:
         "u8": np.array([0, 1, 0, 255]),
         "i8": np.array([0, 1, -2, 127]),
         "boolean": np.array([0, 1, 1, 1]),
+        "f8e4m3": np.array([0x00, 0x3E, 0xC3, 0x79]),
+        "f8e5m2": np.array([0x00, 0x3F, 0xC2, 0x5D]),
     }
     for kind, values in expected.items():
-        stored = _row(bench, copy, x, "f32", kind, len(x))
-        assert np.array_equal(stored, values), kind
-        assert np.array_equal(
-            _row(bench, copy, stored, kind, "f32", len(x)), widened(stored, kind)
-        ), kind
+        found = _row(bench, copy, x, "f32", kind, len(x))
+        assert np.array_equal(found, values), kind
+        again = _row(bench, copy, found, kind, "f32", len(x))
+        assert np.array_equal(again, widened(found, kind)), kind
 
 
 def check_a_grid_reaches_every_row(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driver_layer.abi.dtypes import DType
+from driver_layer.abi.dtypes import FLOAT8, DType
 from driver_layer.engines.native.dpu.finish import SIZES, Span
 from driver_layer.engines.native.dpu.flavours import Flavour, dot, halves_of, side_by_side
 from driver_layer.engines.native.dpu.problem import FLOATS, Problem
@@ -45,7 +45,7 @@ class Activations:
         self.e, self.b = task.e, task.e.b
         self.pitch = pitch_of(units)
         self._part = rows * self.pitch
-        self._guarded = problem.weight in FLOATS
+        self._guarded = problem.weight in FLOATS or problem.weight in FLOAT8
         self.sums = self.e.at(self.e.scratch, flavour.act_parts * self._part)
         """Where the i32 sums of rows lie, if they are needed."""
         self.sums_rows = flavour is Flavour.BYTES and (

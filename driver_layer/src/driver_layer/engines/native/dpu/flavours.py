@@ -10,7 +10,7 @@ from enum import Enum
 
 from llvmlite import ir
 
-from driver_layer.abi.dtypes import DType
+from driver_layer.abi.dtypes import FLOAT8, DType
 from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, Layout, Problem
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, Emitter, Value
 from driver_layer.engines.native.jit.host import Host
@@ -88,9 +88,11 @@ def tile_flavour_of(problem: Problem, host: Host) -> Flavour | None:
 
 
 def fits_bf16(problem: Problem) -> bool:
-    """Whether weights less zero points are integers up to 256."""
+    """Whether weights less zero points are floats of 8 bits, or integers up to 256."""
     if problem.weight in FLOATS:
         return False
+    if problem.weight in FLOAT8:
+        return problem.zero is DType.UNSET
     return problem.zero in {
         DType.I8: {DType.UNSET, DType.I8},
         DType.U8: {DType.UNSET, DType.U8},

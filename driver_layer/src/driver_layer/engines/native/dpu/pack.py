@@ -16,15 +16,17 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from driver_layer.abi.dtypes import DType
+from driver_layer.abi.dtypes import FLOAT8, DType
 from driver_layer.engines.native.dpu.finish import SIZES, column_numbers
 from driver_layer.engines.native.dpu.flavours import Flavour, dot, halves_of
 from driver_layer.engines.native.dpu.problem import NIBBLES, Layout, Problem
 from driver_layer.engines.native.dpu.rows import copy_bytes
 from driver_layer.engines.native.dpu.task import Task
 from driver_layer.engines.native.dpu.words import Word
-from driver_layer.engines.native.jit.emitter import F32, I16, I32, I64, Emitter, Value
-from driver_layer.engines.native.jit.memory_types import load_f32, widen_f16
+from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value
+from driver_layer.engines.native.jit.float8 import widen_f8
+from driver_layer.engines.native.jit.float16 import widen_f16
+from driver_layer.engines.native.jit.memory_types import load_f32
 
 _HALF_BITS = 16
 
@@ -293,6 +295,10 @@ class Packer:
         if kind is DType.FP16:
             raw = b.lshr(word, self._splat(16)) if part else word
             return widen_f16(self.e, b.trunc(raw, ir.VectorType(I16, self.lanes)), self.lanes)
+        if kind in FLOAT8:
+            raw = b.lshr(word, self._splat(8 * part)) if part else word
+            byte = b.trunc(raw, ir.VectorType(I8, self.lanes))
+            return widen_f8(self.e, byte, kind, self.lanes)
         width = 4 if self.packed else 8
         if kind in (DType.I8, DType.I4):
             above = 32 - width * (part + 1)

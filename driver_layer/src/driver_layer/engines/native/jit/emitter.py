@@ -154,6 +154,10 @@ class Emitter:
         """A constant everywhere."""
         return self.splat(ir.Constant(kind, value), lanes)
 
+    def whole(self, value: int, lanes: int) -> Value:
+        """A constant i32 everywhere."""
+        return self.splat(I32(value), lanes)
+
     def zero(self, lanes: int) -> Value:
         """0.0 everywhere."""
         return self.constant(0.0, lanes)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from driver_layer.abi.dtypes import DType
 from driver_layer.abi.shave import Op
 from driver_layer.engines.native.jit.emitter import Emitter, Value
+from driver_layer.engines.native.jit.float8 import rounded
 from driver_layer.engines.native.shave import maths
 from driver_layer.engines.native.shave.maths.polynomial import absolute, is_nan, like
 
@@ -60,6 +62,8 @@ _OF_ONE: Mapping[Op, Callable[[Emitter, Value], Value]] = {
     Op.FLOOR: lambda e, a: e.intrinsic("llvm.floor", a),
     Op.ERF: maths.erf,
     Op.RINT: lambda e, a: e.intrinsic("llvm.rint", a),
+    Op.RE4M3: lambda e, a: rounded(e, a, DType.F8E4M3),
+    Op.RE5M2: lambda e, a: rounded(e, a, DType.F8E5M2),
 }
 
 _OF_TWO: Mapping[Op, Callable[[Emitter, Value, Value], Value]] = {

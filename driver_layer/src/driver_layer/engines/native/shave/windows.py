@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from driver_layer.abi.dtypes import BY_CODE, DType
+from driver_layer.abi.dtypes import BY_CODE, FLOAT8, DType
 from driver_layer.abi.shave import GRID_DIMS, KERNEL_ARGS, MAX_ELEMENTS, MAX_WINDOWS, WINDOW
 
 _TYPES = frozenset(
@@ -20,6 +20,7 @@ _TYPES = frozenset(
         DType.FP32,
         DType.FP16,
         DType.BFP16,
+        *FLOAT8,
         DType.I64,
         DType.I32,
         DType.U8,

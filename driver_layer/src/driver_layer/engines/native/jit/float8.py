@@ -1,0 +1,76 @@
+"""Floats of 8 bits in vector code; they mean the same as in ``abi.float8``.
+
+Both ways lead over f16: f8e5m2 is its upper byte, f8e4m3 has the same fields elsewhere.
+"""
+
+from __future__ import annotations
+
+from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.jit.emitter import I8, I16, I32, Emitter, Value
+from driver_layer.engines.native.jit.float16 import narrow_f16, widen_f16
+
+_REBIASED = 8
+"""How much smaller the exponents of f8e4m3 are than those of f16."""
+
+
+def widen_f8(e: Emitter, raw: Value, kind: DType, lanes: int) -> Value:
+    """Turn raw f8 into f32; exact."""
+    b = e.b
+    wide = b.zext(raw, e.vector(I32, lanes))
+    if kind is DType.F8E5M2:
+        return widen_f16(e, _half(e, b.shl(wide, e.whole(8, lanes)), lanes), lanes)
+    sign = b.shl(b.and_(wide, e.whole(0x80, lanes)), e.whole(8, lanes))
+    size = b.and_(wide, e.whole(0x7F, lanes))
+    small = widen_f16(e, _half(e, b.or_(sign, b.shl(size, e.whole(7, lanes))), lanes), lanes)
+    number = b.fmul(small, e.constant(2.0**_REBIASED, lanes))
+    is_nan = b.icmp_unsigned("==", size, e.whole(0x7F, lanes))
+    return b.select(is_nan, e.constant(float("nan"), lanes), number)
+
+
+def narrow_f8(e: Emitter, value: Value, kind: DType, lanes: int) -> Value:
+    """Round f32 to f16, and that to raw f8; a NaN stays a NaN."""
+    b = e.b
+    half = b.zext(narrow_f16(e, value, lanes), e.vector(I32, lanes))
+    sign = b.lshr(b.and_(half, e.whole(0x8000, lanes)), e.whole(8, lanes))
+    size = b.and_(half, e.whole(0x7FFF, lanes))
+    is_nan = b.icmp_unsigned(">", size, e.whole(0x7C00, lanes))
+    if kind is DType.F8E5M2:
+        code, nan = _without(e, size, 8, lanes), 0x7E
+    else:
+        code, nan = _e4m3(e, size, lanes), 0x7F
+    code = b.select(is_nan, e.whole(nan, lanes), code)
+    return b.trunc(b.or_(sign, code), e.vector(I8, lanes))
+
+
+def rounded(e: Emitter, value: Value, kind: DType) -> Value:
+    """The f32 that rounding to f8 leaves of one, of as many lanes."""
+    lanes = getattr(value.type, "count", 1)
+    return widen_f8(e, narrow_f8(e, value, kind, lanes), kind, lanes)
+
+
+def _e4m3(e: Emitter, size: Value, lanes: int) -> Value:
+    """The code of an f16 without its sign: normal numbers round as integers, small by an addition.
+
+    A sum with 2**14 has the steps of the smallest f8e4m3, 2**-9, in its lowest bit.
+    """
+    b = e.b
+    moved = b.sub(size, e.whole(_REBIASED << 10, lanes))
+    normal = _without(e, moved, 7, lanes)
+    large = b.icmp_unsigned(">", normal, e.whole(0x7F, lanes))
+    bounded = b.select(large, e.whole(0x7F, lanes), normal)
+    total = b.fadd(widen_f16(e, _half(e, size, lanes), lanes), e.constant(2.0**14, lanes))
+    steps = b.and_(b.bitcast(total, e.vector(I32, lanes)), e.whole(0xFF, lanes))
+    is_small = b.icmp_unsigned("<", size, e.whole(_REBIASED + 1 << 10, lanes))
+    return b.select(is_small, steps, bounded)
+
+
+def _without(e: Emitter, value: Value, count: int, lanes: int) -> Value:
+    """Without the lowest bits, rounded to the nearest, ties to even."""
+    b = e.b
+    odd = b.and_(b.lshr(value, e.whole(count, lanes)), e.whole(1, lanes))
+    below = e.whole((1 << count - 1) - 1, lanes)
+    return b.lshr(b.add(b.add(value, below), odd), e.whole(count, lanes))
+
+
+def _half(e: Emitter, value: Value, lanes: int) -> Value:
+    return e.b.trunc(value, e.vector(I16, lanes))
