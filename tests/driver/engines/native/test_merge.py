@@ -10,6 +10,7 @@ import pytest
 from driver_layer.abi.platforms import PLATFORMS, tile_base
 from driver_layer.abi.tasks import BARRIER_CONFIG, DMA_DESCRIPTOR
 from driver_layer.engines.native import NativeExecutor, executor
+from driver_layer.engines.native.lower import merge
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.memory import AddressSpace, MemoryKind
@@ -17,6 +18,9 @@ from driver_layer.npu.order import Order
 from driver_layer.npu.program import DmaWork, Program
 from driver_layer.testing.check_engines.one_task import free_queue
 from driver_layer.testing.small_programs import CMX, Product, product
+
+THREADS = 2
+"""That share a product of this size."""
 
 
 def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> tuple[Any, ...]:
@@ -74,7 +78,6 @@ def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> 
     [
         ((48, 96, 64), 16, 24, 2),  # a part of 64 columns for one thread, 32 for the other
         ((33, 50, 48), 33, 50, 2),
-        ((64, 2800, 32), 32, 700, 4),  # two parts of 704 for each thread
         ((9, 30, 20), 9, 7, 1),
     ],
 )
@@ -85,6 +88,31 @@ def test_the_workloads_of_a_product_are_merged_and_cut_anew(
     calls: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert calls_of_a_product(shape, rows, columns, monkeypatch) == calls
+
+
+def test_a_wide_product_is_cut_into_parts_that_suit_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """How wide that is depends on the processor: on its tile registers, or its vectors."""
+    suits: list[int] = []
+    real = merge._cut
+
+    def cut(words: Any, template: Any, sharers: Any) -> Any:
+        suits.append(template.part)
+        return real(words, template, sharers)
+
+    monkeypatch.setattr(merge, "_cut", cut)
+    calls = calls_of_a_product((64, 2800, 32), 32, 700, monkeypatch)
+    (part,) = suits
+    fewest = -(-2800 // part)
+    assert fewest <= calls < fewest + THREADS, "no wider, and as many for each thread"
+
+
+def calls_of_a_product(
+    shape: tuple[int, int, int], rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """Run a product that is right, and give how many calls it took."""
     program, order, bus, out, expected = tiles_of_a_product(shape, rows, columns)
     tables: list[Any] = []
     real = executor.flatten
@@ -95,6 +123,5 @@ def test_the_workloads_of_a_product_are_merged_and_cut_anew(
 
     monkeypatch.setattr(executor, "flatten", flatten)
     NativeExecutor().prepare(program, order, bus)()
-    found = out.data.view("<f4").reshape(expected.shape)
-    assert np.array_equal(found, expected)
-    assert len(tables[0].table.rows) == calls
+    assert np.array_equal(out.data.view("<f4").reshape(expected.shape), expected)
+    return len(tables[0].table.rows)
