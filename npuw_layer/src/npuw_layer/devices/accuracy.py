@@ -10,7 +10,8 @@ import numpy as np
 
 from compiler_layer.elements import convert_values, from_bytes, stored_bytes
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, is_transposed
+from npuw_layer.llm.names import EMBED, LOGITS, MASK, is_transposed
+from npuw_layer.llm.token_inputs import new_tokens_of
 from npuw_layer.ports import ASSIGN_PREFIX, Array, Device, LoadedModel, Program, TensorInfo
 
 _LEAST_SPAN = 1e-3
@@ -113,9 +114,9 @@ class Reference:
 
     def _real_tokens(self) -> Array | None:
         """Which new tokens are no padding, [sequences, tokens]; None if it takes no tokens."""
-        if IDS not in self._inputs or MASK not in self._inputs:
+        width = new_tokens_of({name: info.shape for name, info in self._inputs.items()})
+        if width is None or MASK not in self._inputs:
             return None
-        width = self._inputs[IDS].shape[-1]
         mask = _numbers(self._inputs[MASK], self._bytes[MASK])
         return mask[:, -width:] != 0
 

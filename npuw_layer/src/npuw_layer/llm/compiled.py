@@ -16,6 +16,7 @@ from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.prefix_cache import PrefixCache
 from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.stages import Plan, Stage, plan
+from npuw_layer.llm.token_inputs import TokenInput, token_inputs
 from npuw_layer.lora.names import adapter_inputs
 from npuw_layer.options import Options
 from npuw_layer.ports import READ_PREFIX, Device, LoadedModel, TensorInfo
@@ -47,6 +48,11 @@ class CompiledLLM:
     """Where the weights are, and how the files were when this was compiled."""
     shared: SharedArena | None
     """The weights that other processes use too."""
+
+    @property
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        """What the model wants of each new token."""
+        return token_inputs(self.models[self.plan.generate[0]].inputs)
 
     @property
     def adapters(self) -> list[TensorInfo]:

@@ -48,15 +48,18 @@ class InferRequest(AsyncRequest):
         self._conversation = Conversation(compiled, self._run.check_wanted)
         self.transfers = Transfers()
         """What was copied, and what was written in place, in bytes."""
-        self._inputs = InputPorts(self._conversation.takes_positions, self.transfers)
+        self._inputs = InputPorts(self._conversation.token_inputs, self.transfers)
         self._logits = LogitsPort(compiled, self._conversation, self.transfers.of(LOGITS))
 
     def infer(self, inputs: Mapping[str, AnyTensor] | None = None, /) -> dict[str, Array]:
         """Run on new tokens.
 
         Args:
-            inputs: input_ids i64 [1, n]; attention_mask i64 [1, stored + n]; position_ids i64
-                [1, n], continuing what is stored, or earlier to forget what follows; beam_idx is
+            inputs: input_ids i64 [1, n], or inputs_embeds f32 [1, n, width], whichever the model
+                has; attention_mask i64 [1, stored + n]; position_ids i64 [1, n], continuing what
+                is stored, or earlier to forget what follows. Those of several axes, i64
+                [3 or 4, 1, n] (M-RoPE), do not count tokens: how many of those that are stored
+                stay, the mask says. token_type_ids i64 [1, n], if the model has them; beam_idx is
                 ignored. Arrays or remote tensors; what is missing is taken from ``set_tensor``.
 
         Returns:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
+EMBEDS = "inputs_embeds"
+"""What models that see take in the place of ids: embeddings f32 [1, n, width]."""
+TOKEN_TYPES = "token_type_ids"
+"""i64 [1, n]: 1 at the tokens of an image, among which Gemma 3 attends both ways."""
 LOGITS = "logits"
 
 STORED_TOKENS = "npuw_stored_tokens_state"
