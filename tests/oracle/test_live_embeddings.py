@@ -1,4 +1,7 @@
-"""The language parts of models that see, here and in the real NPUW, live: the same embeddings."""
+"""Models that take or give more than ids and logits, here and in the real NPUW, live.
+
+The language parts of models that see take embeddings; Eagle's target gives hidden states.
+"""
 
 from __future__ import annotations
 
@@ -136,3 +139,30 @@ def test_going_back_and_on_is_as_if_all_was_said_at_once(
         said = min(begin + more, 128)
         begin = min(begin, said - 1)
         assert distance(ours(begin, said), theirs(0, said)) <= 1e-4
+
+
+@pytest.mark.parametrize("options", [WHOLE, CHUNKED], ids=["whole", "chunked"])
+def test_states_of_each_token_are_those_of_the_real_npuw(
+    load_module: Callable[[Path], Any], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """Theirs are padded on the left, or not; the last ones are the tokens'."""
+    restore = load_module(VLM.parent / "restore.py").restore
+    path = restore(VLM.parent / "eagle", "target", tmp_path)
+    eagle = {"NPUW_EAGLE": "YES", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
+    core = ov.Core()
+    config = EXACT | NPUW | options | eagle
+    theirs = core.compile_model(core.read_model(path), "NPU", config).create_infer_request()
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    ours = Core().compile_model(path, "NPU", options | eagle | exact).create_infer_request()
+    ids = np.random.default_rng(5).integers(0, 1000, 80)
+    for begin, end in ((0, 70), (70, 73), (71, 76)):
+        inputs = {
+            "input_ids": ids[None, begin:end],
+            "attention_mask": np.ones((1, end), np.int64),
+            "position_ids": np.arange(begin, end)[None],
+        }
+        theirs.infer(inputs)
+        found = ours.infer(inputs)
+        for name in ("logits", "last_hidden_state"):
+            expected = theirs.get_tensor(name).data[:, -found[name].shape[1] :]
+            assert distance(found[name], expected) <= 1e-4

@@ -50,11 +50,11 @@ class ContinuousBatching:
         places: how many conversations hold caches at the same time; 0 is as many as slots.
 
     Raises:
-        ModelError: the model takes more of a token than its id.
+        ModelError: the model takes more of a token than its id, or gives more than logits.
     """
 
     def __init__(self, compiled: CompiledLLM, places: int = 0) -> None:
-        check_slots(compiled.token_inputs)
+        check_slots(compiled.token_inputs, [one.name for one in compiled.token_outputs])
         self._compiled = compiled
         self._runner = Runner(compiled)
         self._places = places or self._runner.sizes[-1]

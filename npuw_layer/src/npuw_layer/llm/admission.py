@@ -11,6 +11,7 @@ from npuw_layer.llm.names import POSITIONS, TOKEN_TYPES
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import ROPE_LEAD, Plan
 from npuw_layer.llm.token_inputs import TokenInput
+from npuw_layer.llm.token_outputs import TokenOutput
 from npuw_layer.options import Options
 
 
@@ -100,6 +101,22 @@ class Admission:
                 raise CapacityError(stored, count, largest.past)
             if stored + count > planned.lengths.total:
                 raise CapacityError(stored, count, planned.lengths.total)
+
+
+def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None:
+    """See that all tokens of an inference are computed in it, as outputs have rows of each.
+
+    Raises:
+        ModelError: some would come from the prefix cache, or be dropped.
+    """
+    problem = ""
+    if options.enable_prefix_caching:
+        problem = "NPUW_LLM_ENABLE_PREFIX_CACHING = YES: of tokens that were cached there are none"
+    elif options.on_full == "TRUNCATE":
+        problem = "NPUW_LLM_ON_FULL = TRUNCATE: of tokens that are dropped there would be none"
+    if problem:
+        names = ", ".join(one.name for one in outputs)
+        raise ModelError(f"the model gives {names} of each token; {problem}; leave it out")
 
 
 def _check_types(tokens: NewTokens, keep: int) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npuw_layer.errors import ModelError, PromptTooLong, StateError, TensorError
-from npuw_layer.llm.admission import Admission
+from npuw_layer.llm.admission import Admission, check_all_computed
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.continuation import Continuation
 from npuw_layer.llm.history import History, Said
@@ -25,6 +25,7 @@ from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.prefill import Counts, Prefill
 from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.token_inputs import TokenInput
+from npuw_layer.llm.token_outputs import Gathered
 from npuw_layer.llm.variants import select_generate_request
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.lora.values import AdapterValues
@@ -51,7 +52,9 @@ class Conversation:
         self.buffers = AdapterBuffers(device, compiled.adapters)
         self.adapters = AdapterValues(compiled.adapter_shapes)
         """What is wanted; it counts from the next inference on."""
-        self._prefill = Prefill(compiled, self.cache, self.buffers, check_wanted)
+        self.gathered = Gathered(compiled.token_outputs)
+        """What outputs beside the logits gave for the tokens of the last inference."""
+        self._prefill = Prefill(compiled, self.cache, self.buffers, self.gathered, check_wanted)
         self._variants = [
             Submodel(device, stage, models[stage], self.cache, self.buffers, bank)
             for stage in self._plan.generate
@@ -59,6 +62,8 @@ class Conversation:
         self._head = LMHead(device, heads, self.buffers, bank) if heads else None
         self._variant = 0
         self._admission = Admission(compiled.options, compiled.plan, self.token_inputs)
+        if self.gathered.outputs:
+            check_all_computed(compiled.options, self.gathered.outputs)
         self.history = History(self.token_inputs, self._options.on_full == "TRUNCATE")
         self.continuation = Continuation()
         self._check_wanted = check_wanted
@@ -149,6 +154,7 @@ class Conversation:
     def _answering(self, tokens: NewTokens) -> Answering:
         """Check new tokens, forget what they replace, and run on them."""
         self.buffers.apply(self.adapters)
+        self.gathered.begin()
         begin, history = int(tokens.positions.flat[0]), self.history
         if not history.said:
             history.begin(begin)
@@ -275,6 +281,7 @@ class Conversation:
         tokens = self._with_room(tokens)
         variant = self._variants[self._variant]
         variant.run(tokens, direct=False)
+        variant.gather(self.gathered)
         self.history.extend(tokens)
         return Answer(variant, len(tokens))
 

@@ -9,6 +9,7 @@ from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.names import EMBED, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
 from npuw_layer.llm.stages import Kind, Stage, kv_layout
 from npuw_layer.llm.token_inputs import TOKENS, TokenInput, token_inputs
+from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
 from npuw_layer.lora.names import is_adapter_input
 from npuw_layer.lora.ports import check_adapters
 from npuw_layer.options import Options
@@ -36,6 +37,7 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     check_adapters(stages, loaded, options.max_lora_rank)
     rows_of_all: dict[str, _Row] = {}
     taken_by_all: tuple[TokenInput, ...] = ()
+    given_by_all: tuple[TokenOutput, ...] | None = None
     layout = kv_layout(options)
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is Kind.HEAD:
@@ -55,6 +57,10 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
         rows_of_all = rows_of_all or rows
         if not rows or rows != rows_of_all or (past and past != read):
             raise BlobError(f"{stage.name} has other caches than the rest")
+        given = _check_given(stage, program)
+        given_by_all = given if given_by_all is None else given_by_all
+        if given != given_by_all:
+            raise BlobError(f"{stage.name} has other outputs than the rest")
 
 
 def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[str, _Cache]:
@@ -122,6 +128,23 @@ def _check_tokens(stage: Stage, program: LoadedModel) -> tuple[TokenInput, ...]:
     if inputs[MASK].element != "i64":
         raise BlobError(f"{stage.name} has {MASK} of {inputs[MASK].element}")
     return taken
+
+
+def _check_given(stage: Stage, program: LoadedModel) -> tuple[TokenOutput, ...]:
+    """The outputs that follow tokens.
+
+    Raises:
+        BlobError: they are not the stage's.
+    """
+    try:
+        given = token_outputs(program.outputs)
+    except ModelError as error:
+        raise BlobError(f"{stage.name}: {error}") from None
+    shapes = {info.name: info.shape for info in program.outputs}
+    for port in given:
+        if shapes[port.name] != port.shape(stage.slots, stage.tokens):
+            raise BlobError(f"{stage.name} has {port.name} of other tokens")
+    return given
 
 
 def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:

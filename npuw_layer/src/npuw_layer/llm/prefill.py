@@ -13,6 +13,7 @@ from npuw_layer.llm.names import TOKEN_TYPES
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import Stage, choose_prefill
 from npuw_layer.llm.submodel import Submodel
+from npuw_layer.llm.token_outputs import Gathered
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.lora.values import AdapterValues
 
@@ -35,6 +36,7 @@ class Prefill:
         compiled: all static models.
         cache: the conversation's K and V.
         buffers: its adapters.
+        gathered: takes what outputs beside the logits give.
         check_wanted: called before each run of a program; raises to end the inference there.
     """
 
@@ -43,11 +45,13 @@ class Prefill:
         compiled: CompiledLLM,
         cache: KVStrategy,
         buffers: AdapterBuffers,
+        gathered: Gathered,
         check_wanted: Callable[[], None],
     ) -> None:
         self._compiled = compiled
         self._plan = compiled.plan
         self._cache = cache
+        self._gathered = gathered
         self._check_wanted = check_wanted
         device, bank = compiled.device, compiled.bank
         self._models = {
@@ -92,6 +96,7 @@ class Prefill:
             last = self._models[stage]
             piece = tokens.part(done, end)
             last.run(piece, self._direct(stage))
+            last.gather(self._gathered)
             history.extend(piece)
             self.counts.prefills.append(stage.name)
             if end < count:

@@ -20,7 +20,7 @@ from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.model import Model, Variable
+from compiler_layer.model import Model, Port, Variable
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
@@ -31,13 +31,13 @@ from npuw_layer.llm.names import (
     BEAMS,
     LOGITS,
     MASK,
-    POSITIONS,
     TOKEN_TYPES,
     slot_of,
     transposed_variable,
 )
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
-from npuw_layer.llm.token_inputs import TOKENS, TokenInput, token_inputs
+from npuw_layer.llm.token_inputs import BESIDE, TOKENS, TokenInput, token_inputs
+from npuw_layer.llm.token_outputs import token_outputs
 from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
 from npuw_layer.ports import TensorInfo
@@ -109,14 +109,13 @@ def check_ports(model: Model) -> tuple[TokenInput, ...]:
     """
     names = {port.name for port in model.inputs}
     # A model that biases attention by distance (ALiBi) has no use for positions.
-    unknown = names - {*TOKENS, MASK, POSITIONS, TOKEN_TYPES, BEAMS}
+    unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS}
     outputs = [port.name for port in model.outputs]
     given = [name for name in TOKENS if name in names]
-    if len(given) != 1 or MASK not in names or unknown or outputs != [LOGITS]:
+    if len(given) != 1 or MASK not in names or unknown or outputs.count(LOGITS) != 1:
         raise ModelError(
             f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
-            f"expected {' or '.join(TOKENS)}, {MASK}[, {POSITIONS}, {TOKEN_TYPES}, {BEAMS}] and "
-            f"{LOGITS}"
+            f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(BESIDE)}, {BEAMS}] and {LOGITS}"
         )
     for port in model.inputs:
         if port.name == TOKEN_TYPES and not port.value.uses:
@@ -126,9 +125,12 @@ def check_ports(model: Model) -> tuple[TokenInput, ...]:
             "the model is stateless; export it with its KV cache as state "
             "(optimum-cli export openvino --task text-generation-with-past)"
         )
-    return token_inputs(
-        TensorInfo(port.name, element_of(port.value), shape_of(port.value)) for port in model.inputs
-    )
+    token_outputs(map(_described, model.outputs))
+    return token_inputs(map(_described, model.inputs))
+
+
+def _described(port: Port) -> TensorInfo:
+    return TensorInfo(port.name, element_of(port.value), shape_of(port.value))
 
 
 def store_caches(model: Model, past: int, slots: int, layout: KVLayout) -> None:

@@ -17,6 +17,7 @@ from npuw_layer.llm.names import (
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import Stage
 from npuw_layer.llm.token_inputs import TokenInput, token_inputs
+from npuw_layer.llm.token_outputs import Gathered, token_outputs
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.ports import (
     ASSIGN_PREFIX,
@@ -65,6 +66,7 @@ class Submodel:
         own = (*loaded.inputs, *loaded.outputs)
         self._arena = Arena(device, [t for t in own if not t.name.startswith(elsewhere)])
         self._token_inputs = token_inputs(loaded.inputs)
+        self._token_outputs = token_outputs(loaded.outputs)
         self._presents: Arena | None = None
         self._present: list[Array] = []
         """The new rows of caches that are alike, [variables, width, heads, channels]."""
@@ -81,6 +83,11 @@ class Submodel:
     def counts_tokens(self) -> bool:
         """Whether row n of the cache must hold token n, as for sliding windows."""
         return CACHE_POSITION in self._arena.tensors
+
+    def gather(self, gathered: Gathered) -> None:
+        """Add what outputs that follow tokens gave in the last run."""
+        for port in self._token_outputs:
+            gathered.add(port.name, self._arena[port.name][0, : self._used])
 
     @property
     def has_head(self) -> bool:

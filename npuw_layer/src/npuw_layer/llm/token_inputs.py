@@ -13,7 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.names import EMBEDS, IDS, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import (
+    EMBEDS,
+    HIDDEN_STATES,
+    IDS,
+    INTERNAL_HIDDEN_STATES,
+    LOGITS,
+    POSITIONS,
+    TOKEN_TYPES,
+)
 from npuw_layer.ports import Array, TensorInfo
 
 Shape = tuple[int, ...]
@@ -26,8 +34,13 @@ _KINDS: Mapping[str, tuple[str, int]] = {
     EMBEDS: ("f32", 1),
     POSITIONS: ("i64", 0),
     TOKEN_TYPES: ("i64", 0),
+    HIDDEN_STATES: ("f32", 1),
+    INTERNAL_HIDDEN_STATES: ("f32", 1),
 }
 """Element type, and how many dimensions a token's row has; by name, in the order of errors."""
+
+BESIDE = tuple(name for name in _KINDS if name not in TOKENS)
+"""What may go with it."""
 
 _POSITION_AXES = (3, 4)
 """Of M-RoPE: time, height and width; Qwen 3 adds the text's (fact sheet npuw §a.6)."""
@@ -109,11 +122,15 @@ def token_inputs(ports: Iterable[TensorInfo]) -> tuple[TokenInput, ...]:
     return tuple(sorted(filter(None, found), key=lambda one: order.index(one.name)))
 
 
-def check_slots(inputs: Sequence[TokenInput]) -> None:
-    """See that conversations that run together can say what the model wants of a token.
+def check_slots(inputs: Sequence[TokenInput], outputs: Sequence[str]) -> None:
+    """See that conversations that run together can say and hear all that the model has of a token.
+
+    Args:
+        inputs: that follow tokens.
+        outputs: of the model.
 
     Raises:
-        ModelError: they say ids alone, whose positions are counted.
+        ModelError: they say ids, whose positions are counted, and hear logits.
     """
     for port in inputs:
         if port.name not in (IDS, POSITIONS) or port.axes:
@@ -121,6 +138,9 @@ def check_slots(inputs: Sequence[TokenInput]) -> None:
                 f"several conversations at once take ids, one position for each; the model takes "
                 f"{port.name} {port.described}"
             )
+    others = [name for name in outputs if name != LOGITS]
+    if others:
+        raise ModelError(f"several conversations at once are given no {', '.join(others)}")
 
 
 def new_tokens_of(shapes: Mapping[str, Shape]) -> int | None:
