@@ -74,11 +74,11 @@ def block(value: int, nbytes: int = 64) -> list[np.ndarray]:
 
 
 def fill(cache: PrefixCache, ids: list[int]) -> None:
-    cache.store(np.array(ids), 0, lambda begin, end: block(ids[begin]))
+    cache.store(np.array(ids), lambda begin, end: block(ids[begin]))
 
 
 def held(cache: PrefixCache, ids: list[int]) -> list[int]:
-    return [int(rows[0][0]) for rows in cache.find(np.array([*ids, 0]), 0)]
+    return [int(rows[0][0]) for rows in cache.find(np.array([*ids, 0]))]
 
 
 def test_the_least_recently_used_leaf_is_evicted() -> None:

@@ -39,6 +39,7 @@ from compiler_layer.passes.simplify_gather import (
     gather_of_repetitions,
     tuples_as_numbers,
 )
+from compiler_layer.passes.simplify_scatter import scatter_of_everything, scatter_of_runs
 
 Rule = Callable[[Any], SSAValue | None]
 
@@ -150,21 +151,6 @@ def double_reshape(op: shape.Reshape) -> SSAValue | None:
     return reshape_before(op, inner.x, shape_of(op.output))
 
 
-def scatter_of_everything(op: scatter.ScatterNDUpdate) -> SSAValue | None:
-    """An update of all slices, in order: how exporters write an assignment to ``mask[:, :n]``."""
-    indices = values_of(op.indices)
-    if indices is None or op.reduction.data != "none":
-        return None
-    outer = shape_of(op.data)[: indices.shape[-1]]
-    if indices.size != math.prod(outer) * len(outer):
-        return None
-    every = np.moveaxis(np.indices(outer), 0, -1).reshape(-1, len(outer))
-    if not np.array_equal(indices.reshape(-1, len(outer)), every):
-        return None
-    same = op.updates.type == op.output.type
-    return op.updates if same else reshape_before(op, op.updates, shape_of(op.output))
-
-
 RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     elementwise.Convert: (same_type,),
     shape.Broadcast: (same_type, broadcast_of_one),
@@ -182,7 +168,7 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     logic.LogicalAnd: (and_with_true,),
     elementwise.Multiply: (times_one,),
     matmul.MatMul: (outer_product,),
-    scatter.ScatterNDUpdate: (scatter_of_everything,),
+    scatter.ScatterNDUpdate: (scatter_of_everything, scatter_of_runs),
 }
 """What may become simpler, by op."""
 

@@ -40,10 +40,11 @@ def gather_of_a_slice(op: gather.Gather) -> SSAValue | None:
     if indices is None:
         return None
     steps = np.unique(np.diff(indices))
-    if len(steps) > 1 or (len(steps) and steps[0] <= 0):
+    axis = op.known_axis()
+    beyond = indices[-1] >= shape_of(op.data)[axis]
+    if beyond or len(steps) > 1 or (len(steps) and steps[0] <= 0):
         return None
     step = int(steps[0]) if len(steps) else 1
-    axis = op.known_axis()
     bounds = (int(indices[0]), int(indices[-1]) + 1, step, axis)
     start, stop, stride, axes = (
         insert_before(op, Constant.inline(np.array([bound], np.int64))) for bound in bounds

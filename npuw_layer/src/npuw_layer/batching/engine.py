@@ -16,6 +16,7 @@ from npuw_layer.batching.schedule import Work, plan_step
 from npuw_layer.errors import NpuwError, RequestError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.token_inputs import check_slots
 from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, values_of
@@ -47,9 +48,13 @@ class ContinuousBatching:
     Args:
         compiled: the static models; NPUW_LLM_BATCH_SLOTS says for how many conversations.
         places: how many conversations hold caches at the same time; 0 is as many as slots.
+
+    Raises:
+        ModelError: the model takes more of a token than its id, or gives more than logits.
     """
 
     def __init__(self, compiled: CompiledLLM, places: int = 0) -> None:
+        check_slots(compiled.token_inputs, [one.name for one in compiled.token_outputs])
         self._compiled = compiled
         self._runner = Runner(compiled)
         self._places = places or self._runner.sizes[-1]

@@ -9,8 +9,9 @@ import numpy as np
 
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.llm.conversation import Conversation, Reading
+from npuw_layer.llm.names import IDS, POSITIONS
+from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import Plan
-from npuw_layer.llm.submodel import NewTokens
 from npuw_layer.options import Options
 from npuw_layer.ports import Array
 
@@ -44,11 +45,11 @@ class Submission:
     def tokens(self, count: int) -> NewTokens:
         """The next tokens, as a conversation takes them."""
         begin, position = self.read, self.position
-        return NewTokens(
-            self.ids[begin : begin + count],
-            np.ones(position + count, np.int64),
-            np.arange(position, position + count),
-        )
+        rows = {
+            IDS: self.ids[begin : begin + count],
+            POSITIONS: np.arange(position, position + count),
+        }
+        return NewTokens(rows, np.ones(position + count, np.int64))
 
 
 @dataclass(slots=True, eq=False)

@@ -117,8 +117,8 @@ class Runner:
             found = model.run(tokens)
         except NpuwError as error:
             return [error] * len(speakers)
-        for (place, _), each in zip(speakers, tokens, strict=True):
-            place.history.ids.append(each.token)
+        for place, said in speakers:
+            place.history.extend(said.tokens(1))
         return [*found]
 
     def _model(self, stage: Stage, like: SlotToken) -> SlotModel:

@@ -10,8 +10,9 @@ import numpy as np
 
 from compiler_layer.elements import convert_values, from_bytes, stored_bytes
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, is_transposed
-from npuw_layer.ports import ASSIGN_PREFIX, Array, Device, LoadedModel, Program, TensorInfo
+from npuw_layer.llm.names import MASK, is_transposed
+from npuw_layer.llm.token_inputs import new_tokens_of
+from npuw_layer.ports import Array, Device, LoadedModel, Program, TensorInfo
 
 _LEAST_SPAN = 1e-3
 """Of values that are all nearly zero, errors are not blown up."""
@@ -96,7 +97,7 @@ class Reference:
     def compare(self, outputs: Mapping[str, Array]) -> Mapping[str, float]:
         """Give the NRMSE of each output, given as bytes by name; states among them.
 
-        Of new rows of states, hidden states and logits, those of real tokens count: what is
+        Of what follows tokens (new rows of states, hidden states, logits) real ones count: what is
         computed of padding is undefined, and nobody reads it.
         """
         real = self._real_tokens()
@@ -105,17 +106,16 @@ class Reference:
             found, expected = _numbers(info, outputs[name]), _numbers(info, self._bytes[name])
             if is_transposed(name):
                 found, expected = np.moveaxis(found, -1, 1), np.moveaxis(expected, -1, 1)
-            by_token = name.startswith(ASSIGN_PREFIX) or name in (EMBED, LOGITS)
-            if by_token and real is not None and found.shape[:2] == real.shape:
+            if real is not None and found.shape[:2] == real.shape:
                 found, expected = found[real], expected[real]
             errors[name] = nrmse(found, expected)
         return errors
 
     def _real_tokens(self) -> Array | None:
         """Which new tokens are no padding, [sequences, tokens]; None if it takes no tokens."""
-        if IDS not in self._inputs or MASK not in self._inputs:
+        width = new_tokens_of({name: info.shape for name, info in self._inputs.items()})
+        if width is None or MASK not in self._inputs:
             return None
-        width = self._inputs[IDS].shape[-1]
         mask = _numbers(self._inputs[MASK], self._bytes[MASK])
         return mask[:, -width:] != 0
 

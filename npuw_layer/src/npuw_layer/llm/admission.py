@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from npuw_layer.errors import CapacityError, PromptTooLong, TensorError, TooManyTokens
+from npuw_layer.errors import CapacityError, ModelError, PromptTooLong, TensorError, TooManyTokens
+from npuw_layer.llm.names import POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import ROPE_LEAD, Plan
-from npuw_layer.llm.submodel import NewTokens
+from npuw_layer.llm.token_inputs import TokenInput
+from npuw_layer.llm.token_outputs import TokenOutput
 from npuw_layer.options import Options
 
 
@@ -16,13 +21,23 @@ class Admission:
     Args:
         options: lengths, and what happens when the cache is full.
         plan: the static models.
-        takes_positions: whether the model wants position_ids.
+        inputs: what the model wants of each new token.
+
+    Raises:
+        ModelError: what is to happen then cannot be done with them.
     """
 
-    def __init__(self, options: Options, plan: Plan, takes_positions: bool) -> None:
+    def __init__(self, options: Options, plan: Plan, inputs: Sequence[TokenInput]) -> None:
         self._options = options
         self._plan = plan
-        self._tables = options.caches_rope and takes_positions
+        positions = [one for one in inputs if one.name == POSITIONS]
+        several = any(one.axes for one in positions)
+        self._tables = options.caches_rope and bool(positions) and not several
+        if several and options.on_full == "TRUNCATE":
+            raise ModelError(
+                "NPUW_LLM_ON_FULL = TRUNCATE: position_ids have several axes (M-RoPE), and those "
+                "of what is read anew could not be told without the images; use ERROR or SLIDE"
+            )
 
     @property
     def sinks(self) -> int:
@@ -45,17 +60,22 @@ class Admission:
             TensorError: they do not.
         """
         if not 0 <= keep <= said:
-            raise TensorError(
-                f"position_ids begin at {int(tokens.positions[0])}, but {said} tokens are stored; "
-                "they must continue there, or before"
+            where = (
+                f"position_ids begin at {int(tokens.positions[0])}"
+                if tokens.counted
+                else f"attention_mask has {keep} positions before the {len(tokens)} new ones"
             )
-        if len(tokens.mask) != keep + len(tokens.ids):
+            raise TensorError(
+                f"{where}, but {said} tokens are stored; they must continue there, or before"
+            )
+        if tokens.stored != keep:
             raise TensorError(
                 f"attention_mask has {len(tokens.mask)} positions, not {keep} stored and "
-                f"{len(tokens.ids)} new"
+                f"{len(tokens)} new"
             )
         if self._tables:
             _check_angles(tokens, keep)
+        _check_types(tokens, keep)
 
     def check_room(self, stored: int, count: int) -> None:
         """Refuse more tokens than go on with a conversation.
@@ -83,9 +103,36 @@ class Admission:
                 raise CapacityError(stored, count, planned.lengths.total)
 
 
+def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None:
+    """See that all tokens of an inference are computed in it, as outputs have rows of each.
+
+    Raises:
+        ModelError: some would come from the prefix cache, or be dropped.
+    """
+    problem = ""
+    if options.enable_prefix_caching:
+        problem = "NPUW_LLM_ENABLE_PREFIX_CACHING = YES: of tokens that were cached there are none"
+    elif options.on_full == "TRUNCATE":
+        problem = "NPUW_LLM_ON_FULL = TRUNCATE: of tokens that are dropped there would be none"
+    if problem:
+        names = ", ".join(one.name for one in outputs)
+        raise ModelError(f"the model gives {names} of each token; {problem}; leave it out")
+
+
+def _check_types(tokens: NewTokens, keep: int) -> None:
+    """Refuse tokens of images that are not read with a whole prompt."""
+    types = tokens.rows.get(TOKEN_TYPES)
+    if types is not None and types.any() and (keep or len(tokens) == 1):
+        raise TensorError(
+            f"{TOKEN_TYPES} are not 0 for {len(tokens)} tokens after {keep} stored ones; the model "
+            "attends both ways among tokens of an image only in a prompt that is read whole: give "
+            "the conversation from its beginning"
+        )
+
+
 def _check_angles(tokens: NewTokens, keep: int) -> None:
     """Refuse positions that no table of rotary angles has."""
-    ahead = tokens.positions - np.arange(keep, keep + len(tokens.ids))
+    ahead = tokens.positions - np.arange(keep, keep + len(tokens))
     if ahead.max() >= ROPE_LEAD or tokens.positions.min() < 0:
         raise TensorError(
             f"position_ids are up to {int(ahead.max())} ahead of the tokens, or negative; "

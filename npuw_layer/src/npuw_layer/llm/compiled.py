@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.cache.model_digest import model_files
-from npuw_layer.errors import NoHead
+from npuw_layer.errors import ModelError, NoHead
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
+from npuw_layer.llm.names import LAST_HIDDEN_STATE
 from npuw_layer.llm.prefix_cache import PrefixCache
 from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.stages import Plan, Stage, plan
+from npuw_layer.llm.token_inputs import TokenInput, token_inputs
+from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
 from npuw_layer.lora.names import adapter_inputs
 from npuw_layer.options import Options
 from npuw_layer.ports import READ_PREFIX, Device, LoadedModel, TensorInfo
@@ -47,6 +50,16 @@ class CompiledLLM:
     """Where the weights are, and how the files were when this was compiled."""
     shared: SharedArena | None
     """The weights that other processes use too."""
+
+    @property
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        """What the model wants of each new token."""
+        return token_inputs(self.models[self.plan.generate[0]].inputs)
+
+    @property
+    def token_outputs(self) -> tuple[TokenOutput, ...]:
+        """What it gives of each new token beside logits."""
+        return token_outputs(self.models[self.plan.generate[0]].outputs)
 
     @property
     def adapters(self) -> list[TensorInfo]:
@@ -121,6 +134,8 @@ def assemble(
         origin: where they came from.
         sources: where the weights are.
     """
+    if options.eagle:
+        _check_eagle(loaded[0])
     planned = plan(options)
     models = dict(zip(planned.stages, loaded, strict=True))
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
@@ -136,6 +151,19 @@ def assemble(
         sources=sources,
         shared=share_bank(bank, loaded, sources, device, options),
     )
+
+
+def _check_eagle(prefill: LoadedModel) -> None:
+    """See that a model is Eagle's, as it is said to be.
+
+    Raises:
+        ModelError: it gives no hidden states.
+    """
+    if all(info.name != LAST_HIDDEN_STATE for info in prefill.outputs):
+        raise ModelError(
+            f"NPUW_EAGLE = YES: the model has no output {LAST_HIDDEN_STATE}, which targets and "
+            "drafts of Eagle 3 have; leave the option out"
+        )
 
 
 def _prefixes(options: Options) -> PrefixCache | None:

@@ -24,7 +24,7 @@ from npuw_layer.errors import StateError, TensorError
 from npuw_layer.llm.history import History
 from npuw_layer.llm.kv_rows import KVRows
 from npuw_layer.llm.names import STORED_TOKENS
-from npuw_layer.llm.submodel import NewTokens
+from npuw_layer.llm.new_tokens import NewTokens
 
 
 class Continuation:
@@ -59,14 +59,19 @@ class Continuation:
         """
         if self.granted is None:
             return
-        begin, count = int(tokens.positions[0]), len(tokens.ids)
+        begin = int(tokens.positions.flat[0])
         if keep != self.granted:
-            raise TensorError(
-                f"{STORED_TOKENS}: {self.granted} tokens were granted to stay, so position_ids "
-                f"begin at {begin - keep + self.granted}, not {begin}; give the tokens after "
-                "those alone, or reset_state() to begin anew"
+            wanted = (
+                f"position_ids begin at {begin - keep + self.granted}, not {begin}"
+                if tokens.counted
+                else f"attention_mask has {self.granted} before the new ones, not {keep}"
             )
-        if not np.array_equal(tokens.positions, np.arange(begin, begin + count)):
+            raise TensorError(
+                f"{STORED_TOKENS}: {self.granted} tokens were granted to stay, so {wanted}; give "
+                "the tokens after those alone, or reset_state() to begin anew"
+            )
+        one_by_one = np.arange(begin, begin + len(tokens))
+        if tokens.counted and not np.array_equal(tokens.positions, one_by_one):
             raise TensorError(f"{STORED_TOKENS}: position_ids go on one by one from {begin}")
 
     def end(self) -> None:

@@ -15,14 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from npuw_layer.errors import ModelError, PromptTooLong, StateError, TensorError
-from npuw_layer.llm.admission import Admission
+from npuw_layer.llm.admission import Admission, check_all_computed
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.continuation import Continuation
-from npuw_layer.llm.history import UNKNOWN, History
+from npuw_layer.llm.history import History, Said
 from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.make_cache import make_cache
+from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.prefill import Counts, Prefill
-from npuw_layer.llm.submodel import NewTokens, Submodel
+from npuw_layer.llm.submodel import Submodel
+from npuw_layer.llm.token_inputs import TokenInput
+from npuw_layer.llm.token_outputs import Gathered
 from npuw_layer.llm.variants import select_generate_request
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.lora.values import AdapterValues
@@ -49,23 +52,27 @@ class Conversation:
         self.buffers = self._make_buffers()
         self.adapters = AdapterValues(compiled.adapter_shapes)
         """What is wanted; it counts from the next inference on."""
-        self._prefill = Prefill(compiled, self.cache, self.buffers, check_wanted)
+        self.gathered = Gathered(compiled.token_outputs)
+        """What outputs beside the logits gave for the tokens of the last inference."""
+        self._prefill = Prefill(compiled, self.cache, self.buffers, self.gathered, check_wanted)
         self._variants = [
             Submodel(device, stage, models[stage], self.cache, self.buffers, bank)
             for stage in self._plan.generate
         ]
         self._head = LMHead(device, heads, self.buffers, bank) if heads else None
         self._variant = 0
-        self._admission = Admission(compiled.options, compiled.plan, self.takes_positions)
-        self.history = History()
+        self._admission = Admission(compiled.options, compiled.plan, self.token_inputs)
+        if self.gathered.outputs:
+            check_all_computed(compiled.options, self.gathered.outputs)
+        self.history = History(self.token_inputs, self._options.on_full == "TRUNCATE")
         self.continuation = Continuation()
         self._check_wanted = check_wanted
         self._prepare()
 
     @property
-    def takes_positions(self) -> bool:
-        """Whether the model wants position_ids."""
-        return self._variants[0].takes_positions
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        """What the model wants of each new token."""
+        return self._variants[0].token_inputs
 
     @property
     def counts(self) -> Counts:
@@ -118,7 +125,7 @@ class Conversation:
 
     def rows_of(self, tokens: NewTokens) -> int:
         """For how many of the last tokens there will be logits."""
-        count = len(tokens.ids)
+        count = len(tokens)
         return count if self._admission.is_step(count) and not self._begins(tokens) else 1
 
     def propose(self, tokens: int) -> None:
@@ -147,22 +154,23 @@ class Conversation:
     def _answering(self, tokens: NewTokens) -> Answering:
         """Check new tokens, forget what they replace, and run on them."""
         self.buffers.apply(self.adapters)
-        begin, history = int(tokens.positions[0]), self.history
+        self.gathered.begin()
+        begin, history = int(tokens.positions.flat[0]), self.history
         if not history.said:
             history.begin(begin)
-        elif history.ids[-1:] == [UNKNOWN]:  # rows that were set: the mask says how many tokens
-            history.first_position = begin - (len(tokens.mask) - len(tokens.ids))
-        keep = begin - history.first_position
+        elif history.is_unknown:  # rows that were set: the mask says how many tokens
+            history.first_position = begin - tokens.stored
+        keep = history.place_of(tokens)
         self.continuation.check(tokens, keep)
         self._admission.check_place(tokens, keep, history.said)
         if self._begins(tokens):
             tokens = self._begin(tokens)
             return (yield from self._read_prompt(tokens))
-        self._admission.check_room(history.kept_of(keep), len(tokens.ids))
+        self._admission.check_room(history.kept_of(keep), len(tokens))
         self.rewind(keep)
         self.continuation.end()
         tokens = history.kept(tokens)
-        if self._admission.is_step(len(tokens.ids)):
+        if self._admission.is_step(len(tokens)):
             return self._generate(tokens)
         return (yield from self._continue_prompt(tokens))
 
@@ -172,8 +180,8 @@ class Conversation:
 
     def _begins(self, tokens: NewTokens) -> bool:
         """Whether it is a new conversation, and not one that goes on."""
-        first = not self.history.said or int(tokens.positions[0]) == self.history.first_position
-        return first and len(tokens.ids) > 1
+        first = not self.history.said or not self.history.place_of(tokens)
+        return first and len(tokens) > 1
 
     def rewind(self, said: int) -> None:
         """Forget what follows the first tokens, as the caller counts them.
@@ -205,16 +213,16 @@ class Conversation:
         self.history.begin(0)
         self.continuation.end()
 
-    def restore(self, history: History, numbers: Array, rows: Mapping[str, Array]) -> None:
+    def restore(self, said: Said, numbers: Array, rows: Mapping[str, Array]) -> None:
         """Go on from another conversation.
 
         Args:
-            history: what was said in it.
+            said: what was said in it.
             numbers: the tokens that are stored, ascending, i64 [n].
             rows: for each variable, [n, heads, width].
         """
         self.cache.replace(numbers, rows)
-        self.history = history
+        self.history.restore(said)
         self.continuation.end()
         self._select()
 
@@ -232,23 +240,21 @@ class Conversation:
 
     def _begin(self, tokens: NewTokens) -> NewTokens:
         """Forget what was before; drop the middle of a prompt that is too long, if so wanted."""
-        limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
+        limit, count = self._plan.lengths.max_prompt, len(tokens)
         if count > limit and self._options.on_full != "TRUNCATE":
             raise PromptTooLong(count, limit)
         self.reset(min(count, limit))
-        self.history.begin(int(tokens.positions[0]))
+        self.history.begin(int(tokens.positions.flat[0]))
         self._prefill.counts = Counts([])
         if count <= limit:
             return tokens
-        self.history.ids = tokens.ids.tolist()
-        kept = self.history.drop(tokens.mask, limit - self._admission.sinks, self._admission.sinks)
-        self.history.ids = []
+        kept = self.history.drop(tokens, limit - self._admission.sinks, self._admission.sinks)
         _log.warning("a prompt of %d tokens: %d of them were dropped", count, count - limit)
         return kept
 
     def _continue_prompt(self, tokens: NewTokens) -> Answering:
         """Read tokens behind those that are stored."""
-        if self.cache.rows.tokens + len(tokens.ids) > self._plan.lengths.max_prompt:
+        if self.cache.rows.tokens + len(tokens) > self._plan.lengths.max_prompt:
             tokens = self._make_room(tokens)
         return (yield from self._read_prompt(tokens))
 
@@ -279,8 +285,9 @@ class Conversation:
         tokens = self._with_room(tokens)
         variant = self._variants[self._variant]
         variant.run(tokens, direct=False)
-        self.history.ids += tokens.ids.tolist()
-        return Answer(variant, len(tokens.ids))
+        variant.gather(self.gathered)
+        self.history.extend(tokens)
+        return Answer(variant, len(tokens))
 
     def _with_room(self, tokens: NewTokens) -> NewTokens:
         """Choose a variant that has room for more tokens, or make some."""
@@ -296,23 +303,20 @@ class Conversation:
 
     def _make_room(self, tokens: NewTokens) -> NewTokens:
         """Drop the older half of the history and read the rest anew; new tokens follow it."""
-        limit, count = self._plan.lengths.max_prompt, len(tokens.ids)
-        sinks, stored = self._admission.sinks, len(self.history.ids)
+        limit, count = self._plan.lengths.max_prompt, len(tokens)
+        sinks, stored = self._admission.sinks, self.history.count
         recent = min(limit // 2, limit - count) - sinks
-        before = self.history.dropped
-        if min(self.history.ids) < 0:
+        if self.history.unknown:
             raise StateError(
                 "the KV cache is full, and what was set by set_state cannot be read anew: its "
                 "tokens are not known"
             )
-        kept = self.history.drop(tokens.mask[:stored], recent, sinks)
-        gone = self.history.dropped - before
+        kept = self.history.drop(self.history.all(tokens.mask[:stored]), recent, sinks)
+        gone = stored - len(kept)
         _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)
-        self.cache.reset(len(kept.ids))
-        self.history.ids = []
+        self.cache.reset(len(kept))
         _finished(self._read_prompt(kept))
-        mask = tokens.mask[stored:]
-        return NewTokens(tokens.ids, np.concatenate([kept.mask, mask]), tokens.positions - gone)
+        return tokens.moved(np.concatenate([kept.mask, tokens.mask[stored:]]), -gone)
 
 
 @dataclass(frozen=True, slots=True)

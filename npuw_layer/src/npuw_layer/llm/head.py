@@ -47,7 +47,7 @@ def treat_head(model: Model, head: Head, tokens: int) -> None:
     """Let a static model end as it should.
 
     Args:
-        model: changed in place; its output are the logits.
+        model: changed in place; among its outputs are the logits, and only they change.
         head: CUT replaces them by EMBED; LAST adds the input LAST_TOKEN, and a product with it,
             unless no head is to be seen: then logits of all tokens are computed.
         tokens: new tokens that the model takes.
@@ -55,13 +55,13 @@ def treat_head(model: Model, head: Head, tokens: int) -> None:
     Raises:
         NoHead: it is to be cut off, but the logits are not the product of hidden states.
     """
-    (port,) = model.outputs
+    logits, others = _told_apart(model)
     if head is Head.CUT:
-        model.set_outputs([(EMBED, _found(port.value).states)])
+        model.set_outputs([(EMBED, _found(logits).states), *others])
         remove_dead_code(model)
     elif head is Head.LAST:
         try:
-            ops = _found(port.value)
+            ops = _found(logits)
         except NoHead:
             return
         names = [port.name for port in model.inputs]
@@ -88,8 +88,8 @@ def cut_head(model: Model, rows: int) -> Model:
         NoHead: the logits are not the product of hidden states.
     """
     body = model.clone()
-    (port,) = body.outputs
-    ops = _found(port.value)
+    logits, _ = _told_apart(body)
+    ops = _found(logits)
     # The states' own width may be computed from their shape; the vocabulary's is known.
     product = ops.readers[0]
     width = shape_of(product.b)[-1 if int_value(product.transpose_b) else -2]
@@ -103,7 +103,7 @@ def cut_head(model: Model, rows: int) -> Model:
         if isinstance(op, Assign):
             Rewriter.replace_op(op, [], [op.value])
     body.set_inputs([*names, EMBED])
-    body.set_outputs([(LOGITS, port.value)])
+    body.set_outputs([(LOGITS, logits)])
     remove_dead_code(body)
     for name in names:
         body.remove_input(name)
@@ -111,6 +111,12 @@ def cut_head(model: Model, rows: int) -> Model:
     forget_repetitions(body)
     body.refresh_signature()
     return body
+
+
+def _told_apart(model: Model) -> tuple[SSAValue, list[tuple[str, SSAValue]]]:
+    """The logits, and all other outputs by name."""
+    others = [(port.name, port.value) for port in model.outputs if port.name != LOGITS]
+    return next(port.value for port in model.outputs if port.name == LOGITS), others
 
 
 @dataclass(frozen=True, slots=True)

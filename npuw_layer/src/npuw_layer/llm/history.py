@@ -6,44 +6,99 @@ TRUNCATE): the caller counts on, while what is kept was read anew, side by side.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from npuw_layer.errors import TensorError
-from npuw_layer.llm.submodel import NewTokens
+from npuw_layer.llm.names import IDS, POSITIONS
+from npuw_layer.llm.new_tokens import NewTokens
+from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.ports import Array
 
-UNKNOWN = -1
-"""Stands for a token whose rows were set from outside."""
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one conversation tells another to go on with; see the attributes of ``History``."""
+
+    first_position: int
+    count: int
+    sinks: int
+    dropped: int
+    rows: Mapping[str, Iterable[Array]]
+    """Of the last tokens, as many of each."""
 
 
-@dataclass(slots=True)
 class History:
     """The tokens of a conversation.
 
-    Attributes:
-        first_position: what the caller's position_ids began with.
-        ids: the tokens that are kept, in order.
-        sinks: how many of them stand before what was dropped.
-        dropped: tokens that were dropped.
+    Ids are always noted. Embeddings take as much memory as a prompt's activations do, so they are
+    noted only if they may have to be read anew.
+
+    Args:
+        inputs: what tokens are given as.
+        rereads: whether they may have to be read anew.
     """
 
-    first_position: int = 0
-    ids: list[int] = field(default_factory=list[int])
-    sinks: int = 0
-    dropped: int = 0
+    def __init__(self, inputs: Iterable[TokenInput], rereads: bool) -> None:
+        names = (one.name for one in inputs if one.name != POSITIONS)
+        self.rows: dict[str, list[Array]] = {name: [] for name in names if rereads or name == IDS}
+        """What the last tokens were given as, one for each that is no unknown one."""
+        self.first_position = 0
+        """What the caller's position_ids began with."""
+        self.count = 0
+        """Tokens that are kept."""
+        self.unknown = 0
+        """How many of the first are rows that were set from outside: what they were is not known.
+        """
+        self.sinks = 0
+        """How many of those that are kept stand before what was dropped."""
+        self.dropped = 0
+        """Tokens that were dropped."""
 
     @property
     def said(self) -> int:
         """Tokens that the caller has said so far, dropped ones among them."""
-        return len(self.ids) + self.dropped
+        return self.count + self.dropped
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing was said since rows were set from outside."""
+        return 0 < self.count == self.unknown
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of those that are known; none if tokens are given as something else."""
+        return [*map(int, self.rows.get(IDS, ()))]
 
     def begin(self, first_position: int) -> None:
         """Forget everything."""
         self.first_position = first_position
-        self.ids.clear()
+        self._forget(0)
         self.sinks = self.dropped = 0
+
+    def extend(self, tokens: NewTokens) -> None:
+        """Note tokens that were read."""
+        self.count += len(tokens)
+        for name, rows in self.rows.items():
+            rows.extend(np.array(tokens.rows[name]))  # the caller may write over its own
+
+    def hold(self, unknown: int) -> None:
+        """Hold rows that were set from outside, and nothing else."""
+        self._forget(0)
+        self.count = self.unknown = unknown
+
+    def place_of(self, tokens: NewTokens) -> int:
+        """After how many tokens new ones go on, as the caller counts them.
+
+        Positions tell, from the first one on. Not those of several axes (M-RoPE): an image moves
+        them on by less than it has tokens, so that the mask tells; it spans what stays and what is
+        new.
+        """
+        if not tokens.counted:
+            return tokens.stored
+        return int(tokens.positions[0]) - self.first_position
 
     def kept_of(self, said: int) -> int:
         """How many tokens are kept of the first ones, as the caller counts them.
@@ -66,13 +121,13 @@ class History:
         Raises:
             TensorError: as ``kept_of``.
         """
-        del self.ids[self.kept_of(said) :]
+        self._forget(self.kept_of(said))
         if said <= self.sinks:
             self.dropped = self.sinks = 0
 
     def settle(self) -> None:
         """Note that reading has ended: behind sinks alone there is nothing that was dropped."""
-        if len(self.ids) <= self.sinks:
+        if self.count <= self.sinks:
             self.dropped = self.sinks = 0
 
     def kept(self, tokens: NewTokens) -> NewTokens:
@@ -80,25 +135,54 @@ class History:
         if not self.dropped:
             return tokens
         gone = slice(self.sinks, self.sinks + self.dropped)
-        mask = np.delete(tokens.mask, gone)
-        return NewTokens(tokens.ids, mask, tokens.positions - self.dropped)
+        return tokens.moved(np.delete(tokens.mask, gone), -self.dropped)
 
-    def drop(self, mask: Array, recent: int, sinks: int) -> NewTokens:
-        """Drop the middle of the history.
+    def all(self, mask: Array) -> NewTokens:
+        """Give the tokens that are kept, none of which is unknown.
 
         Args:
-            mask: over the tokens that are kept now.
+            mask: over them.
+        """
+        rows = {name: np.array(values) for name, values in self.rows.items()}
+        return NewTokens({**rows, POSITIONS: self._positions(self.count)}, mask)
+
+    def drop(self, tokens: NewTokens, recent: int, sinks: int) -> NewTokens:
+        """Drop the middle of tokens that are about to be read, from the first position on.
+
+        Args:
+            tokens: all of the history; it is noted anew as it is read.
             recent: tokens at the end to keep.
             sinks: tokens at the beginning to keep.
 
         Returns:
-            What is kept, to be read anew from the first position on.
+            What is kept.
         """
-        old = np.array(self.ids, np.int64)
-        sinks = min(sinks, len(old) - recent)
-        chosen = np.r_[:sinks, len(old) - recent : len(old)]
-        self.dropped += len(old) - len(chosen)
-        self.sinks = sinks
-        self.ids = old[chosen].tolist()
-        positions = np.arange(len(chosen), dtype=np.int64) + self.first_position
-        return NewTokens(old[chosen], mask[chosen], positions)
+        count = len(tokens)
+        self.sinks = min(sinks, count - recent)
+        chosen = np.r_[: self.sinks, count - recent : count]
+        self.dropped += count - len(chosen)
+        self._forget(0)
+        rows = {name: values[chosen] for name, values in tokens.rows.items()}
+        rows[POSITIONS] = self._positions(len(chosen))
+        return NewTokens(rows, tokens.mask[chosen])
+
+    def restore(self, said: Said) -> None:
+        """Take what another conversation noted; all is unknown where it noted less than this."""
+        self.begin(said.first_position)
+        self.count, self.sinks, self.dropped = said.count, said.sinks, said.dropped
+        if not self.rows.keys() <= said.rows.keys():
+            self.unknown = said.count
+            return
+        for name, own in self.rows.items():
+            own.extend(said.rows[name])
+            self.unknown = said.count - len(own)
+
+    def _positions(self, count: int) -> Array:
+        return np.arange(count, dtype=np.int64) + self.first_position
+
+    def _forget(self, kept: int) -> None:
+        """Keep the first tokens alone."""
+        for rows in self.rows.values():
+            del rows[max(kept - self.unknown, 0) :]
+        self.count = kept
+        self.unknown = min(self.unknown, kept)

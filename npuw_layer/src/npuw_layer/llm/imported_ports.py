@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from npuw_layer.errors import BlobError
+from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.kv_layout import KVLayout
-from npuw_layer.llm.names import EMBED, IDS, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
+from npuw_layer.llm.names import EMBED, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
 from npuw_layer.llm.stages import Kind, Stage, kv_layout
+from npuw_layer.llm.token_inputs import TOKENS, TokenInput, token_inputs
+from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
 from npuw_layer.lora.names import is_adapter_input
 from npuw_layer.lora.ports import check_adapters
 from npuw_layer.options import Options
@@ -38,11 +40,16 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     if options.whisper:
         check_cross_attention(stages, loaded, options.whisper_encoder_len)
     rows_of_all: dict[str, _Row] = {}
+    taken_by_all: tuple[TokenInput, ...] = ()
+    given_by_all: tuple[TokenOutput, ...] | None = None
     layout = kv_layout(options)
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is Kind.HEAD:
             continue
-        _check_tokens(stage, program)
+        taken = _check_tokens(stage, program)
+        taken_by_all = taken_by_all or taken
+        if taken != taken_by_all:
+            raise BlobError(f"{stage.name} takes other inputs than the rest")
         past = _caches(program.inputs, READ_PREFIX)
         present = _caches(program.outputs, ASSIGN_PREFIX)
         rows = {name: (element, row) for name, (element, _, row) in present.items()}
@@ -54,6 +61,10 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
         rows_of_all = rows_of_all or rows
         if not rows or rows != rows_of_all or (past and past != read):
             raise BlobError(f"{stage.name} has other caches than the rest")
+        given = _check_given(stage, program)
+        given_by_all = given if given_by_all is None else given_by_all
+        if given != given_by_all:
+            raise BlobError(f"{stage.name} has other outputs than the rest")
 
 
 def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[str, _Cache]:
@@ -100,13 +111,44 @@ def _row(tensors: Sequence[TensorInfo], name: str, rows: tuple[int, int]) -> _Ro
     return None
 
 
-def _check_tokens(stage: Stage, program: LoadedModel) -> None:
+def _check_tokens(stage: Stage, program: LoadedModel) -> tuple[TokenInput, ...]:
+    """The inputs that follow tokens, one of which the tokens are given as.
+
+    Raises:
+        BlobError: they are not the stage's.
+    """
     inputs = {info.name: info for info in program.inputs}
-    for name, count in ((IDS, stage.tokens), (MASK, stage.past + stage.tokens)):
-        if name not in inputs or inputs[name].shape != (stage.slots, count):
-            raise BlobError(f"{stage.name} has no {name} [{stage.slots}, {count}]")
-        if inputs[name].element != "i64":
-            raise BlobError(f"{stage.name} has {name} of {inputs[name].element}")
+    try:
+        taken = token_inputs(program.inputs)
+    except ModelError as error:
+        raise BlobError(f"{stage.name} has {error}") from None
+    if sum(port.name in TOKENS for port in taken) != 1:
+        raise BlobError(f"{stage.name} has neither {' nor '.join(TOKENS)}, or both")
+    expected = {port.name: port.shape(stage.slots, stage.tokens) for port in taken}
+    expected[MASK] = (stage.slots, stage.past + stage.tokens)
+    for name, shape in expected.items():
+        if name not in inputs or inputs[name].shape != shape:
+            raise BlobError(f"{stage.name} has no {name} {list(shape)}")
+    if inputs[MASK].element != "i64":
+        raise BlobError(f"{stage.name} has {MASK} of {inputs[MASK].element}")
+    return taken
+
+
+def _check_given(stage: Stage, program: LoadedModel) -> tuple[TokenOutput, ...]:
+    """The outputs that follow tokens.
+
+    Raises:
+        BlobError: they are not the stage's.
+    """
+    try:
+        given = token_outputs(program.outputs)
+    except ModelError as error:
+        raise BlobError(f"{stage.name}: {error}") from None
+    shapes = {info.name: info.shape for info in program.outputs}
+    for port in given:
+        if shapes[port.name] != port.shape(stage.slots, stage.tokens):
+            raise BlobError(f"{stage.name} has {port.name} of other tokens")
+    return given
 
 
 def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:

@@ -55,13 +55,17 @@ class InferRequest(AsyncRequest):
         """Run on new tokens.
 
         Args:
-            inputs: input_ids i64 [1, n]; attention_mask i64 [1, stored + n]; position_ids i64
-                [1, n], continuing what is stored, or earlier to forget what follows; beam_idx is
+            inputs: input_ids i64 [1, n], or inputs_embeds f32 [1, n, width], whichever the model
+                has; attention_mask i64 [1, stored + n]; position_ids i64 [1, n], continuing what
+                is stored, or earlier to forget what follows. Those of several axes, i64
+                [3 or 4, 1, n] (M-RoPE), do not count tokens: how many of those that are stored
+                stay, the mask says. token_type_ids i64 [1, n], if the model has them; beam_idx is
                 ignored. Arrays or remote tensors; what is missing is taken from ``set_tensor``.
 
         Returns:
             logits f32 [1, 1, V] of the last token; after a generate step that takes several,
-            [1, n, V]. Nothing if they are set to a remote tensor.
+            [1, n, V]; left out if they are set to a remote tensor. And what else the model gives of
+            each of the tokens, e.g. last_hidden_state f32 [1, n, width].
 
         Raises:
             TensorError: an input is missing or does not fit.
@@ -72,12 +76,13 @@ class InferRequest(AsyncRequest):
             DeviceError: the device failed.
         """
 
-        def once() -> Array | None:
+        def once() -> dict[str, Array]:
             self._infer(inputs)
-            return self._logits.value
+            values = self._logits.value
+            logits = {} if values is None else {LOGITS: values}
+            return logits | self._conversation.gathered.values()
 
-        values = self._run.run(once)
-        return {} if values is None else {LOGITS: values}
+        return self._run.run(once)
 
     def start_async(
         self, inputs: Mapping[str, AnyTensor] | None = None, /, userdata: Any = None
@@ -121,13 +126,16 @@ class InferRequest(AsyncRequest):
             self._inputs.set(name, tensor)
 
     def get_tensor(self, name: str, /) -> Tensor | RemoteTensor:
-        """Give what an input or the logits were set to, or the logits of the last inference.
+        """Give what an input or the logits were set to, or an output of the last inference.
 
         Raises:
             TensorError: there is none of that name.
             RequestBusy: the request is running.
         """
         self._run.check_idle()
+        rows = self._conversation.gathered.value(name)
+        if rows is not None:
+            return Tensor(rows)
         found = self._logits.tensor if name == LOGITS else self._inputs.get(name)
         if found is None:
             raise TensorError(f"no tensor {name!r} yet")
@@ -209,7 +217,7 @@ class InferRequest(AsyncRequest):
         return Conversation(self._compiled, self._run.check_wanted)
 
     def _make_inputs(self) -> InputPorts:
-        return InputPorts(self._conversation.takes_positions, self.transfers)
+        return InputPorts(self._conversation.token_inputs, self.transfers)
 
     def _infer(self, inputs: Mapping[str, AnyTensor] | None) -> None:
         tokens = self._inputs.take(inputs or {})

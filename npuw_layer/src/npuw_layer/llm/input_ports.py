@@ -7,32 +7,35 @@ lies; of memory that the host does not see it fetches a copy first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from npuw_layer.errors import RemoteError, TensorError
-from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
-from npuw_layer.llm.submodel import NewTokens
+from npuw_layer.llm.arena import ELEMENT_TYPES
+from npuw_layer.llm.names import BEAMS, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.new_tokens import NewTokens
+from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.ports import Array
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
 
-_NAMES = (IDS, MASK, POSITIONS, BEAMS)
-
 
 class InputPorts:
     """What inputs are set to.
 
     Args:
-        takes_positions: whether the model wants position_ids.
+        inputs: what the model wants of each new token.
         transfers: where bytes are counted.
     """
 
-    def __init__(self, takes_positions: bool, transfers: Transfers) -> None:
-        self._takes_positions = takes_positions
+    def __init__(self, inputs: Sequence[TokenInput], transfers: Transfers) -> None:
+        self._inputs = {one.name: one for one in inputs}
+        self._takes_positions = POSITIONS in self._inputs
+        self._inputs.setdefault(POSITIONS, TokenInput(POSITIONS, "i64"))
+        self._names = {*self._inputs, MASK, BEAMS, TOKEN_TYPES}
         self._transfers = transfers
         self.were_remote = False
         """Whether any was a tensor that the NPU reaches."""
@@ -45,7 +48,7 @@ class InputPorts:
             TensorError: there is no such input, or it is no tensor.
             RemoteError: the tensor was made for outputs.
         """
-        self._set[name] = _checked(name, value)
+        self._set[name] = self._checked(name, value)
 
     def get(self, name: str) -> Tensor | RemoteTensor | None:
         """Give what an input was set to."""
@@ -61,31 +64,54 @@ class InputPorts:
             TensorError: one is missing or does not fit.
             RemoteError: the memory of one was freed, or it was made for outputs.
         """
-        tensors = self._set | {name: _checked(name, value) for name, value in given.items()}
+        tensors = self._set | {name: self._checked(name, value) for name, value in given.items()}
+        first, *others = self._inputs
         if POSITIONS not in tensors and not self._takes_positions:
-            tensors |= _continued(tensors)
-        missing = [name for name in (IDS, MASK, POSITIONS) if name not in tensors]
+            tensors |= _continued(tensors, first)
+        missing = [name for name in (first, MASK, *others) if name not in tensors]
         if missing:
             raise TensorError(f"inputs are missing: {', '.join(missing)}")
-        ids, mask, positions = (self._row(name, tensors[name]) for name in (IDS, MASK, POSITIONS))
-        if not len(ids) or len(positions) != len(ids):
-            raise TensorError(f"{len(ids)} input_ids with {len(positions)} position_ids")
-        return NewTokens(ids, mask, positions)
+        mask = self._values(_MASK, tensors[MASK])
+        rows = {name: self._values(one, tensors[name]) for name, one in self._inputs.items()}
+        count = len(rows[first])
+        for name in others:
+            if not count or len(rows[name]) != count:
+                raise TensorError(f"{count} {first} with {len(rows[name])} {name}")
+        return NewTokens(rows, mask)
 
-    def _row(self, name: str, tensor: Tensor | RemoteTensor) -> Array:
-        """The values of an input, i64 [n]."""
-        element = tensor.element_type if isinstance(tensor, RemoteTensor) else tensor.data.dtype
-        shape = tensor.shape
-        if element not in ("i64", np.int64) or len(shape) != 2 or shape[0] != 1:
-            raise TensorError(f"{name} is {element} {list(shape)}, not i64 [1, tokens]; batch is 1")
-        counts = self._transfers.of(name)
+    def _values(self, port: TokenInput, tensor: Tensor | RemoteTensor) -> Array:
+        """The values of an input, by tokens."""
+        remote = isinstance(tensor, RemoteTensor)
+        element = tensor.element_type if remote else tensor.data.dtype
+        fits = element in (port.element, ELEMENT_TYPES[port.element])
+        if not fits or not port.fits(tensor.shape):
+            raise TensorError(
+                f"{port.name} is {element} {list(tensor.shape)}, not {port.described}; batch is 1"
+            )
+        counts = self._transfers.of(port.name)
         counts.bound_to = _described(tensor)
         counts.host_to_device += tensor.byte_size
         if isinstance(tensor, RemoteTensor):
             self.were_remote = True
             if not tensor.piece().memory.host_visible:
                 counts.device_to_host += tensor.byte_size
-        return values_of(tensor)[0]
+        return port.rows(values_of(tensor))
+
+    def _checked(self, name: str, value: AnyTensor) -> Tensor | RemoteTensor:
+        if name not in self._names:
+            first, *others = self._inputs
+            *listed, last = (first, MASK, *others, BEAMS)
+            raise TensorError(
+                f"no input {name!r}; there are {', '.join(listed)} and {last}, and an output "
+                f"{LOGITS}"
+            )
+        tensor = as_tensor(value)
+        if isinstance(tensor, RemoteTensor) and tensor.properties.tensor_type is TensorType.OUTPUT:
+            raise RemoteError(f"{name!r} is an input; the tensor was made with TENSOR_TYPE OUTPUT")
+        return tensor
+
+
+_MASK = TokenInput(MASK, "i64")
 
 
 def _described(tensor: Tensor | RemoteTensor) -> str:
@@ -94,21 +120,11 @@ def _described(tensor: Tensor | RemoteTensor) -> str:
     return f"{tensor.properties.mem_type} tensor"
 
 
-def _checked(name: str, value: AnyTensor) -> Tensor | RemoteTensor:
-    if name not in _NAMES:
-        raise TensorError(
-            f"no input {name!r}; there are {IDS}, {MASK}, {POSITIONS} and {BEAMS}, and an output "
-            f"{LOGITS}"
-        )
-    tensor = as_tensor(value)
-    if isinstance(tensor, RemoteTensor) and tensor.properties.tensor_type is TensorType.OUTPUT:
-        raise RemoteError(f"{name!r} is an input; the tensor was made with TENSOR_TYPE OUTPUT")
-    return tensor
-
-
-def _continued(tensors: Mapping[str, Tensor | RemoteTensor]) -> dict[str, Tensor]:
+def _continued(tensors: Mapping[str, Tensor | RemoteTensor], tokens: str) -> dict[str, Tensor]:
     """Positions of the new tokens at the end of the mask, for models that do not want them."""
-    if IDS not in tensors or MASK not in tensors:
+    if tokens not in tensors or MASK not in tensors:
         return {}
-    total, new = (tensors[name].shape[-1] if tensors[name].shape else 0 for name in (MASK, IDS))
+    total, new = (
+        tensors[name].shape[1] if len(tensors[name].shape) > 1 else 0 for name in (MASK, tokens)
+    )
     return {POSITIONS: Tensor(np.arange(total - new, total, dtype=np.int64)[None])}

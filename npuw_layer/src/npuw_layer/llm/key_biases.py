@@ -26,7 +26,8 @@ from npuw_layer.llm.cache_positions import (
     join_slots,
     positions_by_slot,
 )
-from npuw_layer.llm.names import IDS, MASK
+from npuw_layer.llm.names import MASK
+from npuw_layer.llm.token_inputs import TOKENS
 
 _Length = tuple[int, int, int]
 """A number, how many times the stored tokens, and how many times the new ones."""
@@ -105,7 +106,7 @@ class _Lengths:
             value = value.owner.operands[0]
         if isinstance(value.owner, ReadValue):
             return (0, 1, 0) if index == 2 else None
-        counted = {IDS: (0, 0, 1), MASK: (0, 1, 1)}
+        counted = {MASK: (0, 1, 1), **dict.fromkeys(TOKENS, (0, 0, 1))}
         return counted.get(self._inputs.get(value, "")) if index == 1 else None
 
 

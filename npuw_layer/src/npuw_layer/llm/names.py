@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
+EMBEDS = "inputs_embeds"
+"""What models that see take in the place of ids: embeddings f32 [1, n, width]."""
+TOKEN_TYPES = "token_type_ids"
+"""i64 [1, n]: 1 at the tokens of an image, among which Gemma 3 attends both ways."""
+HIDDEN_STATES, INTERNAL_HIDDEN_STATES = "hidden_states", "internal_hidden_states"
+"""f32 [1, n, width]: what Eagle's draft takes beside ids, the target's states and its own."""
+LAST_HIDDEN_STATE = "last_hidden_state"
+"""f32 [1, n, width]: what Eagle's target and draft give beside logits."""
 LOGITS = "logits"
 
 STORED_TOKENS = "npuw_stored_tokens_state"

@@ -9,8 +9,11 @@ from npuw_layer.errors import PromptTooLong
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.history import History
 from npuw_layer.llm.kv_strategy import KVStrategy
+from npuw_layer.llm.names import TOKEN_TYPES
+from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import Stage, choose_prefill
-from npuw_layer.llm.submodel import NewTokens, Submodel
+from npuw_layer.llm.submodel import Submodel
+from npuw_layer.llm.token_outputs import Gathered
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.lora.values import AdapterValues
 
@@ -33,6 +36,7 @@ class Prefill:
         compiled: all static models.
         cache: the conversation's K and V.
         buffers: its adapters.
+        gathered: takes what outputs beside the logits give.
         check_wanted: called before each run of a program; raises to end the inference there.
     """
 
@@ -41,11 +45,13 @@ class Prefill:
         compiled: CompiledLLM,
         cache: KVStrategy,
         buffers: AdapterBuffers,
+        gathered: Gathered,
         check_wanted: Callable[[], None],
     ) -> None:
         self._compiled = compiled
         self._plan = compiled.plan
         self._cache = cache
+        self._gathered = gathered
         self._check_wanted = check_wanted
         device, bank = compiled.device, compiled.bank
         self._models = {
@@ -78,7 +84,7 @@ class Prefill:
             PromptTooLong: no model goes on behind what is stored.
         """
         done = self._restore(tokens, history, adapters)
-        count, begin = len(tokens.ids), self._cache.rows.tokens - done
+        count, begin = len(tokens), self._cache.rows.tokens - done
         last: Submodel | None = None
         told = 0
         while done < count:
@@ -88,15 +94,17 @@ class Prefill:
                 raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
             end = min(count, done + stage.tokens)
             last = self._models[stage]
-            last.run(tokens.part(done, end), self._direct(stage))
-            history.ids += tokens.ids[done:end].tolist()
+            piece = tokens.part(done, end)
+            last.run(piece, self._direct(stage))
+            last.gather(self._gathered)
+            history.extend(piece)
             self.counts.prefills.append(stage.name)
             if end < count:
                 yield end - told
                 told = end
             done = end
         assert last is not None  # at least one token is computed
-        self._keep(tokens, history, begin, adapters)
+        self._keep(tokens, begin, adapters)
         return last
 
     def _direct(self, stage: Stage) -> bool:
@@ -112,22 +120,28 @@ class Prefill:
     def _restore(self, tokens: NewTokens, history: History, adapters: AdapterValues) -> int:
         """Take the beginning of a new conversation's prompt from the prefix cache."""
         prefixes = self._compiled.prefixes
-        if prefixes is None or self._cache.rows.tokens or not tokens.mask.all():
+        if prefixes is None or self._cache.rows.tokens or not _told_by_what_is_before(tokens):
             return 0
-        blocks = prefixes.find(tokens.ids, history.first_position, adapters.digest)
+        blocks = prefixes.find(tokens.identity, adapters.digest)
         size = prefixes.block_size
         for block in blocks:
             self._cache.restore(block, size)
         done = len(blocks) * size
-        history.ids += tokens.ids[:done].tolist()
+        history.extend(tokens.part(0, done))
         self.counts.cached_tokens = done
         return done
 
-    def _keep(
-        self, tokens: NewTokens, history: History, begin: int, adapters: AdapterValues
-    ) -> None:
+    def _keep(self, tokens: NewTokens, begin: int, adapters: AdapterValues) -> None:
         """Let the prefix cache keep a new conversation's prompt."""
         prefixes = self._compiled.prefixes
-        if prefixes is not None and begin == 0 and tokens.mask.all():
-            made_with = adapters.digest
-            prefixes.store(tokens.ids, history.first_position, self._cache.between, made_with)
+        if prefixes is not None and begin == 0 and _told_by_what_is_before(tokens):
+            prefixes.store(tokens.identity, self._cache.between, adapters.digest)
+
+
+def _told_by_what_is_before(tokens: NewTokens) -> bool:
+    """Whether K and V of each token depend on it and those before alone, all of which count.
+
+    Tokens of an image, where both ways are attended to, depend on later ones, too.
+    """
+    types = tokens.rows.get(TOKEN_TYPES)
+    return bool(tokens.mask.all()) and (types is None or not types.any())

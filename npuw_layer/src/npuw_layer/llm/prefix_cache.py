@@ -1,7 +1,7 @@
 """K and V of prompts, kept by blocks, so that prompts that begin alike are not computed twice.
 
-A block is known by a hash of its tokens and of all before them (and of where positions begin, and
-of the adapters in force), so a block that is found is the right one. Blocks form a tree; only
+A block is known by a hash of its tokens (ids or embeddings, and positions) and of all before them,
+and of the adapters in force, so a block that is found is the right one. Blocks form a tree; only
 leaves are evicted, the least recently used first, since a block is of no use without those before
 it.
 
@@ -73,17 +73,17 @@ class PrefixCache:
                 len(self._blocks), self._nbytes, self._hits, self._misses, self._evictions
             )
 
-    def find(self, ids: Array, first_position: int, adapters: bytes = b"") -> list[Rows]:
+    def find(self, tokens: Array, adapters: bytes = b"") -> list[Rows]:
         """Give the blocks that a prompt begins with.
 
         Args:
-            ids: i64 [n], the whole prompt; at least its last token is left to be computed.
-            first_position: of its first token.
+            tokens: [n, ...], what tells each from others (``NewTokens.identity``), of the whole
+                prompt; at least its last token is left to be computed.
             adapters: tells those in force from others.
         """
         found: list[Rows] = []
         with self._lock:
-            for _, key in self._keys(ids[:-1], first_position, adapters):
+            for _, key in self._keys(tokens[:-1], adapters):
                 block = self._blocks.get(key)
                 if block is None:
                     self._misses += 1
@@ -95,21 +95,19 @@ class PrefixCache:
 
     def store(
         self,
-        ids: Array,
-        first_position: int,
+        tokens: Array,
         read: Callable[[int, int], Rows],
         adapters: bytes = b"",
     ) -> None:
         """Keep the whole blocks of a prompt that are not there yet.
 
         Args:
-            ids: i64 [n], the prompt.
-            first_position: of its first token.
+            tokens: those of the prompt, as for ``find``.
             read: gives rows from one token to another; they are copied.
             adapters: those that the rows were computed with, as for ``find``.
         """
         parent = b""
-        for number, key in self._keys(ids, first_position, adapters):
+        for number, key in self._keys(tokens, adapters):
             with self._lock:
                 known = key in self._blocks
             if not known:
@@ -119,15 +117,13 @@ class PrefixCache:
                     return
             parent = key
 
-    def _keys(
-        self, ids: Array, first_position: int, adapters: bytes
-    ) -> Iterator[tuple[int, bytes]]:
+    def _keys(self, tokens: Array, adapters: bytes) -> Iterator[tuple[int, bytes]]:
         """The number and the key of each whole block."""
-        begin_of_all = f"{first_position} {self.block_size} {adapters.hex()} "
+        begin_of_all = f"{self.block_size} {adapters.hex()} "
         chain = hashlib.sha256(begin_of_all.encode())
-        for number in range(len(ids) // self.block_size):
+        for number in range(len(tokens) // self.block_size):
             begin = number * self.block_size
-            chain.update(ids[begin : begin + self.block_size].tobytes())
+            chain.update(tokens[begin : begin + self.block_size].tobytes())
             yield number, chain.digest()
 
     def _insert(self, key: bytes, block: _Block) -> bool:

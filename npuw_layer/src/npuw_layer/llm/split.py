@@ -20,19 +20,29 @@ from xdsl.rewriter import Rewriter
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.model import Model, Variable
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.model import Model, Port, Variable
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
-from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, slot_of, transposed_variable
+from npuw_layer.llm.names import (
+    BEAMS,
+    LOGITS,
+    MASK,
+    TOKEN_TYPES,
+    slot_of,
+    transposed_variable,
+)
 from npuw_layer.llm.stored_float8 import Scale, store_float8, take_scales
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
+from npuw_layer.llm.token_inputs import BESIDE, TOKENS, TokenInput, token_inputs
+from npuw_layer.llm.token_outputs import token_outputs
 from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
+from npuw_layer.ports import TensorInfo
 
 SEQUENCE_AXIS = 2
 """Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
@@ -55,9 +65,10 @@ def split(
         layout: how caches lie.
 
     Returns:
-        A graph with input_ids and position_ids i64 [1, tokens], attention_mask i64
-        [1, past + tokens], where windows slide or biases are looked up cache_position i64
-        [1, tokens]; logits f32 [1, 1 or tokens, V] or what the head makes them of; and one variable
+        A graph with the inputs that follow tokens (``token_inputs``) for as many, e.g. input_ids
+        and position_ids i64 [1, tokens]; attention_mask i64 [1, past + tokens], where windows
+        slide or biases are looked up cache_position i64 [1, tokens]; logits f32
+        [1, 1 or tokens, V] or what the head makes them of; and one variable
         [1, rows, heads, width] for each K and V cache (two if it has 8 bits): ``past`` rows are
         read, ``tokens`` rows assigned. In blocks, each piece of the past is read by a variable of
         its own, ``block_variable``. With ``room`` V's are ``transposed_variable`` of the old
@@ -74,7 +85,7 @@ def split(
 
 
 def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -> Model:
-    check_ports(clone)
+    inputs = check_ports(clone)
     compare_tokens(clone, tokens, past)
     look_up_biases(clone, tokens, past)
     store_caches(clone, past, 1, layout)
@@ -84,33 +95,44 @@ def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -
     add_repeated_ids(clone, [*stored, *blocks])
     drop_beams(clone)
     treat_head(clone, head, tokens)
-    shapes = {IDS: (1, tokens), MASK: (1, past + tokens), POSITIONS: (1, tokens)}
-    names = {port.name for port in clone.inputs}
-    clone.set_input_shapes({name: shape for name, shape in shapes.items() if name in names})
+    shapes = {port.name: port.shape(1, tokens) for port in inputs}
+    clone.set_input_shapes({**shapes, MASK: (1, past + tokens)})
     return clone
 
 
-def check_ports(model: Model) -> None:
-    """Check that a graph is a stateful language model.
+def check_ports(model: Model) -> tuple[TokenInput, ...]:
+    """Check that a graph is a stateful language model; what it does not read of tokens goes.
+
+    Returns:
+        The inputs that follow tokens.
 
     Raises:
-        ModelError: it is not; says what it has.
+        ModelError: it is none; says what it has.
     """
     names = {port.name for port in model.inputs}
     # A model that biases attention by distance (ALiBi) has no use for positions.
-    missing = {IDS, MASK} - names
-    unknown = names - {IDS, MASK, POSITIONS, BEAMS}
+    unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS}
     outputs = [port.name for port in model.outputs]
-    if missing or unknown or outputs != [LOGITS]:
+    given = [name for name in TOKENS if name in names]
+    if len(given) != 1 or MASK not in names or unknown or outputs.count(LOGITS) != 1:
         raise ModelError(
             f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
-            f"expected {IDS}, {MASK}[, {POSITIONS}, {BEAMS}] and {LOGITS}"
+            f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(BESIDE)}, {BEAMS}] and {LOGITS}"
         )
+    for port in model.inputs:
+        if port.name == TOKEN_TYPES and not port.value.uses:
+            model.remove_input(TOKEN_TYPES)
     if not model.variables():
         raise ModelError(
             "the model is stateless; export it with its KV cache as state "
             "(optimum-cli export openvino --task text-generation-with-past)"
         )
+    token_outputs(map(_described, model.outputs))
+    return token_inputs(map(_described, model.inputs))
+
+
+def _described(port: Port) -> TensorInfo:
+    return TensorInfo(port.name, element_of(port.value), shape_of(port.value))
 
 
 def store_caches(model: Model, past: int, slots: int, layout: KVLayout) -> None:

@@ -19,8 +19,9 @@ from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
-from npuw_layer.llm.names import IDS, MASK, POSITIONS, slot_variable
+from npuw_layer.llm.names import MASK, slot_variable
 from npuw_layer.llm.split import check_ports, drop_beams, read_ids, store_caches, stored_ids
+from npuw_layer.llm.token_inputs import check_slots
 
 
 def split_slots(
@@ -58,16 +59,16 @@ def split_slots(
 
 
 def _split(clone: Model, slots: int, past: int, head: Head, layout: KVLayout) -> Model:
-    check_ports(clone)
+    inputs = check_ports(clone)
+    check_slots(inputs, [port.name for port in clone.outputs])
     compare_tokens(clone, 1, past, slots)
     look_up_biases(clone, 1, past, slots)
     store_caches(clone, past, slots, layout)
     _name_slots(clone, slots, stored_ids(clone, layout), layout.pieces(past))
     drop_beams(clone)
     treat_head(clone, head, 1)
-    shapes = {IDS: (slots, 1), MASK: (slots, past + 1), POSITIONS: (slots, 1)}
-    names = {port.name for port in clone.inputs}
-    clone.set_input_shapes({name: shape for name, shape in shapes.items() if name in names})
+    shapes = {port.name: port.shape(slots, 1) for port in inputs}
+    clone.set_input_shapes({**shapes, MASK: (slots, past + 1)})
     return clone
 
 

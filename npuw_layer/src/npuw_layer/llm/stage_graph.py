@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.head import Head, cut_head
+from npuw_layer.llm.names import TOKEN_TYPES
 from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
@@ -41,12 +42,31 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     if options.caches_rope:
         model = model.clone()
         cache_rope(model, stage.capacity + ROPE_LEAD)
+    if stage.kind is Kind.PREFILL and stage.past:
+        _check_types(model)
     layout = kv_layout(options)
     if options.optimize_fp8:
         layout = resolved(model, layout)
     if stage.slots > 1:
         return split_slots(model, stage.slots, stage.past, head, layout)
     return split(model, stage.tokens, stage.past, head, layout)
+
+
+def _check_types(model: Model) -> None:
+    """See that a prompt may be read in pieces.
+
+    Tokens of an image attend to later ones of it, which would be in another piece; nor do exported
+    masks leave room for what is stored. The original refuses it alike (fact sheet npuw §a.2).
+
+    Raises:
+        ModelError: it must be read whole.
+    """
+    if any(port.name == TOKEN_TYPES and port.value.uses for port in model.inputs):
+        raise ModelError(
+            f"the model attends both ways among tokens of an image ({TOKEN_TYPES}), so prompts are "
+            "read whole: set NPUW_LLM_PREFILL_HINT to STATIC, and leave "
+            "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL and NPUW_LLM_ENABLE_PREFIX_CACHING out"
+        )
 
 
 def _head_graph(model: Model, stage: Stage, options: Options) -> Model:

@@ -1,8 +1,9 @@
 """A conversation on disk: what was said, and its rows of K and V, to go on with later.
 
 The file is a safetensors one: a tensor [tokens, heads, width] for each variable, and what was said
-as metadata. It may come from anywhere and is not believed. Adapters are not in it, but what tells
-them from others: who goes on with a conversation sets the adapters first that it was held with.
+as metadata; embeddings, where they may have to be read anew, as tensors [tokens, width]. It may
+come from anywhere and is not believed. Adapters are not in it, but what tells them from others: who
+goes on with a conversation sets the adapters first that it was held with.
 
 Source: the format of safetensors (8 bytes of length, a JSON header, the tensors' bytes).
 """
@@ -10,6 +11,7 @@ Source: the format of safetensors (8 bytes of length, a JSON header, the tensors
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from itertools import pairwise
@@ -22,18 +24,31 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault, StateError
+from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.llm.conversation import Conversation
-from npuw_layer.llm.history import History
+from npuw_layer.llm.history import Said
+from npuw_layer.llm.names import IDS
 from npuw_layer.options import Options
 from npuw_layer.ports import Array
 from npuw_layer.regular_file import open_regular
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28
-_DTYPES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8", "uint8": "U8"}
+_DTYPES = {
+    "float32": "F32",
+    "float16": "F16",
+    "uint16": "BF16",
+    "int8": "I8",
+    "uint8": "U8",
+    "int64": "I64",
+}
 """By what numpy sees: bf16 are raw bits, and f8 raw bytes, of which the model knows the format."""
 
 _VERSION = "1"
+_SAID = "said."
+"""Before the name of an input that tokens were given as."""
+_UNKNOWN = -1
+"""Stands for a token without an id: its rows were set from outside, or it is an embedding."""
 
 Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 
@@ -83,13 +98,18 @@ def save_state(conversation: Conversation, path: Path) -> None:
     history, cache = conversation.history, conversation.cache
     said = _Said(
         first_position=history.first_position,
-        ids=history.ids,
+        ids=[*[_UNKNOWN] * (history.count - len(history.ids)), *history.ids],
         sinks=history.sinks,
         dropped=history.dropped,
         numbers=cache.rows.numbers().tolist(),
         adapters=conversation.adapters.digest.hex(),
     )
     rows = {name: np.ascontiguousarray(cache.read(name)) for name in cache.names}
+    rows |= {
+        _SAID + name: np.array(values)
+        for name, values in history.rows.items()
+        if name != IDS and values
+    }
     metadata = _Metadata(
         version=_VERSION, model=_fingerprint(conversation), conversation=said.model_dump_json()
     )
@@ -155,7 +175,13 @@ def _restore(conversation: Conversation, content: Array) -> None:
     _check_said(conversation, said)
     rows = _tensors(conversation, header, content[begin:], len(said.numbers))
     conversation.restore(
-        History(said.first_position, said.ids, said.sinks, said.dropped),
+        Said(
+            said.first_position,
+            len(said.ids),
+            said.sinks,
+            said.dropped,
+            _given(conversation, header, content[begin:], said),
+        ),
         np.array(said.numbers, np.int64),
         rows,
     )
@@ -177,21 +203,53 @@ def _tensors(
 ) -> dict[str, Array]:
     """The rows of all variables; views."""
     cache, found = conversation.cache, dict[str, Array]()
-    if set(header) != set(cache.names):
+    if {name for name in header if not name.startswith(_SAID)} != set(cache.names):
         raise ValueError("it has other variables")
     for name in cache.names:
-        tensor = _Tensor.model_validate(header[name])
         like = cache.read(name)
-        shape = (tokens, *like.shape[1:])
-        begin, *end = tensor.data_offsets
-        nbytes = int(np.prod(shape)) * like.itemsize
-        if (tensor.dtype, tuple(tensor.shape)) != (_DTYPES[like.dtype.name], shape):
-            raise ValueError(f"{name} is {tensor.dtype} {tensor.shape}")
-        if end != [begin + nbytes] or begin + nbytes > data.size:
-            raise ValueError(f"{name} is cut off")
-        raw = data[begin : begin + nbytes].tobytes()
-        found[name] = np.frombuffer(raw, like.dtype).reshape(shape)
+        found[name] = _tensor(header, name, data, like.dtype, (tokens, *like.shape[1:]))
     return found
+
+
+def _given(
+    conversation: Conversation, header: Mapping[str, Any], data: Array, said: _Said
+) -> dict[str, Array]:
+    """What the last tokens were given as, as far as that is in the file."""
+    ids = np.array(said.ids, np.int64)
+    unknown = np.flatnonzero(ids == _UNKNOWN)
+    found = {IDS: ids[unknown[-1] + 1 :] if len(unknown) else ids}
+    inputs = {_SAID + one.name: one for one in conversation.token_inputs}
+    for name in (name for name in header if name.startswith(_SAID)):
+        if name not in inputs or name == _SAID + IDS:
+            raise ValueError(f"it has {name}")
+        port = inputs[name]
+        count = _Tensor.model_validate(header[name]).shape[:1]
+        if not count or count[0] > len(ids):
+            raise ValueError(f"{name} is of other tokens")
+        dtype = ELEMENT_TYPES[port.element]
+        found[port.name] = _tensor(header, name, data, dtype, (*count, *port.row))
+    wanted = [found[one.name] for one in conversation.token_inputs if one.name in found]
+    if len({len(rows) for rows in wanted}) > 1:
+        raise ValueError("its tokens do not fit one another")
+    return found
+
+
+def _tensor(
+    header: Mapping[str, Any], name: str, data: Array, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> Array:
+    """Read a tensor; a view.
+
+    Raises:
+        ValueError: it is of another type or shape, or cut off.
+    """
+    tensor = _Tensor.model_validate(header[name])
+    begin, *end = tensor.data_offsets
+    nbytes = int(np.prod(shape)) * dtype.itemsize
+    if (tensor.dtype, tuple(tensor.shape)) != (_DTYPES[dtype.name], shape):
+        raise ValueError(f"{name} is {tensor.dtype} {tensor.shape}")
+    if end != [begin + nbytes] or begin + nbytes > data.size:
+        raise ValueError(f"{name} is cut off")
+    return np.frombuffer(data[begin : begin + nbytes].tobytes(), dtype).reshape(shape)
 
 
 def _fingerprint(conversation: Conversation) -> str:
@@ -210,7 +268,8 @@ def _kept_in(options: Options) -> str:
 
 
 def _most_bytes(conversation: Conversation) -> int:
-    return conversation.cache.most_bytes + _MAX_HEADER
+    rows = (math.prod(one.row) * 8 for one in conversation.token_inputs)
+    return conversation.cache.most_bytes + len(conversation.cache.rows) * sum(rows) + _MAX_HEADER
 
 
 def _first_line(error: Exception) -> str:

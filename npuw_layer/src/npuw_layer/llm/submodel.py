@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.copies import RowCopy
@@ -12,13 +10,14 @@ from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.names import (
     CACHE_POSITION,
     EMBED,
-    IDS,
     LAST_TOKEN,
     LOGITS,
     MASK,
-    POSITIONS,
 )
+from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import Stage
+from npuw_layer.llm.token_inputs import TokenInput, token_inputs
+from npuw_layer.llm.token_outputs import Gathered, token_outputs
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.ports import (
     ASSIGN_PREFIX,
@@ -30,21 +29,6 @@ from npuw_layer.ports import (
 )
 from npuw_layer.weights_bank import WeightsBank
 from npuw_layer.whisper.names import ENCODER_STATES
-
-
-@dataclass(frozen=True, slots=True)
-class NewTokens:
-    """Tokens to run on: i64 [n] ids and positions, and a mask over all that is stored and new."""
-
-    ids: Array
-    mask: Array
-    positions: Array
-
-    def part(self, begin: int, end: int) -> NewTokens:
-        """Some of them, after those before are stored."""
-        stored = len(self.mask) - len(self.ids)
-        one = slice(begin, end)
-        return NewTokens(self.ids[one], self.mask[: stored + end], self.positions[one])
 
 
 class Submodel:
@@ -82,6 +66,8 @@ class Submodel:
         elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX, ENCODER_STATES)
         own = (*loaded.inputs, *loaded.outputs)
         self._arena = Arena(device, [t for t in own if not t.name.startswith(elsewhere)])
+        self._token_inputs = token_inputs(loaded.inputs)
+        self._token_outputs = token_outputs(loaded.outputs)
         self._presents: Arena | None = None
         self._present: list[Array] = []
         """The new rows of caches that are alike, [variables, width, heads, channels]."""
@@ -90,14 +76,19 @@ class Submodel:
         self._used = 0
 
     @property
-    def takes_positions(self) -> bool:
-        """Whether it wants position_ids."""
-        return POSITIONS in self._arena.tensors
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        """What it wants of each new token."""
+        return self._token_inputs
 
     @property
     def counts_tokens(self) -> bool:
         """Whether row n of the cache must hold token n, as for sliding windows."""
         return CACHE_POSITION in self._arena.tensors
+
+    def gather(self, gathered: Gathered) -> None:
+        """Add what outputs that follow tokens gave in the last run."""
+        for port in self._token_outputs:
+            gathered.add(port.name, self._arena[port.name][0, : self._used])
 
     @property
     def has_head(self) -> bool:
@@ -115,7 +106,7 @@ class Submodel:
             new: at most as many as the stage takes.
             direct: whether the new rows are written right into the cache.
         """
-        used, cache = len(new.ids), self._cache
+        used, cache = len(new), self._cache
         cache.make_room(used)
         program = self._program(cache.rows.tokens if direct else None)
         self._fill(new)
@@ -147,11 +138,9 @@ class Submodel:
 
     def _fill(self, new: NewTokens) -> None:
         """Set the inputs: what is in use to the left, zeros behind."""
-        used, arena, rows = len(new.ids), self._arena, self._cache.rows
-        for name, values in ((IDS, new.ids), (POSITIONS, new.positions)):
-            if name in arena.tensors:
-                arena[name][0, :used] = values
-                arena[name][0, used:] = 0
+        used, arena, rows = len(new), self._arena, self._cache.rows
+        for port in self._token_inputs:
+            port.fill(arena[port.name], new.rows[port.name])
         if CACHE_POSITION in arena.tensors:
             # Padding counts as the last token, so that this stays the newest.
             arena[CACHE_POSITION][0, :used] = range(rows.tokens, rows.tokens + used)

@@ -8,7 +8,6 @@ import numpy as np
 
 from npuw_layer.errors import StateError
 from npuw_layer.llm.conversation import Conversation
-from npuw_layer.llm.history import UNKNOWN
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 
@@ -73,7 +72,7 @@ class VariableState:
         if not cache.rows.stored and 0 < tokens <= cache.rows.window:
             cache.make_room(tokens)
             cache.rows.restore(np.arange(tokens))
-            history.ids = [UNKNOWN] * tokens
+            history.hold(tokens)
         if tokens != cache.rows.stored:
             raise StateError(
                 f"state {self._name!r}: {tokens} tokens, but {cache.rows.stored} are stored, and "

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from compiler_layer.pieces import LITERAL_PREFIX, CompiledPieces
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.errors import DeviceError
-from npuw_layer.llm.names import IDS, MASK
+from npuw_layer.llm.names import MASK
+from npuw_layer.llm.token_inputs import new_tokens_of
 from npuw_layer.offload.plan import OffloadPlan
 from npuw_layer.offload.ports import OffloadingDevice
 from npuw_layer.offload.report import StageTimes
@@ -51,9 +52,9 @@ class Stage:
     def name(self) -> str:
         """What it takes, for people."""
         shapes = {info.name: info.shape for info in self.prologue.inputs}
-        if IDS not in shapes or MASK not in shapes:
+        tokens = new_tokens_of(shapes)
+        if tokens is None or MASK not in shapes:
             return "a model"
-        tokens = shapes[IDS][-1]
         return f"{tokens} tokens after {shapes[MASK][-1] - tokens}"
 
     def in_model(self, layer: int) -> dict[str, str]:

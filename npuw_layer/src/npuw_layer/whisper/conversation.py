@@ -18,7 +18,8 @@ from npuw_layer.errors import CapacityError, TensorError
 from npuw_layer.llm.admission import Admission
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Answer, Conversation
-from npuw_layer.llm.submodel import NewTokens
+from npuw_layer.llm.names import IDS, POSITIONS
+from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.ports import Array
 from npuw_layer.whisper.cross_buffers import CrossBuffers
 
@@ -37,7 +38,7 @@ class WhisperConversation(Conversation):
         prefill = compiled.models[compiled.plan.prefill[0]]
         self.audio = CrossBuffers(compiled.device, (*prefill.inputs, *prefill.outputs))
         super().__init__(compiled, check_wanted)
-        self._admission = _Admission(compiled.options, compiled.plan, self.takes_positions)
+        self._admission = _Admission(compiled.options, compiled.plan, self.token_inputs)
         self._eos = compiled.options.whisper_eos_token
         self._prompt: Answer | None = None
         """Which model read the last prompt, and how many tokens it had."""
@@ -51,18 +52,18 @@ class WhisperConversation(Conversation):
         count = len(ids)
         stored = 0 if self.begins_with(count) else self.history.said
         positions = np.arange(stored, stored + count)
-        return NewTokens(ids, np.ones(stored + count, np.int64), positions)
+        return NewTokens({IDS: ids, POSITIONS: positions}, np.ones(stored + count, np.int64))
 
     def answer(self, tokens: NewTokens) -> Answer:
         """Run on new tokens, up to the logits of all of them."""
-        begins, count = self.begins_with(len(tokens.ids)), len(tokens.ids)
+        begins, count = self.begins_with(len(tokens)), len(tokens)
         found = Answer(super().answer(tokens).submodel, count)
         self._prompt = found if begins else self._prompt
         return found
 
     def rows_of(self, tokens: NewTokens) -> int:
         """For how many of the last tokens there will be logits: all."""
-        return len(tokens.ids)
+        return len(tokens)
 
     def logits(self, answer: Answer) -> Array:
         """Compute the logits of the last answer; the next inference overwrites them."""
@@ -100,7 +101,7 @@ class WhisperConversation(Conversation):
         return self.audio
 
     def _begins(self, tokens: NewTokens) -> bool:
-        return self.begins_with(len(tokens.ids))
+        return self.begins_with(len(tokens))
 
     def _select(self) -> None:
         """Begin with the smallest variant: it is left when it is full, and nothing is copied."""

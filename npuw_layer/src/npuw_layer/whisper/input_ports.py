@@ -9,7 +9,8 @@ import numpy as np
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.input_ports import InputPorts
 from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS
-from npuw_layer.llm.submodel import NewTokens
+from npuw_layer.llm.new_tokens import NewTokens
+from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
 from npuw_layer.tensor import Tensor
@@ -17,6 +18,7 @@ from npuw_layer.transfers import Transfers
 from npuw_layer.whisper.conversation import WhisperConversation
 from npuw_layer.whisper.names import ENCODER_STATES
 
+_TOKENS = TokenInput(IDS, "i64")
 _NAMES = (IDS, ENCODER_STATES, BEAMS, CACHE_POSITION)
 
 
@@ -29,7 +31,7 @@ class WhisperInputPorts(InputPorts):
     """
 
     def __init__(self, conversation: WhisperConversation, transfers: Transfers) -> None:
-        super().__init__(takes_positions=False, transfers=transfers)
+        super().__init__((_TOKENS,), transfers)
         self._conversation = conversation
 
     def set(self, name: str, value: AnyTensor) -> None:
@@ -55,12 +57,12 @@ class WhisperInputPorts(InputPorts):
         if IDS not in tensors:
             raise TensorError(f"inputs are missing: {IDS}")
         talk = self._conversation
-        tokens = talk.next_tokens(self._row(IDS, tensors[IDS]))
-        if not len(tokens.ids):
+        tokens = talk.next_tokens(self._values(_TOKENS, tensors[IDS]))
+        if not len(tokens):
             raise TensorError(f"{IDS} has no tokens")
         if CACHE_POSITION in tensors:
             _check_positions(values_of(tensors[CACHE_POSITION]), tokens.positions)
-        if talk.begins_with(len(tokens.ids)):
+        if talk.begins_with(len(tokens)):
             self._hear(tensors.get(ENCODER_STATES))
         return tokens
 

@@ -1,0 +1,58 @@
+"""Tokens to run on, whatever they are given as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from npuw_layer.llm.names import POSITIONS
+from npuw_layer.ports import Array
+
+
+@dataclass(frozen=True, slots=True)
+class NewTokens:
+    """Tokens to run on.
+
+    Attributes:
+        rows: for each input that follows tokens [n, ...]; position_ids, i64 [n] or [n, axes], are
+            always among them.
+        mask: i64, over all that is stored and new.
+    """
+
+    rows: Mapping[str, Array]
+    mask: Array
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def positions(self) -> Array:
+        """Where they are, i64 [n] or [n, axes]."""
+        return self.rows[POSITIONS]
+
+    @property
+    def counted(self) -> bool:
+        """Whether positions count tokens: those of several axes (M-RoPE) need not."""
+        return self.positions.ndim == 1
+
+    @property
+    def stored(self) -> int:
+        """How many tokens the mask has before them."""
+        return len(self.mask) - len(self)
+
+    @property
+    def identity(self) -> Array:
+        """The bytes that tell tokens from others, u8 [n, bytes]."""
+        flat = [np.ascontiguousarray(self.rows[name]) for name in sorted(self.rows)]
+        return np.concatenate([each.reshape(len(self), -1).view(np.uint8) for each in flat], axis=1)
+
+    def part(self, begin: int, end: int) -> NewTokens:
+        """Some of them, after those before are stored."""
+        rows = {name: values[begin:end] for name, values in self.rows.items()}
+        return NewTokens(rows, self.mask[: self.stored + end])
+
+    def moved(self, mask: Array, by: int) -> NewTokens:
+        """The same after others, so that they are elsewhere."""
+        return NewTokens({**self.rows, POSITIONS: self.positions + by}, mask)
