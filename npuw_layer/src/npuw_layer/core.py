@@ -13,9 +13,11 @@ from npuw_layer.adapters.level_zero_memory import Contexts
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import device_names, make_compiler, make_device
+from npuw_layer.embedding.compiled import compile_text
+from npuw_layer.embedding.compiled_model import TextCompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.isolations import in_parts
-from npuw_layer.llm.compiled import compile_llm
+from npuw_layer.llm.compiled import CompiledLLM, compile_llm
 from npuw_layer.llm.exported import DEFAULT_PATH, check_compatibility, check_device, check_target
 from npuw_layer.llm.stages import plan
 from npuw_layer.options import Options, parse_options
@@ -51,8 +53,10 @@ class Core:
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
         /,
-    ) -> CompiledModel | StaticCompiledModel:
+    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
         """Compile a model: a language model as NPUW does, a static one as it is.
+
+        With NPUW_TEXT_EMBED or NPUW_TEXT_RERANK it is one that reads texts and generates nothing.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
@@ -81,7 +85,7 @@ class Core:
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
         /,
-    ) -> CompiledModel:
+    ) -> CompiledModel | TextCompiledModel:
         """Load a model that ``CompiledModel.export_model`` wrote.
 
         Args:
@@ -132,14 +136,14 @@ class Core:
 
     def _import(
         self, source: Source, config: Mapping[str, Any], model: Path | None
-    ) -> CompiledModel:
+    ) -> CompiledModel | TextCompiledModel:
         # Imported here: few starts need it.
         from npuw_layer.llm.imported import import_llm
 
         with collected_later():
-            return CompiledModel(import_llm(source, config, self._make_device, model))
+            return _ready(import_llm(source, config, self._make_device, model))
 
-    def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
+    def _compile_llm(self, path: Path, options: Options) -> CompiledModel | TextCompiledModel:
         """Compile, and export if that is wanted; what prevents that is said before."""
         target = Path(options.blob_path or DEFAULT_PATH).expanduser()
         target = target if options.export_blob else None
@@ -153,7 +157,8 @@ class Core:
             check_target(target)
             check_compatibility(options)
             check_device(device, options)
-        compiled = CompiledModel(compile_llm(path, device, options))
+        compile_split = compile_text if options.reads_texts else compile_llm
+        compiled = _ready(compile_split(path, device, options))
         if target is not None:
             compiled.export_model(target)
         return compiled
@@ -194,6 +199,11 @@ class Core:
 
     def _make_compiler(self, options: Options) -> Compiler:
         return self._compiler or make_compiler(options)
+
+
+def _ready(compiled: CompiledLLM) -> CompiledModel | TextCompiledModel:
+    kind = TextCompiledModel if compiled.options.reads_texts else CompiledModel
+    return kind(compiled)
 
 
 def _check_name(device_name: str) -> None:

@@ -64,6 +64,8 @@ MATTERING: dict[str, object] = {
     "NPUW_ONLINE_PIPELINE": "REP",
     "NPUW_ONLINE_ISOLATE": "ATTN",
     "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
+    "NPUW_TEXT_EMBED": "YES",
+    "NPUW_TEXT_RERANK": "YES",
 }
 """Options with values that change what is compiled."""
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from npuw_layer.llm.stages import Stage, kv_layout
+from npuw_layer.llm.stages import Stage, kv_layout, lengths_of
 from npuw_layer.options import Options
 from npuw_layer.options.partition import choices, isolated
 from npuw_layer.ports import Device
@@ -113,5 +113,16 @@ def _choices(options: Options) -> dict[str, str]:
         "NPUW_ONLINE_ISOLATE": str(isolated(options.online_isolate)),
         "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
         "NPUW_ONLINE_NO_FOLD": str(sorted(options.online_no_fold)),
+        **_text_choices(options),
         **compiler_choices(options),
+    }
+
+
+def _text_choices(options: Options) -> dict[str, str]:
+    """Of models that read texts alone, what they give, and whether they read in chunks."""
+    if not options.reads_texts:
+        return {}
+    return {
+        "NPUW_TEXT_EMBED": str(options.text_embed),
+        "NPUW_LLM_PREFILL_CHUNK_SIZE": str(lengths_of(options).chunk),
     }

@@ -51,7 +51,7 @@ class CompiledLLM:
     @property
     def adapters(self) -> list[TensorInfo]:
         """The inputs that adapters of a conversation come in by, each once."""
-        own = (*self.plan.generate, *self.plan.own_heads)
+        own = (*(self.plan.generate or self.plan.prefill), *self.plan.own_heads)
         return adapter_inputs(self.models[stage].inputs for stage in own)
 
     @property

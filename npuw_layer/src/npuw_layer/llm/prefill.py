@@ -53,6 +53,8 @@ class Prefill:
             for stage in self._plan.prefill
         }
         self.counts = Counts([])
+        self.last: Submodel | None = None
+        """What read the last piece; its output is of that."""
 
     def prepare(self) -> None:
         """Do now what the first run of a whole chunk would do."""
@@ -79,7 +81,6 @@ class Prefill:
         """
         done = self._restore(tokens, history, adapters)
         count, begin = len(tokens.ids), self._cache.rows.tokens - done
-        last: Submodel | None = None
         told = 0
         while done < count:
             self._check_wanted()
@@ -87,7 +88,7 @@ class Prefill:
             if stage is None or not self._cache.rows.plain:
                 raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
             end = min(count, done + stage.tokens)
-            last = self._models[stage]
+            last = self.last = self._models[stage]
             last.run(tokens.part(done, end), self._direct(stage))
             history.ids += tokens.ids[done:end].tolist()
             self.counts.prefills.append(stage.name)
@@ -95,9 +96,9 @@ class Prefill:
                 yield end - told
                 told = end
             done = end
-        assert last is not None  # at least one token is computed
+        assert self.last is not None  # at least one token is computed
         self._keep(tokens, history, begin, adapters)
-        return last
+        return self.last
 
     def _direct(self, stage: Stage) -> bool:
         """Whether a prefill model writes right into the cache, after what is stored now."""

@@ -27,7 +27,16 @@ from npuw_layer.llm.cache_positions import compare_tokens
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
-from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, slot_of, transposed_variable
+from npuw_layer.llm.names import (
+    BEAMS,
+    EMBED,
+    IDS,
+    LOGITS,
+    MASK,
+    POSITIONS,
+    slot_of,
+    transposed_variable,
+)
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
 from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
@@ -99,7 +108,7 @@ def check_ports(model: Model) -> None:
     missing = {IDS, MASK} - names
     unknown = names - {IDS, MASK, POSITIONS, BEAMS}
     outputs = [port.name for port in model.outputs]
-    if missing or unknown or outputs != [LOGITS]:
+    if missing or unknown or outputs not in ([LOGITS], [EMBED]):
         raise ModelError(
             f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
             f"expected {IDS}, {MASK}[, {POSITIONS}, {BEAMS}] and {LOGITS}"

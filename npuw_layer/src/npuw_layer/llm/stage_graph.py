@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler_layer.model import Model
+from npuw_layer.embedding.whole import whole_graph
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.rope_cache import cache_rope
@@ -25,12 +26,15 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         ModelError: the graph is no language model with K and V caches, or cannot be one of several
             conversations.
     """
+    if options.reads_texts and not model.variables():
+        return whole_graph(model, stage.tokens)
     if reads_adapters(model):
         model = model.clone()
         fix_rank(model, options.max_lora_rank, stage.slots)
     if stage.kind is Kind.HEAD:
         return _head_graph(model, stage, options)
-    whole = Head.ALL if stage.kind is Kind.GENERATE else Head.LAST
+    every = stage.kind is Kind.GENERATE or options.text_embed
+    whole = Head.ALL if every else Head.LAST
     head = Head.CUT if options.cuts_head else whole
     if options.caches_rope:
         model = model.clone()
