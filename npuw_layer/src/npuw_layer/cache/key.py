@@ -119,10 +119,12 @@ def _choices(options: Options) -> dict[str, str]:
 
 
 def _text_choices(options: Options) -> dict[str, str]:
-    """Of models that read texts alone, what they give, and whether they read in chunks."""
+    """Of models that read texts alone, what they give, how they read, and where texts may stand."""
     if not options.reads_texts:
         return {}
+    lengths = lengths_of(options)
     return {
         "NPUW_TEXT_EMBED": str(options.text_embed),
-        "NPUW_LLM_PREFILL_CHUNK_SIZE": str(lengths_of(options).chunk),
+        "NPUW_LLM_MAX_PROMPT_LEN": str(lengths.max_prompt),
+        "NPUW_LLM_PREFILL_CHUNK_SIZE": str(lengths.chunk),
     }

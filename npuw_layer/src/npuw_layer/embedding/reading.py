@@ -18,7 +18,7 @@ from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.make_cache import make_cache
 from npuw_layer.llm.names import IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.prefill import Counts, Pieces, Prefill
-from npuw_layer.llm.stages import Stage
+from npuw_layer.llm.stages import Stage, rope_rows
 from npuw_layer.llm.submodel import NewTokens, Submodel
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.lora.values import AdapterValues
@@ -106,13 +106,9 @@ class ChunkReader:
         count, limit = len(used), self._compiled.plan.lengths.max_prompt
         if count > limit:
             raise PromptTooLong(count, limit)
+        self._check_positions(text.positions[used])
         self._begin(count)
         new = NewTokens(text.ids[used], np.ones(count, np.int64), text.positions[used])
-        if self._compiled.prefixes is not None and (np.diff(new.positions) != 1).any():
-            raise TensorError(
-                "NPUW_LLM_ENABLE_PREFIX_CACHING: what is kept is found by tokens side by side, but "
-                "position_ids leave some out; leave the option out, or mask out none between"
-            )
         history = History(int(new.positions[0]))
         pieces = self._prefill.read(new, history, self._adapters)
         if not self._compiled.options.text_embed:
@@ -125,6 +121,26 @@ class ChunkReader:
         hidden = np.zeros((1, len(text.ids), found.shape[2]), found.dtype)
         hidden[:, used] = found
         return {HIDDEN: hidden}
+
+    def _check_positions(self, positions: Array) -> None:
+        """See that positions are in the tables, and where they are cached side by side.
+
+        Raises:
+            TensorError: they are not.
+        """
+        options, stage = self._compiled.options, self._compiled.plan.prefill[0]
+        rows = rope_rows(stage, options)
+        if positions.min() < 0 or (options.caches_rope and positions.max() >= rows):
+            raise TensorError(
+                f"position_ids are from {positions.min()} to {positions.max()}; with "
+                f"NPUW_LLM_MAX_PROMPT_LEN as it is they may be from 0 to {rows - 1}, with "
+                "NPUW_LLM_CACHE_ROPE = NO anything above"
+            )
+        if self._compiled.prefixes is not None and (np.diff(positions) != 1).any():
+            raise TensorError(
+                "NPUW_LLM_ENABLE_PREFIX_CACHING: what is kept is found by tokens side by side, but "
+                "position_ids leave some out; leave the option out, or mask out none between"
+            )
 
     def _begin(self, count: int) -> None:
         self._buffers.apply(self._adapters)

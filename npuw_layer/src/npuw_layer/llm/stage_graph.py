@@ -9,7 +9,7 @@ from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
-from npuw_layer.llm.stages import ROPE_LEAD, Kind, Stage, kv_layout
+from npuw_layer.llm.stages import Kind, Stage, kv_layout, rope_rows
 from npuw_layer.lora.graph import fix_rank, reads_adapters
 from npuw_layer.options import Options
 
@@ -38,7 +38,7 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     head = Head.CUT if options.cuts_head else whole
     if options.caches_rope:
         model = model.clone()
-        cache_rope(model, stage.capacity + ROPE_LEAD)
+        cache_rope(model, rope_rows(stage, options))
     layout = kv_layout(options)
     if stage.slots > 1:
         return split_slots(model, stage.slots, stage.past, head, layout)

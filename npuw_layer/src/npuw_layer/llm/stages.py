@@ -159,6 +159,15 @@ def plan(options: Options) -> Plan:
     return Plan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
 
 
+def rope_rows(stage: Stage, options: Options) -> int:
+    """Positions that rotary angles are looked up for, where they come from tables.
+
+    A text that is read alone may stand anywhere in a row of a batch, behind padding.
+    """
+    capacity = lengths_of(options).max_prompt if options.reads_texts else stage.capacity
+    return capacity + ROPE_LEAD
+
+
 def isolated_attention(options: Options) -> dict[StageKind, str]:
     """The kinds of models whose attention is a submodel of its own, and how it runs.
 
