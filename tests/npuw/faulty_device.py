@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from compiler_layer.model import Model
-from npuw_layer.adapters.interpreter import ELEMENT_TYPES
 from npuw_layer.errors import DeviceError
+from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.ports import Array, Device, LoadedModel, Memory, Program, TensorInfo
 
 Spoil = Callable[[str, Array], None]
