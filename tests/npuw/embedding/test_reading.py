@@ -109,6 +109,31 @@ def test_a_text_pays_for_the_smallest_model_that_holds_it(
         np.testing.assert_allclose(found, same, **CLOSE)
 
 
+@pytest.mark.parametrize(
+    ("options", "far"),
+    [
+        ({"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}, 2e-5),
+        ({"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"}, 2e-5),
+        (
+            {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO"},
+            2e-5,
+        ),
+        ({"KV_CACHE_PRECISION": "i8"}, 0.1),
+    ],
+)
+def test_a_text_may_be_read_in_all_ways_that_prompts_are(
+    compiled: Callable[..., Any],
+    said: Callable[[str], Any],
+    options: dict[str, str],
+    far: float,
+) -> None:
+    request, expected = compiled("llama", **options).create_infer_request(), said("llama")
+    found = request.infer(inputs("llama", expected["text_120"]))["last_hidden_state"]
+    error = np.abs(found[:, [0, 60, 119]] - expected["said_120"]).max()
+    assert error <= far
+    assert (error > 2e-5) == (far > 2e-5), "rows of 8 bits are not exact"
+
+
 def test_a_request_forgets_the_text_before(compiled: Callable[..., Any]) -> None:
     used, fresh = (compiled("qwen3").create_infer_request() for _ in range(2))
     draw = np.random.default_rng(5)
@@ -140,6 +165,7 @@ def test_an_encoder_says_how_many_positions_it_has(text_model: Callable[[str], P
     [
         ({"NPUW_TEXT_RERANK": "YES"}, "embeds texts"),
         ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"}, "hidden states of all"),
+        ({"NPUW_LLM_ON_FULL": "SLIDE"}, "conversations"),
         ({"NPUW_LLM": "NO"}, "NPUW_LLM = YES"),
     ],
 )

@@ -12,7 +12,9 @@ from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic, shape
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant, values_of
+from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
@@ -38,10 +40,12 @@ def whole_graph(model: Model, tokens: int) -> Model:
         is masked out. Its outputs are the model's.
 
     Raises:
-        ModelError: it reads something else than a text, or has not so many positions.
+        ModelError: it reads something else than a text, has not so many positions, or no use for
+            the mask.
     """
     check_ports(model)
     _check_tables(model, tokens)
+    _check_masked(model)
     clone = model.clone()
     clone.set_input_shapes({port.name: (1, tokens) for port in clone.inputs})
     _pad(clone, tokens)
@@ -59,6 +63,25 @@ def check_ports(model: Model) -> None:
         raise ModelError(
             f"not a model that reads a text: inputs {sorted(names)}; expected {IDS}, {MASK}"
             f"[, {TOKEN_TYPES}, {POSITIONS}]"
+        )
+
+
+def _check_masked(model: Model) -> None:
+    """See that padding can be masked out.
+
+    Raises:
+        ModelError: nobody reads the mask, and tokens attend to later ones.
+    """
+    mask = next(port.value for port in model.inputs if port.name == MASK)
+    both = [
+        op
+        for op in model.body.ops
+        if isinstance(op, ScaledDotProductAttention) and not int_value(op.causal)
+    ]
+    if not mask.uses and both:
+        raise ModelError(
+            f"{both[0].described}: the model does not read {MASK}, so that tokens would attend to "
+            "what a shorter text is padded with; export it with its mask"
         )
 
 

@@ -92,6 +92,11 @@ class Options(
             raise ValueError(
                 "NPUW_TEXT_RERANK: a model embeds texts (NPUW_TEXT_EMBED) or ranks them"
             )
+        if self.reads_texts and self.on_full != "ERROR":
+            raise ValueError(
+                f"NPUW_LLM_ON_FULL: {self.on_full} is for conversations that go on; texts that are "
+                "read alone are refused if they are too long"
+            )
         if self.text_embed and self.enable_prefix_caching:
             raise ValueError(
                 "NPUW_LLM_ENABLE_PREFIX_CACHING: NPUW_TEXT_EMBED wants the hidden states of all "
