@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from npuw_layer import Core
 
-CLOSE = {"rtol": 1e-4, "atol": 2e-5}
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 PADDING_ID = 1
 
 
@@ -60,7 +60,7 @@ def test_padding_on_the_left_leaves_no_trace_in_a_decoder(compiled: Callable[...
     found = request.infer(padded(texts, left=True))["last_hidden_state"]
     for row, alone in zip(found, expected, strict=True):
         # Rotary positions are relative: a text is the same wherever it stands.
-        np.testing.assert_allclose(row[-len(alone) :], alone, rtol=1e-3, atol=2e-4)
+        np.testing.assert_allclose(row[-len(alone) :], alone, rtol=1e-3, atol=5e-4)
         assert not row[: -len(alone)].any()
 
 

@@ -17,7 +17,7 @@ from npuw_layer.errors import ModelError, OptionError, PromptTooLong, TensorErro
 from npuw_layer.read_model import read_model
 
 LENGTHS = (1, 7, 64, 65, 120)
-CLOSE = {"rtol": 1e-4, "atol": 2e-5}
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 def inputs(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
@@ -112,11 +112,11 @@ def test_a_text_pays_for_the_smallest_model_that_holds_it(
 @pytest.mark.parametrize(
     ("options", "far"),
     [
-        ({"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}, 2e-5),
-        ({"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"}, 2e-5),
+        ({"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}, 1e-4),
+        ({"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"}, 1e-4),
         (
             {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO"},
-            2e-5,
+            1e-4,
         ),
         ({"KV_CACHE_PRECISION": "i8"}, 0.1),
     ],
@@ -131,7 +131,7 @@ def test_a_text_may_be_read_in_all_ways_that_prompts_are(
     found = request.infer(inputs("llama", expected["text_120"]))["last_hidden_state"]
     error = np.abs(found[:, [0, 60, 119]] - expected["said_120"]).max()
     assert error <= far
-    assert (error > 2e-5) == (far > 2e-5), "rows of 8 bits are not exact"
+    assert (error > 1e-4) == (far > 1e-4), "rows of 8 bits are not exact"
 
 
 def test_a_request_forgets_the_text_before(compiled: Callable[..., Any]) -> None:
