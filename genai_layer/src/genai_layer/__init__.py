@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from genai_layer.streamers import StreamerBase as StreamerBase
     from genai_layer.streamers import StreamingStatus as StreamingStatus
     from genai_layer.streamers import TextStreamer as TextStreamer
+    from genai_layer.texts.embedding import TextEmbeddingPipeline as TextEmbeddingPipeline
+    from genai_layer.texts.rerank import TextRerankPipeline as TextRerankPipeline
     from genai_layer.tokenizer import Tokenizer as Tokenizer
     from genai_layer.whisper.generation_config import (
         WhisperGenerationConfig as WhisperGenerationConfig,
@@ -57,6 +59,8 @@ _HOMES = {
     "StreamerBase": "streamers",
     "StreamingStatus": "streamers",
     "TextStreamer": "streamers",
+    "TextEmbeddingPipeline": "texts.embedding",
+    "TextRerankPipeline": "texts.rerank",
     "Tokenizer": "tokenizer",
     "WhisperDecodedResultChunk": "whisper.results",
     "WhisperDecodedResults": "whisper.results",

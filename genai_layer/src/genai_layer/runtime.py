@@ -116,6 +116,24 @@ class Core(Protocol):
         ...
 
 
+class Port(Protocol):
+    """An input or output of a compiled model."""
+
+    def get_names(self) -> set[str]:
+        """Its names."""
+        ...
+
+
+@runtime_checkable
+class ShowsInputs(Protocol):
+    """What a compiled model that reads texts is, too: it says which inputs it takes."""
+
+    @property
+    def inputs(self) -> Sequence[Port]:
+        """Its inputs, without variables."""
+        ...
+
+
 @runtime_checkable
 class ReportsExecution(Protocol):
     """An optional ability of a request: to say in a few words how it ran.

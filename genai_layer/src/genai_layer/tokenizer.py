@@ -20,6 +20,7 @@ from genai_layer.results import TokenizedInputs
 
 _SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
 MAX_FILE_BYTES = 256 << 20
+_NO_LIMIT = 1 << 24
 
 
 class Tokenizer:
@@ -46,6 +47,7 @@ class Tokenizer:
             raise ModelError(f"{path}: not a tokenizer: {error}") from error
         self._tokens = _special_tokens(folder)
         self._ids = self._special_ids(folder)
+        self._settings = _read_json(folder / "tokenizer_config.json")
         self._chat_template = _find_template(folder)
         self._original_template = self._chat_template
 
@@ -142,6 +144,22 @@ class Tokenizer:
     def get_pad_token_id(self) -> int:
         """Give its id, or that of the token that ends a text."""
         return self._ids["pad"] if self._ids["pad"] >= 0 else self._ids["eos"]
+
+    @property
+    def padding_side(self) -> str:
+        """Where texts that are read alone are padded: "left" or, if nothing else is said, right."""
+        return "left" if self._settings.get("padding_side") == "left" else "right"
+
+    @property
+    def model_max_length(self) -> int | None:
+        """Tokens that the model has positions for; None if nothing is said."""
+        length = self._settings.get("model_max_length")
+        # "No limit" is written as a huge float or integer.
+        return length if isinstance(length, int) and 0 < length < _NO_LIMIT else None
+
+    def to_json(self) -> str:
+        """Give what tokenizer.json has, for a tokenizer with settings of its own."""
+        return self._tokenizer.to_str()
 
     def get_vocab(self) -> dict[str, int]:
         """Give all tokens with their ids."""

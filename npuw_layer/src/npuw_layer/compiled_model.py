@@ -23,28 +23,16 @@ if TYPE_CHECKING:
     from npuw_layer.sharing.usage import SharingReport
 
 
-class CompiledModel:
-    """An LLM ready to run.
+class SplitModel:
+    """What all models that NPUW split have in common.
 
     Args:
-        compiled: its static models.
+        compiled: their static models.
     """
 
     def __init__(self, compiled: CompiledLLM) -> None:
         self._compiled = compiled
         self._options = compiled.options
-
-    def create_infer_request(self) -> InferRequest:
-        """Begin a conversation, independent of all others."""
-        return InferRequest(self._compiled)
-
-    def create_batching(self, places: int = 0) -> ContinuousBatching:
-        """Let several conversations share the device; NPUW_LLM_BATCH_SLOTS says how many at once.
-
-        Args:
-            places: how many conversations hold caches at the same time; 0 is as many as slots.
-        """
-        return ContinuousBatching(self._compiled, places)
 
     def get_context(self) -> RemoteContext:
         """Give the context whose tensors its requests take: that of its Core.
@@ -103,3 +91,19 @@ class CompiledModel:
             EXECUTION_DEVICES: lambda: execution_devices(self._compiled.device, self._options),
         }
         return read_property(name, self._options, facts)
+
+
+class CompiledModel(SplitModel):
+    """An LLM ready to run."""
+
+    def create_infer_request(self) -> InferRequest:
+        """Begin a conversation, independent of all others."""
+        return InferRequest(self._compiled)
+
+    def create_batching(self, places: int = 0) -> ContinuousBatching:
+        """Let several conversations share the device; NPUW_LLM_BATCH_SLOTS says how many at once.
+
+        Args:
+            places: how many conversations hold caches at the same time; 0 is as many as slots.
+        """
+        return ContinuousBatching(self._compiled, places)

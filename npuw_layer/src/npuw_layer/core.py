@@ -14,9 +14,11 @@ from npuw_layer.blob.container import STATIC, kind_of
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import device_names, make_compiler, make_device
+from npuw_layer.embedding.compiled import compile_text
+from npuw_layer.embedding.compiled_model import TextCompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.isolations import in_parts
-from npuw_layer.llm.compiled import compile_llm
+from npuw_layer.llm.compiled import CompiledLLM, compile_llm
 from npuw_layer.llm.stages import plan
 from npuw_layer.model_blob.checks import (
     DEFAULT_PATH,
@@ -59,8 +61,10 @@ class Core:
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
         /,
-    ) -> CompiledModel | StaticCompiledModel:
+    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
         """Compile a model: a language model as NPUW does, a static one as it is or through NPUW.
+
+        With NPUW_TEXT_EMBED or NPUW_TEXT_RERANK it is one that reads texts and generates nothing.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
@@ -89,7 +93,7 @@ class Core:
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
         /,
-    ) -> CompiledModel | StaticCompiledModel:
+    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
         """Load a model that ``export_model`` wrote.
 
         Args:
@@ -140,7 +144,7 @@ class Core:
 
     def _import(
         self, source: Source, config: Mapping[str, Any], model: Path | None
-    ) -> CompiledModel | StaticCompiledModel:
+    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
         # Imported here and below: few starts need it.
         from npuw_layer.model_blob.imported import BlobBytes
 
@@ -153,9 +157,9 @@ class Core:
                 return StaticCompiledModel(made)
             from npuw_layer.llm.imported import import_llm
 
-            return made_model(import_llm(opened, self._make_device))
+            return _ready(import_llm(opened, self._make_device))
 
-    def _compile_llm(self, path: Path, options: Options) -> CompiledModel:
+    def _compile_llm(self, path: Path, options: Options) -> CompiledModel | TextCompiledModel:
         """Compile, and export if that is wanted."""
         device = self._make_device(options)
         if options.weights_offload != "NO":
@@ -164,7 +168,8 @@ class Core:
 
             device = offloading(device, path if path.is_dir() else path.parent, options)
         target = _export_target(device, options)
-        compiled = made_model(compile_llm(path, device, options))
+        compile_split = compile_text if options.reads_texts else compile_llm
+        compiled = _ready(compile_split(path, device, options))
         if target is not None:
             compiled.export_model(target)
         return compiled
@@ -221,6 +226,11 @@ class Core:
 
     def _make_compiler(self, options: Options) -> Compiler:
         return self._compiler or make_compiler(options)
+
+
+def _ready(compiled: CompiledLLM) -> CompiledModel | TextCompiledModel:
+    """Give a compiled model as what it is for."""
+    return TextCompiledModel(compiled) if compiled.options.reads_texts else made_model(compiled)
 
 
 def _check_name(device_name: str) -> None:

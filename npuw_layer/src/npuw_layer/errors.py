@@ -12,7 +12,8 @@ NpuwError (RuntimeError)
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
 │   │   ├── NotFolded       its layers cannot be compiled as one
-│   │   └── NoHead          its LM head cannot be told from the rest
+│   │   ├── NoHead          its LM head cannot be told from the rest
+│   │   └── NotCausal       a text cannot be read in chunks
 │   ├── BlobError           a file of programs is damaged, or not what it should be
 │   │   └── BlobVersionError  it was made by other versions
 │   ├── StateError          a saved conversation is damaged, or another model's
@@ -95,6 +96,10 @@ class NotFolded(ModelError):
 
 class NoHead(ModelError):
     """A model's logits are not the product of hidden states: no LM head can be cut off."""
+
+
+class NotCausal(ModelError):
+    """Tokens of a text attend to others than all before: it cannot be read in chunks."""
 
 
 class BlobError(NpuwInputError):

@@ -43,6 +43,12 @@ def route(path: Path, options: Options) -> Options:
             )
     if use_npuw is False and llm:
         raise OptionError("NPUW_LLM = YES needs NPU_USE_NPUW = YES: it is NPUW that splits LLMs")
+    if options.reads_texts:
+        if use_npuw is False or llm is False:
+            raise OptionError(
+                "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK need NPU_USE_NPUW = YES and NPUW_LLM = YES"
+            )
+        llm = True
     if llm is None:
         llm = use_npuw is not False and is_dynamic(path)
     use_npuw = llm if use_npuw is None else use_npuw

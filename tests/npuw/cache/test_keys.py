@@ -67,6 +67,8 @@ MATTERING: dict[str, object] = {
     "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
     "NPUW_PLAN": str(Path(__file__).with_name("plan.xml")),
     "NPUW_WHISPER": "YES",
+    "NPUW_TEXT_EMBED": "YES",
+    "NPUW_TEXT_RERANK": "YES",
 }
 """Options with values that change what is compiled."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
@@ -12,12 +13,14 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.elements import INTEGERS
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, stored_constant
@@ -29,11 +32,22 @@ from compiler_layer.passes.route_experts import is_of_choices
 def _as_i64(value: SSAValue) -> SSAValue | None:
     """Row numbers as DMA wants them, seen through conversions between integers."""
     while element_of(value) != "i64":
+        if constant_of(value) is not None and element_of(value) in INTEGERS:
+            return value  # its numbers are stored anew
         convert = producer(value, Convert)
         if convert is None:
             return None
         value = convert.x
     return value
+
+
+def _stored_as_i64(op: Gather, indices: SSAValue) -> SSAValue:
+    """Row numbers that are known, as DMA wants them."""
+    constant = constant_of(indices)
+    assert constant is not None  # the caller's condition
+    wide = Constant.inline(constant.load().astype(np.int64))
+    Rewriter.insert_op(wide, InsertPoint.before(op))
+    return wide.output
 
 
 def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
@@ -63,6 +77,8 @@ def _lower(op: Gather) -> None:
     refusal, indices = gather_refusal(op), _as_i64(op.indices)
     if refusal is not None or indices is None:
         raise UnsupportedModel(f"gather {op.friendly_name!r} {refusal}")
+    if element_of(indices) != "i64":
+        indices = _stored_as_i64(op, indices)
     compressed, table = _compressed(op.data), stored_constant(op.data)
     if compressed is not None:
         _lower_compressed(op, compressed, indices)

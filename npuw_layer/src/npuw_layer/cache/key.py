@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from npuw_layer.llm.stages import Stage, kv_layout
+from npuw_layer.llm.stages import Stage, kv_layout, lengths_of
 from npuw_layer.options import Options
 from npuw_layer.options.partition import choices
 from npuw_layer.ports import Device
@@ -147,5 +147,18 @@ def _choices(options: Options) -> dict[str, str]:
         "NPUW_WHISPER_DECOMPOSE_SDPA": str(options.whisper and options.whisper_decompose_sdpa),
         "NPUW_WHISPER_ENCODER_LEN": str(options.whisper and options.whisper_encoder_len),
         **partition_choices(options),
+        **_text_choices(options),
         **compiler_choices(options),
+    }
+
+
+def _text_choices(options: Options) -> dict[str, str]:
+    """Of models that read texts alone, what they give, how they read, and where texts may stand."""
+    if not options.reads_texts:
+        return {}
+    lengths = lengths_of(options)
+    return {
+        "NPUW_TEXT_EMBED": str(options.text_embed),
+        "NPUW_LLM_MAX_PROMPT_LEN": str(lengths.max_prompt),
+        "NPUW_LLM_PREFILL_CHUNK_SIZE": str(lengths.chunk),
     }

@@ -54,17 +54,22 @@ class CompiledLLM:
     @property
     def token_inputs(self) -> tuple[TokenInput, ...]:
         """What the model wants of each new token."""
-        return token_inputs(self.models[self.plan.generate[0]].inputs)
+        return token_inputs(self._one.inputs)
 
     @property
     def token_outputs(self) -> tuple[TokenOutput, ...]:
         """What it gives of each new token beside logits."""
-        return token_outputs(self.models[self.plan.generate[0]].outputs)
+        return token_outputs(self._one.outputs)
+
+    @property
+    def _one(self) -> LoadedModel:
+        """Any model that takes tokens: as to what they are given as, and give, all are alike."""
+        return self.models[(self.plan.generate or self.plan.prefill)[0]]
 
     @property
     def adapters(self) -> list[TensorInfo]:
         """The inputs that adapters of a conversation come in by, each once."""
-        own = (*self.plan.generate, *self.plan.own_heads)
+        own = (*(self.plan.generate or self.plan.prefill), *self.plan.own_heads)
         return adapter_inputs(self.models[stage].inputs for stage in own)
 
     @property

@@ -47,7 +47,8 @@ def treat_head(model: Model, head: Head, tokens: int) -> None:
     """Let a static model end as it should.
 
     Args:
-        model: changed in place; among its outputs are the logits, and only they change.
+        model: changed in place; among its outputs are the logits, and only they change. With ALL
+            nothing does, and there may be none.
         head: CUT replaces them by EMBED; LAST adds the input LAST_TOKEN, and a product with it,
             unless no head is to be seen: then logits of all tokens are computed.
         tokens: new tokens that the model takes.
@@ -55,23 +56,25 @@ def treat_head(model: Model, head: Head, tokens: int) -> None:
     Raises:
         NoHead: it is to be cut off, but the logits are not the product of hidden states.
     """
+    if head is Head.ALL:
+        return
     logits, others = _told_apart(model)
     if head is Head.CUT:
         model.set_outputs([(EMBED, _found(logits).states), *others])
         remove_dead_code(model)
-    elif head is Head.LAST:
-        try:
-            ops = _found(logits)
-        except NoHead:
-            return
-        names = [port.name for port in model.inputs]
-        element = element_of(ops.states)
-        which = model.body.insert_arg(tensor(element, (1, 1, tokens)), len(names))
-        model.set_inputs([*names, LAST_TOKEN])
-        first = next(op for op in model.body.ops if op in ops.readers)
-        ops.read(GraphBuilder(model, first).matmul(which, ops.states, False))
-        ops.refresh_types()
-        model.refresh_signature()
+        return
+    try:
+        ops = _found(logits)
+    except NoHead:
+        return
+    names = [port.name for port in model.inputs]
+    element = element_of(ops.states)
+    which = model.body.insert_arg(tensor(element, (1, 1, tokens)), len(names))
+    model.set_inputs([*names, LAST_TOKEN])
+    first = next(op for op in model.body.ops if op in ops.readers)
+    ops.read(GraphBuilder(model, first).matmul(which, ops.states, False))
+    ops.refresh_types()
+    model.refresh_signature()
 
 
 def cut_head(model: Model, rows: int) -> Model:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from npuw_layer.embedding.imported_ports import check_whole_ports, keeps_nothing
 from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.names import EMBED, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
-from npuw_layer.llm.stages import Kind, Stage, kv_layout
+from npuw_layer.llm.stages import Kind, Stage, kv_layout, lengths_of
 from npuw_layer.llm.token_inputs import TOKENS, TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
 from npuw_layer.lora.names import is_adapter_input
@@ -35,7 +36,11 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     Raises:
         BlobError: one is another stage, or has other caches or adapters than the rest.
     """
-    _check_results(stages, loaded, options.cuts_head)
+    whole = lengths_of(options).chunk is None and not options.cuts_head
+    if options.reads_texts and whole and keeps_nothing(loaded):
+        check_whole_ports(stages, loaded)
+        return
+    _check_results(stages, loaded, options.cuts_head or options.text_embed)
     check_adapters(stages, loaded, options.max_lora_rank)
     if options.whisper:
         check_cross_attention(stages, loaded, options.whisper_encoder_len)

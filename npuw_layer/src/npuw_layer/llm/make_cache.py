@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from npuw_layer.llm.block_cache.cache import BlockKVCache
 from npuw_layer.llm.block_cache.layout import BlockLayout
 from npuw_layer.llm.compiled import CompiledLLM
@@ -10,6 +12,7 @@ from npuw_layer.llm.kv_rows import KVRows
 from npuw_layer.llm.kv_strategy import KVStrategy
 from npuw_layer.llm.stages import kv_layout
 from npuw_layer.lora.names import is_cache_input
+from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, TensorInfo
 
 BOUND_AHEAD = 128
 """Tokens that blocks are bound for at once, if so many are promised: to bind takes the time of some
@@ -26,8 +29,12 @@ def make_cache(compiled: CompiledLLM) -> KVStrategy:
         DeviceError: there is no memory left.
     """
     options, plan = compiled.options, compiled.plan
-    largest, total = plan.generate[-1], plan.lengths.total
+    reading = plan.generate or plan.prefill
+    largest, total = max(reading, key=lambda stage: stage.past), plan.lengths.total
     states = [info for info in compiled.models[largest].inputs if is_cache_input(info)]
+    if not largest.past:
+        # Texts that are read whole: nothing is read back, but rows have to go somewhere.
+        states = [_read_as(info) for info in compiled.models[largest].outputs if _is_new(info)]
     window = largest.past if options.on_full == "SLIDE" else total
     rows = KVRows(total, window, options.sink_tokens)
     layout = kv_layout(options)
@@ -38,3 +45,12 @@ def make_cache(compiled: CompiledLLM) -> KVStrategy:
     blocks = BlockLayout(first, layout.block)
     ahead = min(plan.lengths.min_response, BOUND_AHEAD)
     return BlockKVCache(compiled.device, blocks, rows, ahead)
+
+
+def _is_new(info: TensorInfo) -> bool:
+    return info.name.startswith(ASSIGN_PREFIX)
+
+
+def _read_as(info: TensorInfo) -> TensorInfo:
+    """A variable that is assigned, as if it were read."""
+    return replace(info, name=READ_PREFIX + info.name.removeprefix(ASSIGN_PREFIX))

@@ -59,6 +59,8 @@ class Prefill:
             for stage in self._plan.prefill
         }
         self.counts = Counts([])
+        self.last: Submodel | None = None
+        """What read the last piece; its output is of that."""
 
     def prepare(self) -> None:
         """Do now what the first run of a whole chunk would do."""
@@ -85,7 +87,6 @@ class Prefill:
         """
         done = self._restore(tokens, history, adapters)
         count, begin = len(tokens), self._cache.rows.tokens - done
-        last: Submodel | None = None
         told = 0
         while done < count:
             self._check_wanted()
@@ -93,7 +94,7 @@ class Prefill:
             if stage is None or not self._cache.rows.plain:
                 raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
             end = min(count, done + stage.tokens)
-            last = self._models[stage]
+            last = self.last = self._models[stage]
             piece = tokens.part(done, end)
             last.run(piece, self._direct(stage))
             last.gather(self._gathered)
@@ -103,9 +104,9 @@ class Prefill:
                 yield end - told
                 told = end
             done = end
-        assert last is not None  # at least one token is computed
+        assert self.last is not None  # at least one token is computed
         self._keep(tokens, begin, adapters)
-        return last
+        return self.last
 
     def _direct(self, stage: Stage) -> bool:
         """Whether a prefill model writes right into the cache, after what is stored now."""

@@ -177,9 +177,11 @@ class ProgramMaker:
 
     @cached_property
     def _whole(self) -> Model:
+        from npuw_layer.embedding.prepare import prepare_text
         from npuw_layer.read_model import read_model
 
-        return read_model(self._path)
+        model = read_model(self._path)
+        return prepare_text(model, self._options) if self._options.reads_texts else model
 
     @cached_property
     def _foldings(self) -> Iterator[Model]:

@@ -30,6 +30,7 @@ from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
 from npuw_layer.llm.names import (
     BEAMS,
+    EMBED,
     LOGITS,
     MASK,
     TOKEN_TYPES,
@@ -114,7 +115,8 @@ def check_ports(model: Model) -> tuple[TokenInput, ...]:
     unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS}
     outputs = [port.name for port in model.outputs]
     given = [name for name in TOKENS if name in names]
-    if len(given) != 1 or MASK not in names or unknown or outputs.count(LOGITS) != 1:
+    gives = outputs.count(LOGITS) == 1 or outputs == [EMBED]
+    if len(given) != 1 or MASK not in names or unknown or not gives:
         raise ModelError(
             f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
             f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(BESIDE)}, {BEAMS}] and {LOGITS}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from compiler_layer.model import Model
+from npuw_layer.embedding.whole import whole_graph
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.names import TOKEN_TYPES
 from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
-from npuw_layer.llm.stages import ROPE_LEAD, Kind, Stage, kv_layout
+from npuw_layer.llm.stages import Kind, Stage, kv_layout, rope_rows
 from npuw_layer.llm.stored_float8 import resolved
 from npuw_layer.lora.graph import fix_rank, reads_adapters
 from npuw_layer.options import Options
@@ -32,16 +33,19 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         from npuw_layer.whisper.decoder import decoder_graph
 
         return decoder_graph(model, stage, options)
+    if options.reads_texts and not model.variables():
+        return whole_graph(model, stage.tokens)
     if reads_adapters(model):
         model = model.clone()
         fix_rank(model, options.max_lora_rank, stage.slots)
     if stage.kind is Kind.HEAD:
         return _head_graph(model, stage, options)
-    whole = Head.ALL if stage.kind is Kind.GENERATE else Head.LAST
+    every = stage.kind is Kind.GENERATE or options.text_embed
+    whole = Head.ALL if every else Head.LAST
     head = Head.CUT if options.cuts_head else whole
     if options.caches_rope:
         model = model.clone()
-        cache_rope(model, stage.capacity + ROPE_LEAD)
+        cache_rope(model, rope_rows(stage, options))
     if stage.kind is Kind.PREFILL and stage.past:
         _check_types(model)
     layout = kv_layout(options)

@@ -76,7 +76,7 @@ class Plan:
     prefill: tuple[Stage, ...]
     """Ascending in tokens, then in the past that they read."""
     generate: tuple[Stage, ...]
-    """Ascending in capacity."""
+    """Ascending in capacity; none where texts are read alone."""
     heads: tuple[Stage, ...]
     """None if each model has its own; ascending in the hidden states that they take."""
     batched: tuple[Stage, ...] = ()
@@ -95,7 +95,8 @@ class Plan:
     @property
     def own_heads(self) -> tuple[Stage, ...]:
         """The heads that a single conversation needs; larger ones are for several at once."""
-        return tuple(stage for stage in self.heads if stage.tokens <= self.generate[0].tokens)
+        most = self.generate[0].tokens if self.generate else 1
+        return tuple(stage for stage in self.heads if stage.tokens <= most)
 
     @property
     def capacities(self) -> tuple[int, ...]:
@@ -113,7 +114,7 @@ def lengths_of(options: Options) -> Lengths:
         return whisper_lengths(options)
     return plan_lengths(
         options.max_prompt_len,
-        options.min_response_len,
+        0 if options.reads_texts else options.min_response_len,
         options.prefill_chunk_size,
         options.prefill_hint == "DYNAMIC",
     )
@@ -149,14 +150,25 @@ def plan(options: Options) -> Plan:
     """
     lengths = lengths_of(options)
     kv_layout(options)  # what cannot be is refused before anything is compiled
+    prefills = tuple(_prefills(options, lengths))
+    if options.reads_texts:
+        return Plan(lengths, prefills, (), (Stage(Kind.HEAD, 1, 0),) if options.cuts_head else ())
     tokens = round_generation_len(options.max_generation_token_len)
     sizes, slots = _sizes(options, lengths), sorted({*options.batch_slots} - {1})
     generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in sizes]
     rows = sorted({1, tokens, *slots}) if options.cuts_head else []
     heads = [Stage(Kind.HEAD, count, 0) for count in rows]
     batched = [Stage(Kind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
-    prefills = tuple(_prefills(options, lengths))
     return Plan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
+
+
+def rope_rows(stage: Stage, options: Options) -> int:
+    """Positions that rotary angles are looked up for, where they come from tables.
+
+    A text that is read alone may stand anywhere in a row of a batch, behind padding.
+    """
+    capacity = lengths_of(options).max_prompt if options.reads_texts else stage.capacity
+    return capacity + ROPE_LEAD
 
 
 def isolated_attention(options: Options) -> dict[StageKind, str]:

@@ -18,6 +18,7 @@ from npuw_layer.options.partition import PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.stages import StageKind, StageOptions
+from npuw_layer.options.texts import TextOptions
 from npuw_layer.options.weights import WeightOptions
 from npuw_layer.options.whisper import WhisperOptions
 from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
@@ -26,6 +27,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
+    TextOptions,
     ExpertOptions,
     KvOptions,
     WhisperOptions,
@@ -44,6 +46,7 @@ class Options(
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
+    TextOptions,
     ExpertOptions,
     KvOptions,
     WhisperOptions,
@@ -102,6 +105,24 @@ class Options(
         }
         for name in filter(asked.__getitem__, asked):
             raise ValueError(f"{name}: not with NPUW_WHISPER = YES; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _check_texts(self) -> Self:
+        if self.text_embed and self.text_rerank:
+            raise ValueError(
+                "NPUW_TEXT_RERANK: a model embeds texts (NPUW_TEXT_EMBED) or ranks them"
+            )
+        if self.reads_texts and self.on_full != "ERROR":
+            raise ValueError(
+                f"NPUW_LLM_ON_FULL: {self.on_full} is for conversations that go on; texts that are "
+                "read alone are refused if they are too long"
+            )
+        if self.text_embed and self.enable_prefix_caching:
+            raise ValueError(
+                "NPUW_LLM_ENABLE_PREFIX_CACHING: NPUW_TEXT_EMBED wants the hidden states of all "
+                "tokens, and K and V alone are kept; leave it out"
+            )
         return self
 
     @property
@@ -200,7 +221,7 @@ class Options(
     @property
     def cuts_head(self) -> bool:
         """Whether the head is a model of its own."""
-        return self.shared_head and self.weights_offload == "NO"
+        return self.shared_head and self.weights_offload == "NO" and not self.text_embed
 
     @property
     def cuts_models(self) -> bool:

@@ -1,0 +1,1 @@
+"""Pipelines that read texts: for embeddings, and for ranking documents."""

@@ -1,0 +1,133 @@
+"""A model that reads texts, from its folder to a request that is ready."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from genai_layer.errors import ModelError, RuntimeFailure
+from genai_layer.model_folder import find_model
+from genai_layer.npu import npu_properties
+from genai_layer.properties import check_names
+from genai_layer.runtime import Array, Core, InferRequest, ShowsInputs
+from genai_layer.runtimes import load_core
+from genai_layer.texts.encoding import EncodedTexts
+
+_DEFAULT_LENGTH = 1024
+"""Tokens of the longest text on an NPU if nothing is said, as in openvino_genai."""
+
+_GRAIN = 64
+"""Lengths on an NPU are multiples of it."""
+
+
+class TextModel:
+    """A compiled model with one request, which reads a batch at a time.
+
+    Args:
+        folder: the model's.
+        device: "NPU", "CPU" …
+        properties: of the runtime, under OpenVINO's names; on NPU also MAX_PROMPT_LEN.
+        kind: the option of NPUW that says what is wanted of the model.
+        max_length: tokens of the longest text, if that is known.
+        core: a runtime, instead of the one that the device names.
+
+    Raises:
+        ModelError: the folder has no model, or a broken config.json.
+        PropertyError: a property or the device is unknown.
+        RuntimeFailure: the runtime cannot compile the model.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        device: str,
+        properties: Mapping[str, Any],
+        kind: str,
+        max_length: int | None,
+        core: Core | None,
+    ) -> None:
+        check_names(properties)
+        model, config = find_model(folder), read_config(folder)
+        wanted = dict(properties)
+        if device == "NPU":
+            longest = max_length or _most_tokens(config)
+            if not {"MAX_PROMPT_LEN", "NPUW_LLM_MAX_PROMPT_LEN", "BLOB_PATH"} & wanted.keys():
+                wanted["MAX_PROMPT_LEN"] = longest
+            wanted, _ = npu_properties(wanted)
+            wanted.setdefault(kind, "YES")
+        core = load_core(device) if core is None else core
+        try:
+            compiled = core.compile_model(model, device, wanted)
+            self._request: InferRequest = compiled.create_infer_request()
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+        self._inputs = _names(compiled)
+
+    def start(self, texts: EncodedTexts) -> None:
+        """Begin to read a batch; ``wait`` ends it.
+
+        Raises:
+            RuntimeFailure: the runtime does not take it.
+        """
+        given = {
+            "input_ids": texts.ids,
+            "attention_mask": texts.mask,
+            "token_type_ids": texts.types,
+            "position_ids": np.maximum(texts.mask.cumsum(1) - 1, 0),
+            "beam_idx": np.arange(len(texts.ids), dtype=np.int32),
+        }
+        if "beam_idx" in self._inputs:
+            self._request.reset_state()
+        try:
+            self._request.start_async({n: v for n, v in given.items() if n in self._inputs})
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+
+    def wait(self, output: str) -> Array:
+        """Give an output of the batch, as a copy.
+
+        Raises:
+            RuntimeFailure: reading failed.
+        """
+        try:
+            self._request.wait()
+            return np.array(self._request.get_tensor(output).data)
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+
+
+def _names(compiled: object) -> set[str]:
+    """The inputs of a compiled model."""
+    if not isinstance(compiled, ShowsInputs):
+        raise RuntimeFailure("the runtime does not say which inputs the model has")
+    return {name for port in compiled.inputs for name in port.get_names()}
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read config.json; empty if there is none.
+
+    Raises:
+        ModelError: it is no JSON object.
+    """
+    path = folder / "config.json"
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ModelError(f"{path}: not a JSON object")
+    return found  # pyright: ignore[reportUnknownVariableType] (JSON)
+
+
+def _most_tokens(config: Mapping[str, Any]) -> int:
+    """As many as the default is, and the model has positions for."""
+    positions = config.get("max_position_embeddings")
+    if not isinstance(positions, int) or positions < _GRAIN:
+        return _DEFAULT_LENGTH
+    return min(_DEFAULT_LENGTH, positions // _GRAIN * _GRAIN)

@@ -1,0 +1,41 @@
+"""A model that reads texts, ready to run, as OpenVINO's Python API gives it."""
+
+from __future__ import annotations
+
+from npuw_layer.compiled_model import SplitModel
+from npuw_layer.embedding.infer_request import Key, TextInferRequest
+from npuw_layer.embedding.ports import TextPort, find, inputs_of, outputs_of
+
+
+class TextCompiledModel(SplitModel):
+    """A model that reads texts and generates nothing (NPUW_TEXT_EMBED, NPUW_TEXT_RERANK)."""
+
+    @property
+    def inputs(self) -> list[TextPort]:
+        """Its inputs, as it was exported with."""
+        return inputs_of(self._compiled)
+
+    @property
+    def outputs(self) -> list[TextPort]:
+        """Its outputs, as it was exported with."""
+        return outputs_of(self._compiled)
+
+    def input(self, key: Key | None = None, /) -> TextPort:
+        """Give an input by name or number; the only one without.
+
+        Raises:
+            TensorError: there is none, or there are several.
+        """
+        return find(self.inputs, key, "input")
+
+    def output(self, key: Key | None = None, /) -> TextPort:
+        """Give an output by name or number; the only one without.
+
+        Raises:
+            TensorError: there is none, or there are several.
+        """
+        return find(self.outputs, key, "output")
+
+    def create_infer_request(self) -> TextInferRequest:
+        """Make a request, independent of all others."""
+        return TextInferRequest(self._compiled)

@@ -1,0 +1,129 @@
+"""Pipelines of texts, down to the NPU, say what the real openvino_genai says on its CPU."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from genai_layer import ConfigError, PromptError, TextEmbeddingPipeline, TextRerankPipeline
+from genai_layer.errors import RuntimeFailure
+
+GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
+SAID = json.loads((GOLDENS / "rag" / "said.json").read_text())
+QUERY, DOCUMENTS = SAID["query"], SAID["documents"]
+EXACT = {"INFERENCE_PRECISION_HINT": "f32", "MAX_PROMPT_LEN": 128}
+LENGTHS = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
+CLOSE = {"rtol": 1e-3, "atol": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def folder(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Give a model's folder, as the exporter writes it."""
+    restore = load_module(GOLDENS / "exported" / "restore.py").restore
+    known: dict[str, Path] = {}
+
+    def give(name: str, source: str = "texts") -> Path:
+        if name not in known:
+            target = tmp_path_factory.mktemp(name)
+            restore(GOLDENS / source, name, target)
+            kind = "decoder" if name.startswith("qwen3") else "encoder"
+            shutil.copy(GOLDENS / "rag" / f"{kind}.json", target / "tokenizer.json")
+            settings = {"pad_token": "[PAD]"}
+            (target / "tokenizer_config.json").write_text(json.dumps(settings))
+            model_type = "qwen3" if name.startswith("qwen3") else name
+            (target / "config.json").write_text(json.dumps({"model_type": model_type}))
+            known[name] = target
+        return known[name]
+
+    return give
+
+
+def embedding_config(given: dict[str, Any]) -> Any:
+    kinds = TextEmbeddingPipeline.PoolingType
+    kind = kinds[given.get("pooling_type", "CLS")]
+    return TextEmbeddingPipeline.Config(**{**given, "pooling_type": kind})
+
+
+def npu_options(config: dict[str, Any]) -> dict[str, Any]:
+    length = {} if "max_length" in config else {"MAX_PROMPT_LEN": 128}
+    return {"INFERENCE_PRECISION_HINT": "f32", **LENGTHS, **length}
+
+
+@pytest.mark.parametrize("name", SAID["embeddings"])
+def test_embeddings_are_openvino_genais(folder: Any, name: str) -> None:
+    case = SAID["embeddings"][name]
+    config = embedding_config(case["config"])
+    pipe = TextEmbeddingPipeline(
+        folder(case["model"]), "NPU", config, **npu_options(case["config"])
+    )
+    np.testing.assert_allclose(pipe.embed_documents(DOCUMENTS), case["documents"], **CLOSE)
+    if "query" in case:
+        np.testing.assert_allclose(pipe.embed_query(QUERY), case["query"], **CLOSE)
+
+
+@pytest.mark.parametrize("name", SAID["ranks"])
+def test_ranks_are_openvino_genais(folder: Any, name: str) -> None:
+    case = SAID["ranks"][name]
+    options = npu_options(case["config"])
+    if name == "qwen3_score":
+        options["NPUW_DEVICES"] = "NPU,CPU"  # it looks for its last token by ops no NPU has
+    pipe = TextRerankPipeline(
+        folder(case["model"], case["folder"]), "NPU", **case["config"], **options
+    )
+    found = pipe.rerank(QUERY, DOCUMENTS)
+    assert [index for index, _ in found] == [index for index, _ in case["said"]]
+    scores = [[score for _, score in each] for each in (found, case["said"])]
+    np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["bert_mean", "qwen3_left"])
+def test_the_same_pipeline_runs_on_openvino(folder: Any, name: str) -> None:
+    case = SAID["embeddings"][name]
+    config = embedding_config(case["config"])
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    pipe = TextEmbeddingPipeline(folder(case["model"]), "CPU", config, **exact)
+    np.testing.assert_allclose(pipe.embed_documents(DOCUMENTS), case["documents"], **CLOSE)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["xlmr", "qwen3"])
+def test_the_same_ranks_come_from_openvino(folder: Any, name: str) -> None:
+    case = SAID["ranks"][name]
+    exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
+    pipe = TextRerankPipeline(
+        folder(case["model"], case["folder"]), "CPU", **case["config"], **exact
+    )
+    found = pipe.rerank(QUERY, DOCUMENTS)
+    assert [index for index, _ in found] == [index for index, _ in case["said"]]
+
+
+def test_texts_are_read_beside_the_caller(folder: Any) -> None:
+    pipe = TextEmbeddingPipeline(folder("bert"), "NPU", **EXACT)
+    expected = pipe.embed_documents(DOCUMENTS[:2])
+    pipe.start_embed_documents_async(DOCUMENTS[:2])
+    assert pipe.wait_embed_documents() == expected
+    assert np.linalg.norm(expected, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_what_cannot_be_read_is_refused_with_the_reason(folder: Any) -> None:
+    pipe = TextEmbeddingPipeline(folder("bert"), "NPU", batch_size=2, **EXACT)
+    with pytest.raises(PromptError, match="batch_size is 2"):
+        pipe.embed_documents(DOCUMENTS)
+    with pytest.raises(RuntimeFailure, match="NPUW_LLM_MAX_PROMPT_LEN"):
+        pipe.embed_documents(["text " * 200, "short"])
+    for wrong, message in (
+        ({"max_length": 0}, "max_length = 0"),
+        ({"padding_side": "middle"}, "padding_side"),
+        ({"pad_to_max_length": True}, "no max_length"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            TextEmbeddingPipeline(folder("bert"), "NPU", **wrong)
+    with pytest.raises(ConfigError, match="unknown parameter 'top'"):
+        TextRerankPipeline.Config(top=3)
