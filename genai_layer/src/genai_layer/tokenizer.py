@@ -5,7 +5,6 @@ Source: openvino_genai.Tokenizer, fact sheet genai §a.6; files of Hugging Face 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import tokenizers
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
 from genai_layer.errors import ModelError, TemplateError
+from genai_layer.json_file import read_object
 from genai_layer.results import TokenizedInputs
 
 _SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
@@ -47,7 +47,7 @@ class Tokenizer:
             raise ModelError(f"{path}: not a tokenizer: {error}") from error
         self._tokens = _special_tokens(folder)
         self._ids = self._special_ids(folder)
-        self._settings = _read_json(folder / "tokenizer_config.json")
+        self._settings = read_object(folder / "tokenizer_config.json")
         self._chat_template = _find_template(folder)
         self._original_template = self._chat_template
 
@@ -167,7 +167,7 @@ class Tokenizer:
 
     def _special_ids(self, folder: Path) -> dict[str, int]:
         """Ids of the special tokens: config.json's, else those of their texts."""
-        config = _read_json(folder / "config.json")
+        config = read_object(folder / "config.json")
         ids: dict[str, int] = {}
         for name in _SPECIAL:
             given = config.get(f"{name}_token_id")
@@ -182,28 +182,11 @@ class Tokenizer:
         return ids
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty if there is no such file.
-
-    Raises:
-        ModelError: it is no JSON object.
-    """
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise ModelError(f"{path}: not a JSON object")
-    return found  # pyright: ignore[reportUnknownVariableType] (JSON)
-
-
 def _special_tokens(folder: Path) -> dict[str, str]:
     """Texts of the special tokens: special_tokens_map.json's, else tokenizer_config.json's."""
     tokens: dict[str, str] = dict.fromkeys(_SPECIAL, "")
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
-        found = _read_json(folder / name)
+        found = read_object(folder / name)
         for special in _SPECIAL:
             given = found.get(f"{special}_token")
             if isinstance(given, dict):
@@ -222,7 +205,7 @@ def _find_template(folder: Path) -> str:
         except (OSError, ValueError) as error:
             raise ModelError(f"{plain}: cannot be read: {error}") from error
     for name in ("chat_template.json", "tokenizer_config.json"):
-        found = _read_json(folder / name).get("chat_template")
+        found = read_object(folder / name).get("chat_template")
         if isinstance(found, str):
             return found
         if isinstance(found, list):

@@ -38,6 +38,11 @@ def make_tokenizer() -> Tokenizer:
     return tokenizer
 
 
+def is_plain(text: str) -> bool:
+    """Whether no part of a text is a special token, which has no text."""
+    return not any(special in text for special in SPECIAL)
+
+
 def ids_of(text: str) -> list[int]:
     """Give a token for each byte of a text."""
     return make_tokenizer().encode(text, add_special_tokens=False).ids

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from genai_layer.errors import ModelError, RuntimeFailure
+from genai_layer.errors import RuntimeFailure
+from genai_layer.json_file import read_object
 from genai_layer.model_folder import find_model
 from genai_layer.npu import npu_properties
 from genai_layer.properties import check_names
@@ -51,7 +51,7 @@ class TextModel:
         core: Core | None,
     ) -> None:
         check_names(properties)
-        model, config = find_model(folder), read_config(folder)
+        model, config = find_model(folder), read_object(folder / "config.json")
         wanted = dict(properties)
         if device == "NPU":
             longest = max_length or _most_tokens(config)
@@ -105,24 +105,6 @@ def _names(compiled: object) -> set[str]:
     if not isinstance(compiled, ShowsInputs):
         raise RuntimeFailure("the runtime does not say which inputs the model has")
     return {name for port in compiled.inputs for name in port.get_names()}
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """Read config.json; empty if there is none.
-
-    Raises:
-        ModelError: it is no JSON object.
-    """
-    path = folder / "config.json"
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise ModelError(f"{path}: not a JSON object")
-    return found  # pyright: ignore[reportUnknownVariableType] (JSON)
 
 
 def _most_tokens(config: Mapping[str, Any]) -> int:

@@ -5,8 +5,9 @@ Source: openvino_genai.TextEmbeddingPipeline.Config, TextRerankPipeline.Config.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -81,12 +82,27 @@ class RerankConfig(TextConfig):
     """How many documents are given back, the best first."""
 
 
-def split_properties(
-    kind: type[TextConfig], properties: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tell a pipeline's parameters from properties of the runtime, which are upper case."""
+Config = TypeVar("Config", bound=TextConfig)
+
+
+def settle(
+    kind: type[Config], config: Config | None, properties: Mapping[str, Any]
+) -> tuple[Config, dict[str, Any]]:
+    """Give a pipeline's parameters, and what is left: properties of the runtime, upper case.
+
+    Args:
+        kind: of the parameters.
+        config: the parameters, if they are not among the properties.
+        properties: as the caller gives them.
+
+    Raises:
+        ConfigError: a parameter is wrong, or given twice.
+    """
     own = {name: value for name, value in properties.items() if name in kind.model_fields}
-    return own, {name: value for name, value in properties.items() if name not in own}
+    if config is not None and own:
+        raise ConfigError(f"{', '.join(own)}: parameters are in the config; leave one out")
+    rest = {name: value for name, value in properties.items() if name not in own}
+    return kind(**own) if config is None else config.model_copy(), rest
 
 
 def _explained(error: ValidationError) -> ConfigError:

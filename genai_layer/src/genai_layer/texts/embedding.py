@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from genai_layer.errors import ConfigError, PromptError
+from genai_layer.errors import PromptError
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
@@ -47,10 +47,7 @@ class TextEmbeddingPipeline:
         **properties: Any,
     ) -> None:
         folder = Path(models_path)
-        own, rest = configs.split_properties(configs.EmbeddingConfig, properties)
-        if config is not None and own:
-            raise ConfigError(f"{', '.join(own)}: parameters are in the config; leave one out")
-        self._config = configs.EmbeddingConfig(**own) if config is None else config.model_copy()
+        self._config, rest = configs.settle(configs.EmbeddingConfig, config, properties)
         self._encoder = TextEncoder(read_tokenizer(folder), self._config)
         length = self._config.max_length
         self._model = TextModel(folder, device, rest, "NPUW_TEXT_EMBED", length, core)

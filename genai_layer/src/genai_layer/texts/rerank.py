@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from genai_layer.errors import ConfigError, ModelError, PromptError
+from genai_layer.errors import ModelError, PromptError
+from genai_layer.json_file import read_object
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
-from genai_layer.texts.compiled import TextModel, read_config
+from genai_layer.texts.compiled import TextModel
 from genai_layer.texts.encoding import Text, TextEncoder
 from genai_layer.tokenizer import Tokenizer
 
@@ -54,12 +55,9 @@ class TextRerankPipeline:
         **properties: Any,
     ) -> None:
         folder = Path(models_path)
-        own, rest = configs.split_properties(configs.RerankConfig, properties)
-        if config is not None and own:
-            raise ConfigError(f"{', '.join(own)}: parameters are in the config; leave one out")
-        self._config = configs.RerankConfig(**own) if config is None else config.model_copy()
+        self._config, rest = configs.settle(configs.RerankConfig, config, properties)
         tokenizer = read_tokenizer(folder)
-        self._joins = read_config(folder).get("model_type") == _DECODER
+        self._joins = read_object(folder / "config.json").get("model_type") == _DECODER
         self._answers = _answers(tokenizer) if self._joins else []
         self._encoder = TextEncoder(tokenizer, self._config, tokenizer.model_max_length)
         length = self._config.max_length

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from genai_layer.errors import ModelError
+from genai_layer.json_file import read_counts
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.whisper.features import FeatureExtractor
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
-from genai_layer.whisper.json_file import read_counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from genai_layer.errors import ConfigError, ModelError
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.whisper.json_file import read_object
+from genai_layer.json_file import read_object
 
 Token = Annotated[int, Field(ge=0, lt=1 << 31)]
 
