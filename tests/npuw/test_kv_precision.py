@@ -93,3 +93,18 @@ def test_the_device_computes_what_the_graph_means(demo: Path, ids: np.ndarray) -
 def test_other_types_are_refused_by_name(demo: Path) -> None:
     with pytest.raises(OptionError, match="KV_CACHE_PRECISION"):
         request_of(demo, KV_CACHE_PRECISION="u4")
+
+
+@pytest.mark.parametrize(("one", "same"), [("u8", "i8"), ("f16", "")])
+def test_some_names_mean_the_same(demo: Path, one: str, same: str) -> None:
+    asked = {"INFERENCE_PRECISION_HINT": "f16"}
+    found = [request_of(demo, **asked, KV_CACHE_PRECISION=name) for name in (one, same)]
+    ids = np.arange(30)[None] % 90
+    said = [ask(request, ids, 0) for request in found]
+    assert np.array_equal(*said)
+
+
+def test_a_type_that_activations_have_not_is_refused_with_what_decides(demo: Path) -> None:
+    message = "f32 with INFERENCE_PRECISION_HINT = f16; K and V have the type of activations"
+    with pytest.raises(OptionError, match=message):
+        request_of(demo, INFERENCE_PRECISION_HINT="f16", KV_CACHE_PRECISION="f32")

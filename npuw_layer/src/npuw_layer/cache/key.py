@@ -136,7 +136,7 @@ def _choices(options: Options) -> dict[str, str]:
     """Options that matter to a stage of an LLM."""
     layout = kv_layout(options)
     return {
-        "KV_CACHE_PRECISION": options.kv_cache_precision,
+        "KV_CACHE_PRECISION": options.kv_element,
         "NPUW_LLM_OPTIMIZE_FP8": str(options.optimize_fp8),
         "NPUW_LLM_OPTIMIZE_V_TENSORS": str(layout.room),
         "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": str(layout.block),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from npuw_layer.llm.names import block_variable
+from npuw_layer.options.kv import KvElement
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class KVLayout:
         block: rows of a block, if caches lie in blocks; None leaves them in one piece.
     """
 
-    element: Literal["", "i8", "f8e4m3", "f8e5m2"] = ""
+    element: KvElement = ""
     resolved: bool = False
     room: int | None = None
     block: int | None = None

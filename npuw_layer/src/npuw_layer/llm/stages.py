@@ -136,7 +136,7 @@ def kv_layout(options: Options) -> KVLayout:
         )
     block = lengths.chunk if blocks else None
     return KVLayout(
-        element=options.kv_cache_precision,
+        element=options.kv_element,
         room=(block or lengths.total) if options.optimize_v_tensors else None,
         block=block,
     )

@@ -263,7 +263,7 @@ def _fingerprint(conversation: Conversation) -> str:
 
 def _kept_in(options: Options) -> str:
     """What decides of which type rows are, as far as options say."""
-    hint = options.kv_cache_precision
+    hint = options.kv_element
     return f"{hint} as the model rounds" if options.optimize_fp8 else hint
 
 

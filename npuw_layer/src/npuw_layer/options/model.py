@@ -12,7 +12,7 @@ from npuw_layer.options.compiler import CompilerOptions
 from npuw_layer.options.devices import DeviceOptions
 from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
-from npuw_layer.options.kv import KvOptions
+from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
 from npuw_layer.options.partition import PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
@@ -124,6 +124,21 @@ class Options(
                 "tokens, and K and V alone are kept; leave it out"
             )
         return self
+
+    @model_validator(mode="after")
+    def _check_kv_precision(self) -> Self:
+        floats = self.kv_cache_precision and not self.kv_element
+        if floats and self.kv_cache_precision != self.precision:
+            raise ValueError(
+                f"KV_CACHE_PRECISION: {self.kv_cache_precision} with INFERENCE_PRECISION_HINT = "
+                f"{self.precision}; K and V have the type of activations, or 8 bits"
+            )
+        return self
+
+    @property
+    def kv_element(self) -> KvElement:
+        """What K and V are stored as; empty if that is what activations are."""
+        return KV_ELEMENTS[self.kv_cache_precision]
 
     @property
     def routes_experts(self) -> bool:

@@ -59,7 +59,7 @@ def _rows_bytes(decoder: Decoder, rows: int, options: Options) -> int:
 def _variable_bytes(decoder: Decoder, rows: int, options: Options) -> tuple[int, int]:
     """One variable of so many tokens, and its scales."""
     heads, width = decoder.attention.key_heads, decoder.attention.head_dim
-    if options.kv_cache_precision == "i8":
+    if options.kv_element == "i8":
         return padded(rows * heads * width), padded(rows * heads * _SCALE_BYTES)
-    element = options.kv_cache_precision or options.precision
+    element = options.kv_element or options.precision
     return padded(rows * heads * width * _FLOAT_BYTES[element]), 0

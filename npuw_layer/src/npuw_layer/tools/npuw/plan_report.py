@@ -93,7 +93,7 @@ def _head(plan: Plan, options: Options, weights: str) -> Iterator[str]:
         f"{decoder.hidden_size:,} channels, {attention.heads} heads ({attention.key_heads} of K "
         f"and V), {decoder.vocab_size:,} tokens known"
     )
-    caches = options.kv_cache_precision or options.precision
+    caches = options.kv_element or options.precision
     chunks = f", read in chunks of {lengths.chunk:,}" if lengths.chunk else ""
     room = f"prompt {lengths.max_prompt:,}{chunks}, response {lengths.min_response:,}"
     yield (
