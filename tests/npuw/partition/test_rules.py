@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,38 @@ def test_compute_is_cut_out_and_compiled_one_by_one(tall, tmp_path):
     Core().compile_model(tall, "NPU", SMALL | options | dump)
     groups = [g for g in plan(tmp_path / "plan.generate_192.xml") if g.get("tag") == "compute"]
     assert len(groups) == len({group.get("function") for group in groups}) == 15
+
+
+@pytest.fixture(scope="module")
+def exported(load_module, tmp_path_factory) -> Callable[[str], Path]:
+    """Give a Llama that the real exporter compressed."""
+    folder = Path(__file__).resolve().parents[2] / "goldens" / "exported"
+    restore = load_module(folder / "restore.py").restore
+    return lambda name: restore(folder, name, tmp_path_factory.mktemp(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "products"),
+    [
+        ("llama_int4", "DQMatMulGQi4", 14),
+        ("llama_int4_asym", "DQMatMulGQu4", 14),
+        ("llama_int4_channel", "DQMatMulCWi4", 14),
+        ("llama_int8", "DQMatMul", 14),
+        ("llama_int4", "DQMatMulCWi4", 0),
+        ("llama_fp16", "DQMatMul", 0),
+    ],
+)
+def test_products_are_told_apart_by_how_their_weights_are_compressed(
+    exported, tmp_path, name: str, pattern: str, products: int
+) -> None:
+    """Two layers of seven products; the head is a model of its own."""
+    options = {
+        "NPUW_ONLINE_ISOLATE": f"P:{pattern}/products",
+        "NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml"),
+    }
+    Core().compile_model(exported(name), "NPU", SMALL | options)
+    groups = plan(tmp_path / "plan.generate_192.xml")
+    assert sum(group.get("tag") == "products" for group in groups) == products
 
 
 # Plans.
@@ -215,7 +248,7 @@ def test_an_op_that_two_rules_claim_is_an_error_that_names_both(tall):
     ("options", "why"),
     [
         ({"NPUW_ONLINE_ISOLATE": "P:SDPA"}, "'P:SDPA' is no choice"),
-        ({"NPUW_ONLINE_ISOLATE": "P:Softmax/x"}, "known are SDPA, RMSNorm, RoPE, DQMatMul"),
+        ({"NPUW_ONLINE_ISOLATE": "P:Softmax/x"}, "known are SDPA, RMSNorm, .*DQMatMulGQu4"),
         ({"NPUW_ONLINE_AVOID": "ATTN"}, "'ATTN' is no choice"),
         ({"NPUW_ONLINE_PIPELINE": "SPATIAL"}, "not supported here: SPATIAL"),
         ({"NPUW_ONLINE_NO_FOLD": "x"}, "has no tag x"),

@@ -8,9 +8,11 @@ from pydantic import AfterValidator, Field
 
 from npuw_layer.options.base import MANY, Only, OptionGroup
 
-PATTERNS = ("SDPA", "RMSNorm", "RoPE", "DQMatMul")
-"""What P: may name: attention, normalisation, rotation of positions, products with compressed
-weights."""
+_NORMS = ("RMSNorm", "RMSNorm2")
+_WEIGHTS = ("DQMatMulGQu4", "DQMatMulGQi4", "DQMatMulCWu4", "DQMatMulCWi4")
+PATTERNS = ("SDPA", *_NORMS, "RoPE", "DQMatMul", *_WEIGHTS)
+"""What P: may name: attention, normalisation (both names say the same), rotation of positions, and
+products with compressed weights: all (ours), or those of 4 bits in groups (GQ) or by rows (CW)."""
 
 PRESETS = {"ATTN": "P:SDPA/attn", "COMPUTE": "P:DQMatMul/compute,P:RMSNorm/compute"}
 """Short for choices that are made often."""
@@ -82,7 +84,8 @@ class PartitionOptions(OptionGroup):
         "", alias="NPUW_ONLINE_ISOLATE"
     )
     """What becomes a submodel of its own, with a tag: "P:SDPA/attn,Op:Softmax/mine" names patterns
-    (SDPA, RMSNorm, RoPE, DQMatMul) or types of ops; ATTN and COMPUTE stand for usual choices."""
+    (SDPA, RMSNorm, RoPE, DQMatMul; as the original has it, DQMatMulGQu4, …GQi4, …CWu4, …CWi4,
+    RMSNorm2) or types of ops; ATTN and COMPUTE stand for usual choices."""
     online_avoid: Annotated[str, AfterValidator(_checked_choices)] = Field(
         "", alias="NPUW_ONLINE_AVOID"
     )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, OpResult
 
 from compiler_layer.dialects.ov import OPS
 from compiler_layer.dialects.ov.attention import RMS, RoPE, ScaledDotProductAttention
+from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Reshape, Transpose
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.dataflow import visiting_order
 from compiler_layer.passes.fold_blocks.find import find_repetitions
@@ -22,15 +26,42 @@ from npuw_layer.options.names import nearest
 _log = logging.getLogger(__name__)
 
 
-def _is_compressed_product(op: Operation) -> bool:
-    return isinstance(op, MatMul) and any(producer(x, Dequantize) for x in (op.a, op.b))
+def _compressed_weight(op: Operation) -> Dequantize | None:
+    """What a product's weight is made of, if it is compressed."""
+    if not isinstance(op, MatMul):
+        return None
+    for value in (op.b, op.a):
+        while isinstance(value, OpResult) and isinstance(value.op, Reshape | Convert | Transpose):
+            value = value.op.operands[0]
+        if found := producer(value, Dequantize):
+            return found
+    return None
+
+
+def _is_product_of(element: str, grouped: bool, op: Operation) -> bool:
+    """Whether a product's weight is compressed in one way.
+
+    Args:
+        element: what is stored.
+        grouped: several scales in each row of weights, or one.
+        op: maybe a product.
+    """
+    weight = _compressed_weight(op)
+    if weight is None or element_of(weight.stored) != element:
+        return False
+    return (len(shape_of(weight.stored)) > 2) == grouped
 
 
 _PATTERNS: dict[str, Callable[[Operation], bool]] = {
     "SDPA": lambda op: isinstance(op, ScaledDotProductAttention),
     "RMSNorm": lambda op: isinstance(op, RMS),
+    "RMSNorm2": lambda op: isinstance(op, RMS),
     "RoPE": lambda op: isinstance(op, RoPE),
-    "DQMatMul": _is_compressed_product,
+    "DQMatMul": lambda op: _compressed_weight(op) is not None,
+    "DQMatMulGQu4": partial(_is_product_of, "u4", True),
+    "DQMatMulGQi4": partial(_is_product_of, "i4", True),
+    "DQMatMulCWu4": partial(_is_product_of, "u4", False),
+    "DQMatMulCWi4": partial(_is_product_of, "i4", False),
 }
 """By the names in ``options.partition.PATTERNS``."""
 
