@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ PAST, BLOCK = 1151, 128
 
 KINDS = {
     "plain": KVLayout(),
-    "8 bits": KVLayout(quantized=True),
+    "8 bits": KVLayout(element="i8"),
     "transposed": KVLayout(room=1152),
 }
 
@@ -46,7 +47,7 @@ def test_blocks_are_never_joined_in_memory(model: Model, kind: str) -> None:
     """A copy would move the past twice more: out of its blocks, and into one piece."""
     layout = KINDS[kind]
     room = None if layout.room is None else BLOCK
-    blocks = KVLayout(layout.quantized, room, BLOCK)
+    blocks = replace(layout, room=room, block=BLOCK)
     whole, apart = (moved(split(model, 1, PAST, layout=each)) for each in (layout, blocks))
     assert abs(apart - whole) < 0.05 * past_bytes(model)
 
@@ -62,7 +63,7 @@ def test_nor_are_those_of_several_conversations(model: Model) -> None:
 def test_layers_are_folded(model: Model, kind: str) -> None:
     """What is compiled once stands for blocks of all layers, whose names it knows."""
     layout = KINDS[kind]
-    blocks = KVLayout(layout.quantized, None if layout.room is None else BLOCK, BLOCK)
+    blocks = replace(layout, room=None if layout.room is None else BLOCK, block=BLOCK)
     smaller = next(iter(foldings(model)))
     assert len(smaller.variables()) < len(model.variables())
     found = [

@@ -65,9 +65,10 @@ def _experts(
     from npuw_layer.partition.rules import LAYER, STRETCH
 
     if any(tag in found for tag in (LAYER, STRETCH, PLANNED)):
+        what = "NPUW_PLAN" if options.plan else f"NPUW_ONLINE_PIPELINE = {options.online_pipeline}"
         raise OptionError(
-            "NPUW_ONLINE_PIPELINE and NPUW_PLAN make submodels of whole layers, experts among "
-            "them; leave them out, or do not ask for HOST_ROUTED experts"
+            f"{what} makes submodels with experts among their ops; leave it out, or do not ask for "
+            "HOST_ROUTED experts"
         )
     experts = RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)
     hints: dict[StageKind, str] = {

@@ -59,7 +59,7 @@ def test_it_goes_through_npuw_without_being_taken_for_a_language_model(compile_s
     [
         ({"NPUW_ONLINE_ISOLATE": "Op:Relu/gates"}, {"", "gates"}),
         ({"NPUW_ONLINE_AVOID": "Op:Relu/NPU", "NPUW_DEVICES": "NPU,CPU"}, {"", "not NPU"}),
-        ({"NPUW_ONLINE_PIPELINE": "REP"}, {"", "layer"}),
+        ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_KEEP_BLOCK_SIZE": 5}, {"", "layer"}),
     ],
     ids=["isolated", "avoided", "layers"],
 )
