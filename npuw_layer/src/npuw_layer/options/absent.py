@@ -5,7 +5,7 @@ Source: fact sheet npuw §b.2.
 
 from __future__ import annotations
 
-_MODES = "only text generation is served: no model of that kind is split"
+_MODES = "models that make speech or images are not split; those of text, and Whisper, are"
 _ATTENTION = "NPUW_LLM_PREFILL_ATTENTION_HINT and NPUW_LLM_GENERATE_ATTENTION_HINT say how"
 _COMPRESSED = "compressed weights go to the device as they are, which computes with them"
 _DUMPS = "npuc compile prints graphs after any pass, and programs log what they do in every build"
