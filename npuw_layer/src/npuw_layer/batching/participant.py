@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from npuw_layer.batching.request import BatchedRequest
-from npuw_layer.llm.conversation import Conversation, Reading
+from npuw_layer.llm.answer import Reading
+from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import Plan

@@ -9,13 +9,13 @@ each time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from npuw_layer.errors import ModelError, PromptTooLong, StateError, TensorError
 from npuw_layer.llm.admission import Admission, check_all_computed
+from npuw_layer.llm.answer import Answer, Answering, Reading, finished
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.continuation import Continuation
 from npuw_layer.llm.history import History, Said
@@ -104,7 +104,7 @@ class Conversation:
 
     def answer(self, tokens: NewTokens) -> Answer:
         """Run on new tokens, up to their logits; it raises what ``run`` does."""
-        return _finished(self._answering(tokens))
+        return finished(self._answering(tokens))
 
     def logits(self, answer: Answer) -> Array:
         """Compute the logits of the last answer; the next inference overwrites them."""
@@ -315,31 +315,5 @@ class Conversation:
         gone = stored - len(kept)
         _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)
         self.cache.reset(len(kept))
-        _finished(self._read_prompt(kept))
+        finished(self._read_prompt(kept))
         return tokens.moved(np.concatenate([kept.mask, tokens.mask[stored:]]), -gone)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What tokens were run for: logits, which are not computed yet."""
-
-    submodel: Submodel
-    """What took the last tokens."""
-    rows: int
-    """For how many of them logits are wanted."""
-
-
-Reading = Generator[int, None, Array]
-"""Tokens that are read piece by piece; logits at the end."""
-
-Answering = Generator[int, None, Answer]
-"""The same without the logits."""
-
-
-def _finished(answering: Answering) -> Answer:
-    """Read on to the end."""
-    while True:
-        try:
-            next(answering)
-        except StopIteration as end:
-            return end.value

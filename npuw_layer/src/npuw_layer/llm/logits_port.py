@@ -6,8 +6,9 @@ import numpy as np
 
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.llm.answer import Answer
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.conversation import Answer, Conversation
+from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.names import LOGITS
 from npuw_layer.ports import Array
 from npuw_layer.remote.npu import npu_of

@@ -16,8 +16,9 @@ import numpy as np
 
 from npuw_layer.errors import CapacityError, TensorError
 from npuw_layer.llm.admission import Admission
+from npuw_layer.llm.answer import Answer
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.conversation import Answer, Conversation
+from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.ports import Array
