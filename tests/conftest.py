@@ -69,6 +69,22 @@ def demo_ir(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def restored(
+    load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Path, str], Path]:
+    """Give the exported IR of a name in a folder of golden files; each is restored once."""
+    restore = load_module(GOLDENS / "exported" / "restore.py").restore
+    known: dict[tuple[Path, str], Path] = {}
+
+    def give(folder: Path, name: str) -> Path:
+        if (folder, name) not in known:
+            known[folder, name] = restore(folder, name, tmp_path_factory.mktemp(name))
+        return known[folder, name]
+
+    return give
+
+
+@pytest.fixture(scope="session")
 def adapt(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Put LoRA adapters into an exported model as openvino_genai does, into each once."""
     tools = load_module(GOLDENS / "adapters.py")

@@ -10,18 +10,13 @@ is kept as make_export_goldens.py keeps it, whose recipe of the ``.bin`` they sh
 
 from __future__ import annotations
 
-import json
-import lzma
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from make_export_goldens import TARGET as EXPORTED
-from make_export_goldens import VOCABULARY, recipe, restore
+from golden_ir import EXACT, EXPORTED, keep, restore
+from make_export_goldens import VOCABULARY
 
 TARGET = EXPORTED / "eagle"
 PROMPT, STEP, WIDTH = 24, 3, 96
@@ -68,12 +63,7 @@ def oracle(xml: Path) -> dict[str, np.ndarray]:
     """Logits and states of a prompt, and of a step of some tokens, in f32."""
     import openvino as ov
 
-    exact = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "KV_CACHE_PRECISION": "f32",
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-    }
-    compiled = ov.Core().compile_model(xml, "CPU", exact)
+    compiled = ov.Core().compile_model(xml, "CPU", EXACT)
     request = compiled.create_infer_request()
     names = {name for port in compiled.inputs for name in port.get_names()}
     draw = np.random.RandomState(4)
@@ -105,14 +95,7 @@ def main() -> None:
             model = ov.Core().read_model(restore.restore(EXPORTED, source, work / "source"))
             change(model)
             ov.save_model(model, work / f"{name}.xml", compress_to_fp16=False)
-            xml = (work / f"{name}.xml").read_bytes()
-            content = (work / f"{name}.bin").read_bytes()
-            described = {"size": len(content), "parts": recipe(xml, content)}
-            (TARGET / f"{name}.xml.xz").write_bytes(lzma.compress(xml, preset=9))
-            (TARGET / f"{name}.json.xz").write_bytes(
-                lzma.compress(json.dumps(described).encode(), preset=9)
-            )
-            found = oracle(restore.restore(TARGET, name, work / "restored"))
+            found = oracle(keep(work / f"{name}.xml", TARGET, name, work))
             np.savez_compressed(TARGET / f"{name}.npz", **found)
             print(name, {key: value.shape for key, value in found.items()}, flush=True)
 

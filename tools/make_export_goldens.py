@@ -14,21 +14,16 @@ It needs PyTorch, transformers, optimum-intel and openvino, which nothing else h
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import json
-import lzma
 import shutil
-import subprocess
-import sys
 import tempfile
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from golden_ir import EXACT, EXPORTED, ROOT, export, keep
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "tests" / "goldens" / "exported"
+TARGET = EXPORTED
+TASK = "text-generation-with-past"
 PROMPTS = (1, 7, 100)
 GREEDY_TOKENS = 32
 VOCABULARY = 1024
@@ -174,46 +169,11 @@ def write_folder(config: Any, folder: Path, dtype: str = "float32") -> None:
         shutil.copy(file, folder)
 
 
-def export(folder: Path, options: list[str], target: Path) -> None:
-    """Let the real exporter write the IR."""
-    exporter = Path(sys.executable).with_name("optimum-cli")
-    task = ["--task", "text-generation-with-past", *options]
-    subprocess.run(
-        [exporter, "export", "openvino", "-m", folder, *task, target],
-        check=True,
-        env={"HF_HUB_OFFLINE": "1", "PATH": str(exporter.parent)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def recipe(xml: bytes, content: bytes) -> list[dict[str, Any]]:
-    """How to make the ``.bin`` anew: a part for each constant; see ``restore.py``."""
-    parts: list[dict[str, Any]] = []
-    seen: set[int] = set()
-    for layer in ET.fromstring(xml).iter("layer"):
-        data = layer.find("data")
-        if layer.get("type") != "Const" or data is None:
-            continue
-        offset, size = int(data.get("offset", "0")), int(data.get("size", "0"))
-        if offset in seen or not size:
-            continue
-        seen.add(offset)
-        part = restore.describe(content[offset : offset + size], data.get("element_type", ""))
-        parts.append({"offset": offset, **part})
-    return sorted(parts, key=lambda part: part["offset"])
-
-
 def oracle(xml: Path, vocabulary: int = VOCABULARY) -> dict[str, np.ndarray]:
     """Logits of the last token of each prompt and greedy tokens, from OpenVINO in f32."""
     import openvino as ov
 
-    exact = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "KV_CACHE_PRECISION": "f32",
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-    }
-    compiled = ov.Core().compile_model(xml, "CPU", exact)
+    compiled = ov.Core().compile_model(xml, "CPU", EXACT)
     request = compiled.create_infer_request()
     known = {name for port in compiled.inputs for name in port.get_names()}
 
@@ -246,35 +206,13 @@ def oracle(xml: Path, vocabulary: int = VOCABULARY) -> dict[str, np.ndarray]:
     return found
 
 
-def _load_restore() -> Any:
-    """Import what the tests put the ``.bin`` together with."""
-    spec = importlib.util.spec_from_file_location("restore", TARGET / "restore.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-restore = _load_restore()
-
-
 def make(name: str, folder: Path, options: list[str], work: Path) -> None:
     """Write the golden files of one architecture in one precision."""
     ir = work / name
-    export(folder, options, ir)
-    xml = (ir / "openvino_model.xml").read_bytes()
-    content = (ir / "openvino_model.bin").read_bytes()
-    described = {"size": len(content), "parts": recipe(xml, content)}
-    packed = lzma.compress(xml, preset=9)
-    (TARGET / f"{name}.xml.xz").write_bytes(packed)
-    (TARGET / f"{name}.json.xz").write_bytes(
-        lzma.compress(json.dumps(described).encode(), preset=9)
-    )
-    restored = restore.restore(TARGET, name, work / f"{name}-restored")
-    found = oracle(restored)
+    export(folder, TASK, options, ir)
+    found = oracle(keep(ir / "openvino_model.xml", TARGET, name, work))
     np.savez_compressed(TARGET / f"{name}.npz", **found)
-    print(f"{name}: {len(packed)} bytes of XML, greedy {found['greedy'][:8]}", flush=True)
+    print(f"{name}: greedy {found['greedy'][:8]}", flush=True)
 
 
 def main() -> None:

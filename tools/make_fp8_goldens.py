@@ -17,8 +17,9 @@ from typing import Any
 
 import make_export_goldens as exported
 import numpy as np
+from golden_ir import GOLDENS, export
 
-TARGET = exported.ROOT / "tests" / "goldens" / "fp8"
+TARGET = GOLDENS / "fp8"
 VOCABULARY = 128
 PROMPTS, LENGTH = 8, 24
 """What ranges of activations are found with."""
@@ -74,7 +75,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
         exported.write_folder(config(), work / "model")
-        exported.export(work / "model", ["--weight-format", "fp32"], work / "exported")
+        export(work / "model", exported.TASK, ["--weight-format", "fp32"], work / "exported")
         xml = work / "openvino_model.xml"
         quantise(work / "exported" / "openvino_model.xml", xml)
         TARGET.mkdir(parents=True, exist_ok=True)

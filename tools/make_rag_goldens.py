@@ -12,14 +12,13 @@ It needs openvino_genai, openvino_tokenizers and transformers:
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-GOLDENS = ROOT / "tests" / "goldens"
+from golden_ir import GOLDENS, restore
+
 TARGET = GOLDENS / "rag"
 VOCABULARY = 400
 SPECIAL = ["[UNK]", "[PAD]", "[CLS]", "[SEP]"]
@@ -60,15 +59,6 @@ RANKS: dict[str, tuple[str, str, dict[str, Any]]] = {
 """By name: a folder of tests/goldens, a model there, and a configuration."""
 
 
-def _load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def train(encoder: bool) -> Any:
     """Train a small byte-level tokenizer."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -98,7 +88,7 @@ def folder(source: str, name: str, work: Path) -> Path:
     target = work / name
     if target.exists():
         return target
-    _load(GOLDENS / "exported" / "restore.py").restore(GOLDENS / source, name, target)
+    restore.restore(GOLDENS / source, name, target)
     kind = "decoder" if name.startswith("qwen3") else "encoder"
     fast = PreTrainedTokenizerFast(
         tokenizer_file=str(TARGET / f"{kind}.json"),

@@ -12,19 +12,14 @@ It needs PyTorch, transformers, optimum-intel and openvino, as make_export_golde
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import json
-import lzma
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from golden_ir import GOLDENS, export, keep
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "tests" / "goldens" / "texts"
+TARGET = GOLDENS / "texts"
 VOCABULARY = 512
 PADDING_ID = 1
 LENGTHS = (1, 7, 64, 65, 120)
@@ -86,19 +81,6 @@ def write_folder(model: Any, folder: Path) -> None:
     model.eval().save_pretrained(folder)
 
 
-def export(folder: Path, task: str, target: Path) -> None:
-    """Let the real exporter write the IR."""
-    exporter = Path(sys.executable).with_name("optimum-cli")
-    options = ["--task", task, "--weight-format", "fp16"]
-    subprocess.run(
-        [exporter, "export", "openvino", "-m", folder, *options, target],
-        check=True,
-        env={"HF_HUB_OFFLINE": "1", "PATH": str(exporter.parent)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
 def oracle(xml: Path) -> dict[str, np.ndarray]:
     """What OpenVINO says in f32 of each text by itself: rows of its first, middle and last token.
 
@@ -125,34 +107,14 @@ def oracle(xml: Path) -> dict[str, np.ndarray]:
     return found
 
 
-def _load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-exports = _load(ROOT / "tools" / "make_export_goldens.py")
-
-
 def make(name: str, task: str, model: Any, work: Path) -> None:
     """Write the golden files of one model."""
     folder, ir = work / f"{name}-hf", work / name
     write_folder(model, folder)
-    export(folder, task, ir)
-    xml = (ir / "openvino_model.xml").read_bytes()
-    content = (ir / "openvino_model.bin").read_bytes()
-    described = {"size": len(content), "parts": exports.recipe(xml, content)}
-    packed = lzma.compress(xml, preset=9)
-    (TARGET / f"{name}.xml.xz").write_bytes(packed)
-    (TARGET / f"{name}.json.xz").write_bytes(
-        lzma.compress(json.dumps(described).encode(), preset=9)
-    )
-    found = oracle(exports.restore.restore(TARGET, name, work / f"{name}-restored"))
+    export(folder, task, ["--weight-format", "fp16"], ir)
+    found = oracle(keep(ir / "openvino_model.xml", TARGET, name, work))
     np.savez_compressed(TARGET / f"{name}.npz", **found)
-    print(f"{name}: {len(packed)} bytes of XML, {found['said_7'].reshape(-1)[:3]}", flush=True)
+    print(f"{name}: {found['said_7'].reshape(-1)[:3]}", flush=True)
 
 
 def main() -> None:

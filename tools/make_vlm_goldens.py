@@ -16,19 +16,13 @@ an image's; with an older one it does:
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import lzma
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from make_export_goldens import TARGET as EXPORTED
-from make_export_goldens import recipe, restore
+from golden_ir import EXACT, EXPORTED, keep, load_module
 
 TARGET = EXPORTED / "vlm"
 
@@ -101,31 +95,16 @@ def export(name: str, target: Path) -> None:
     )
 
 
-def load_drawn() -> Any:
-    """Import what the tests draw inputs with, too."""
-    spec = importlib.util.spec_from_file_location("drawn", TARGET / "drawn.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def oracle(xml: Path) -> dict[str, np.ndarray]:
     """Logits of the last token of each prompt, and of tokens after the longest, in f32."""
     import openvino as ov
 
-    exact = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "KV_CACHE_PRECISION": "f32",
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-    }
-    compiled = ov.Core().compile_model(xml, "CPU", exact)
+    compiled = ov.Core().compile_model(xml, "CPU", EXACT)
     request = compiled.create_infer_request()
     ports = {name: port for port in compiled.inputs for name in port.get_names()}
     places = ports["position_ids"].get_partial_shape()
     axes = places[0].get_length() if len(places) == 3 else 0
-    drawn = load_drawn().Drawn(axes)
+    drawn = load_module(TARGET / "drawn.py").Drawn(axes)
 
     def infer(begin: int, end: int) -> np.ndarray:
         given = drawn.inputs(begin, end)
@@ -147,16 +126,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             ir = Path(scratch) / "ir"
             export(name, ir)
-            xml = (ir / "openvino_language_model.xml").read_bytes()
-            content = (ir / "openvino_language_model.bin").read_bytes()
-            described = {"size": len(content), "parts": recipe(xml, content)}
-            (TARGET / f"{name}.xml.xz").write_bytes(lzma.compress(xml, preset=9))
-            (TARGET / f"{name}.json.xz").write_bytes(
-                lzma.compress(json.dumps(described).encode(), preset=9)
-            )
-            found = oracle(restore.restore(TARGET, name, Path(scratch) / "restored"))
+            xml = ir / "openvino_language_model.xml"
+            found = oracle(keep(xml, TARGET, name, Path(scratch)))
             np.savez_compressed(TARGET / f"{name}.npz", **found)
-            print(f"{name}: {len(content)} bytes of weights", flush=True)
+            print(name, flush=True)
 
 
 if __name__ == "__main__":

@@ -15,19 +15,16 @@ It needs PyTorch, transformers, optimum-intel and openvino_genai, which nothing 
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import lzma
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from make_export_goldens import recipe, restore
+from golden_ir import EXACT, GOLDENS, export, keep, load_module
 
-TARGET = Path(__file__).resolve().parent.parent / "tests" / "goldens" / "whisper"
+TARGET = GOLDENS / "whisper"
+TASK = "automatic-speech-recognition-with-past"
 MELS, VOCABULARY, BEGIN, EOS = 16, 300, 257, 256
 FRAMES = 3000
 """Of a spectrogram, as the exporter wants them; the encoder halves them."""
@@ -38,17 +35,8 @@ EVERY = 100
 PRECISIONS = {"fp16": ["--weight-format", "fp16"], "int8": ["--weight-format", "int8"]}
 
 
-def _load_folder() -> Any:
-    """Import what tests make a whole folder with."""
-    spec = importlib.util.spec_from_file_location("folder", TARGET / "folder.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tools = _load_folder()
+tools = load_module(TARGET / "folder.py")
+"""What tests make a whole folder with."""
 
 
 def write_folder(folder: Path) -> None:
@@ -81,44 +69,14 @@ def write_folder(folder: Path) -> None:
     features.save_pretrained(folder)
 
 
-def export(folder: Path, options: list[str], target: Path) -> None:
-    """Let the real exporter write both IRs."""
-    exporter = Path(sys.executable).with_name("optimum-cli")
-    task = ["--task", "automatic-speech-recognition-with-past", *options]
-    subprocess.run(
-        [exporter, "export", "openvino", "-m", folder, *task, target],
-        check=True,
-        env={"HF_HUB_OFFLINE": "1", "PATH": str(exporter.parent)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def keep(ir: Path, part: str, precision: str, work: Path) -> Path:
-    """Write the golden files of an encoder or decoder; give what is restored from them."""
-    name = f"{part}_{precision}"
-    xml = (ir / f"openvino_{part}_model.xml").read_bytes()
-    content = (ir / f"openvino_{part}_model.bin").read_bytes()
-    described = {"size": len(content), "parts": recipe(xml, content)}
-    (TARGET / f"{name}.xml.xz").write_bytes(lzma.compress(xml, preset=9))
-    packed = lzma.compress(json.dumps(described).encode(), preset=9)
-    (TARGET / f"{name}.json.xz").write_bytes(packed)
-    return restore.restore(TARGET, name, work / f"{name}-restored")
-
-
 def oracle(encoder: Path, decoder: Path) -> dict[str, np.ndarray]:
     """What OpenVINO says in f32 of a spectrogram and a text; ``tests`` draw the same features."""
     import openvino as ov
 
-    exact = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "KV_CACHE_PRECISION": "f32",
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-    }
     core, random = ov.Core(), np.random.RandomState(SEED)
     features = random.standard_normal((1, MELS, FRAMES)).astype(np.float32)
-    heard: Any = core.compile_model(encoder, "CPU", exact)([features])[0]
-    request = core.compile_model(decoder, "CPU", exact).create_infer_request()
+    heard: Any = core.compile_model(encoder, "CPU", EXACT)([features])[0]
+    request = core.compile_model(decoder, "CPU", EXACT).create_infer_request()
 
     def infer(tokens: list[int]) -> np.ndarray:
         request.infer(
@@ -193,8 +151,12 @@ def main() -> None:
         work = Path(scratch)
         write_folder(work / "model")
         for precision, options in PRECISIONS.items():
-            export(work / "model", options, work / precision)
-            parts = [keep(work / precision, p, precision, work) for p in ("encoder", "decoder")]
+            ir = work / precision
+            export(work / "model", TASK, options, ir)
+            parts = [
+                keep(ir / f"openvino_{part}_model.xml", TARGET, f"{part}_{precision}", work)
+                for part in ("encoder", "decoder")
+            ]
             found = oracle(*parts)
             np.savez_compressed(TARGET / f"whisper_{precision}.npz", **found)
             if precision == "fp16":

@@ -92,6 +92,17 @@ def tall(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny(tmp_path_factory.mktemp("tall_llama"), 7)
 
 
+def ask(request: Any, ids: np.ndarray, past: int = 0) -> np.ndarray:
+    """Say ids [1, n] after so many others; give the last one's logits."""
+    count = ids.shape[1]
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": np.ones((1, past + count), np.int64),
+        "position_ids": np.arange(past, past + count)[None],
+    }
+    return request.infer(inputs)["logits"][0, -1].copy()
+
+
 class Talk:
     """A request, spoken to in tokens."""
 
@@ -102,15 +113,8 @@ class Talk:
     def tell(self, ids: list[int] | np.ndarray, back: int = 0) -> np.ndarray:
         """Say tokens, going back a few first; give the last token's logits."""
         self.said -= back
-        count = len(ids)
-        logits = self.request.infer(
-            {
-                "input_ids": np.array([ids], np.int64),
-                "attention_mask": np.ones((1, self.said + count), np.int64),
-                "position_ids": np.arange(self.said, self.said + count)[None],
-            }
-        )["logits"][0, -1]
-        self.said += count
+        logits = ask(self.request, np.array([ids], np.int64), self.said)
+        self.said += len(ids)
         return logits
 
     def reset(self) -> None:

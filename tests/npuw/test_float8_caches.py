@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.conftest import ask
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -58,16 +59,6 @@ def said() -> Mapping[str, np.ndarray]:
 
 def request_of(model: Path, **options: Any) -> Any:
     return Core().compile_model(model, "NPU", {**LENGTHS, **F32, **options}).create_infer_request()
-
-
-def ask(request: Any, ids: np.ndarray, past: int = 0) -> np.ndarray:
-    count = ids.shape[1]
-    inputs = {
-        "input_ids": ids,
-        "attention_mask": np.ones((1, past + count), np.int64),
-        "position_ids": np.arange(past, past + count)[None],
-    }
-    return request.infer(inputs)["logits"][0, -1].copy()
 
 
 def rows_of(request: Any) -> dict[str, np.ndarray]:

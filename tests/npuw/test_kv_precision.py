@@ -8,22 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.conftest import ask
 
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
 
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 SMALL = {**LENGTHS, "KV_CACHE_PRECISION": "i8"}
-
-
-def ask(request: Any, ids: np.ndarray, past: int = 0) -> np.ndarray:
-    count = ids.shape[1]
-    inputs = {
-        "input_ids": ids,
-        "attention_mask": np.ones((1, past + count), np.int64),
-        "position_ids": np.arange(past, past + count)[None],
-    }
-    return request.infer(inputs)["logits"][0, -1].copy()
 
 
 def request_of(model: Path, **options: Any) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
 
 from compiler_layer.builder import GraphBuilder
@@ -83,9 +84,11 @@ def test_states_have_the_precision_that_is_asked_for(exported, precision: str) -
     assert kinds == {precision}
 
 
-@pytest.mark.parametrize(("precision", "bound"), [("f16", 1e-2), ("bf16", 5e-2)])
+@pytest.mark.parametrize(("precision", "bound"), [("f16", 5e-3), ("bf16", 5e-2)])
 def test_narrow_types_are_nearly_right(exported, precision: str, bound: float) -> None:
-    """How near depends on OpenVINO's kernels for the processor: half a percent was seen."""
+    """A processor without f16 has the CPU plugin compute in bf16 when it is asked for f16."""
+    if "FP16" not in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        bound = 5e-2
     options = {"INFERENCE_PRECISION_HINT": precision}
     expected = converse(InterpreterDevice(), exported("llama_fp16"), INFERENCE_PRECISION_HINT="f32")
     found = converse(OpenVINODevice(), exported("llama_fp16"), **options)

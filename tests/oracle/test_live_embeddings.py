@@ -14,31 +14,14 @@ import openvino as ov
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracle.real_npuw import EXACT, EXACTLY, ON_CPU
 
 from npuw_layer import Core
 
 pytestmark = pytest.mark.oracle
 
 VLM = Path(__file__).resolve().parent.parent / "goldens" / "exported" / "vlm"
-EXACT = {
-    "INFERENCE_PRECISION_HINT": "f32",
-    "KV_CACHE_PRECISION": "f32",
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-}
-NPUW = {
-    "NPU_USE_NPUW": "YES",
-    "NPUW_LLM": "YES",
-    "NPUW_DEVICES": "CPU",
-    "NPUW_ONLINE_PIPELINE": "NONE",
-    "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC",
-    "NPUW_LLM_GENERATE_ATTENTION_HINT": "STATIC",
-    "NPUW_F16IC": "NO",
-    "NPUW_FOLD": "NO",
-    "NPUW_FUNCALL_FOR_ALL": "NO",
-    "NPUW_DCOFF_TYPE": "",
-    "NPUW_DCOFF_SCALE": "NO",
-    "NPUW_DQ": "NO",
-}
+NPUW = ON_CPU | EXACTLY
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
 WHOLE = LENGTHS | {"NPUW_LLM_PREFILL_HINT": "STATIC"}

@@ -1,8 +1,7 @@
 """This stack and the real NPUW side by side, live: the same IR, the same options, the same tokens.
 
 The real one is the ``openvino`` package's NPU plugin, which splits, pads, chunks and keeps caches
-without any NPU when its submodels run on OpenVINO's CPU plugin (fact sheet npuw §e.1). Left to
-itself it computes in f16 here and there; ``EXACTLY`` keeps it at f32 from end to end.
+without any NPU when its submodels run on OpenVINO's CPU plugin.
 
 Where it is defective the last tests show what it does, beside the interpreter, which ours must
 agree with. Should one of these fail with a newer ``openvino``, then it was mended.
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import pytest
+from tests.oracle.real_npuw import EXACTLY, ON_CPU
 
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.writers.openvino_ir import write_ir
@@ -24,27 +24,6 @@ from npuw_layer import Core
 from npuw_layer.errors import CapacityError, PromptTooLong
 
 pytestmark = pytest.mark.oracle
-
-NPUW = {
-    "NPU_USE_NPUW": "YES",
-    "NPUW_LLM": "YES",
-    "NPUW_DEVICES": "CPU",
-    "NPUW_ONLINE_PIPELINE": "NONE",
-    "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC",
-    "NPUW_LLM_GENERATE_ATTENTION_HINT": "STATIC",
-}
-EXACTLY = {
-    "INFERENCE_PRECISION_HINT": "f32",
-    "KV_CACHE_PRECISION": "f32",
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-    "NPUW_F16IC": "NO",
-    "NPUW_FOLD": "NO",
-    "NPUW_FUNCALL_FOR_ALL": "NO",
-    "NPUW_DCOFF_TYPE": "",
-    "NPUW_DCOFF_SCALE": "NO",
-    "NPUW_DQ": "NO",
-}
-"""Links in f32, and weights decompressed by the CPU plugin: not to f16, nor dynamically."""
 
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
@@ -110,7 +89,7 @@ class Both:
     def __init__(self, path: Path, options: dict[str, Any]) -> None:
         real = ov.Core()
         # NPUW counts the tokens of all requests of a compiled model together: one request each.
-        config = NPUW | EXACTLY | options
+        config = ON_CPU | EXACTLY | options
         self.real = real.compile_model(real.read_model(path), "NPU", config)
         self.theirs = Chat(self.real)
         self.ours = Chat(ours(path, options))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import pytest
+from tests.oracle.real_npuw import EXACTLY, ON_CPU
 
 from npuw_layer import Core
 
@@ -24,38 +25,24 @@ GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 PADDING_ID = 1
 EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 OURS = EXACT | {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
-NPUW = {
-    "NPU_USE_NPUW": "YES",
-    "NPUW_LLM": "YES",
-    "NPUW_TEXT_EMBED": "YES",
-    "NPUW_LLM_SHARED_HEAD": "NO",
-    "NPUW_DEVICES": "CPU",
-    "NPUW_ONLINE_PIPELINE": "NONE",
-    "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC",
-    "NPUW_LLM_GENERATE_ATTENTION_HINT": "STATIC",
-    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
-    "KV_CACHE_PRECISION": "f32",
-    "NPUW_F16IC": "NO",
-    "NPUW_FOLD": "NO",
-    "NPUW_FUNCALL_FOR_ALL": "NO",
-    "NPUW_DCOFF_TYPE": "",
-    "NPUW_DCOFF_SCALE": "NO",
-    "NPUW_DQ": "NO",
-}
+NPUW = (
+    ON_CPU
+    | EXACTLY
+    | {
+        "NPUW_TEXT_EMBED": "YES",
+        "NPUW_LLM_SHARED_HEAD": "NO",
+        "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    }
+)
 """It reads texts without an NPU, in f32 from end to end."""
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 @pytest.fixture(scope="module")
-def model(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+def model(restored: Callable[[Path, str], Path]) -> Callable[..., Path]:
     """Give the IR of a name."""
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-
-    def give(name: str, folder: str = "texts") -> Path:
-        return restore(GOLDENS / folder, name, tmp_path_factory.mktemp(name))
-
-    return give
+    return lambda name, folder="texts": restored(GOLDENS / folder, name)
 
 
 def batch(*lengths: int, seed: int = 1, left: bool = False) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as op
 import pytest
+from tests.oracle.real_npuw import EXACT
 
 from npuw_layer import Core
 
@@ -21,11 +22,6 @@ pytestmark = pytest.mark.oracle
 
 GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 FRAMES, CHANNELS, BEGIN, EOS, WIDTH = 50, 32, 257, 256, 16
-EXACT = {
-    "INFERENCE_PRECISION_HINT": "f32",
-    "KV_CACHE_PRECISION": "f32",
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-}
 WHISPER = {"NPUW_WHISPER": "YES", "NPUW_WHISPER_EOS_TOKEN": EOS}
 NPUW = WHISPER | {
     "NPU_USE_NPUW": "YES",

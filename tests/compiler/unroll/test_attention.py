@@ -70,7 +70,7 @@ def transposed(inputs: dict[str, np.ndarray], parts: Iterable[int]) -> dict[str,
     return found
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_attention_in_any_blocks_computes_attention(unroll: Any, data: st.DataObject) -> None:
     element = data.draw(st.sampled_from(["f32", "f16"]))

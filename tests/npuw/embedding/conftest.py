@@ -26,19 +26,9 @@ RANKS = ("xlmr", "qwen3_score")
 
 
 @pytest.fixture(scope="session")
-def text_model(
-    load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Path]:
-    """Give the IR of a name; each is restored once."""
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    known: dict[str, Path] = {}
-
-    def give(name: str) -> Path:
-        if name not in known:
-            known[name] = restore(TEXTS, name, tmp_path_factory.mktemp(name))
-        return known[name]
-
-    return give
+def text_model(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
+    """Give the IR of a name."""
+    return lambda name: restored(TEXTS, name)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,19 +12,9 @@ EXPORTED = Path(__file__).resolve().parents[2] / "goldens" / "exported"
 
 
 @pytest.fixture(scope="session")
-def exported(
-    load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Path]:
-    """Give the IR of a name; each is restored once."""
-    restore = load_module(EXPORTED / "restore.py").restore
-    known: dict[str, Path] = {}
-
-    def give(name: str) -> Path:
-        if name not in known:
-            known[name] = restore(EXPORTED, name, tmp_path_factory.mktemp(name))
-        return known[name]
-
-    return give
+def exported(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
+    """Give the IR of a name."""
+    return lambda name: restored(EXPORTED, name)
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from npuw_layer.compiled_model import SplitModel
-from npuw_layer.embedding.infer_request import Key, TextInferRequest
-from npuw_layer.embedding.ports import TextPort, find, inputs_of, outputs_of
+from npuw_layer.embedding.infer_request import TextInferRequest
+from npuw_layer.embedding.ports import TextPort, inputs_of, outputs_of
+from npuw_layer.model_port import PortKey, only_port
 
 
 class TextCompiledModel(SplitModel):
@@ -20,21 +21,21 @@ class TextCompiledModel(SplitModel):
         """Its outputs, as it was exported with."""
         return outputs_of(self._compiled)
 
-    def input(self, key: Key | None = None, /) -> TextPort:
+    def input(self, key: PortKey | None = None, /) -> TextPort:
         """Give an input by name or number; the only one without.
 
         Raises:
             TensorError: there is none, or there are several.
         """
-        return find(self.inputs, key, "input")
+        return only_port(self.inputs, key, "input")
 
-    def output(self, key: Key | None = None, /) -> TextPort:
+    def output(self, key: PortKey | None = None, /) -> TextPort:
         """Give an output by name or number; the only one without.
 
         Raises:
             TensorError: there is none, or there are several.
         """
-        return find(self.outputs, key, "output")
+        return only_port(self.outputs, key, "output")
 
     def create_infer_request(self) -> TextInferRequest:
         """Make a request, independent of all others."""

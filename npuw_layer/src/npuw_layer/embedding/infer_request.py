@@ -9,18 +9,16 @@ import numpy as np
 
 from npuw_layer.async_run import AsyncRequest
 from npuw_layer.embedding.batch import texts_of
-from npuw_layer.embedding.ports import TextPort, find, inputs_of, outputs_of, takes
+from npuw_layer.embedding.ports import TextPort, inputs_of, outputs_of, takes
 from npuw_layer.embedding.reading import make_reader
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import BEAMS
+from npuw_layer.model_port import ModelPort, PortKey, find_port, only_port
 from npuw_layer.ports import Array
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
 from npuw_layer.tensor import Tensor
-
-Key = str | int | TextPort
-"""How a caller names an input or output."""
 
 
 class TextInferRequest(AsyncRequest):
@@ -87,7 +85,7 @@ class TextInferRequest(AsyncRequest):
         """Give up the running inference before its next program runs."""
         self._run.cancel()
 
-    def set_tensor(self, key: Key, tensor: AnyTensor, /) -> None:
+    def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
         """Set an input for the next inferences; its values are read at each.
 
         Raises:
@@ -98,7 +96,7 @@ class TextInferRequest(AsyncRequest):
         self._run.check_idle()
         self._set |= self._checked({key: tensor})
 
-    def get_tensor(self, key: Key, /) -> Tensor | RemoteTensor:
+    def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
         """Give what an input was set to, or an output of the last inference.
 
         Raises:
@@ -106,7 +104,7 @@ class TextInferRequest(AsyncRequest):
             RequestBusy: the request is running.
         """
         self._run.check_idle()
-        name = key.any_name if isinstance(key, TextPort) else key
+        name = key.any_name if isinstance(key, ModelPort) else key
         if name in self._found:
             return Tensor(self._found[str(name)])
         if name in self._set:
@@ -115,7 +113,7 @@ class TextInferRequest(AsyncRequest):
 
     def get_output_tensor(self, index: int | None = None, /) -> Tensor | RemoteTensor:
         """Give an output of the last inference; the only one without an index."""
-        return self.get_tensor(find(self._outputs, index, "output"))
+        return self.get_tensor(only_port(self._outputs, index, "output"))
 
     def query_state(self) -> Sequence[Any]:
         """Nothing: no state outlives an inference, as in the original."""
@@ -137,9 +135,9 @@ class TextInferRequest(AsyncRequest):
         """Name the tensors that are given."""
         return dict(self._input(key, tensor) for key, tensor in (inputs or {}).items())
 
-    def _input(self, key: Key, tensor: AnyTensor) -> tuple[str, Tensor | RemoteTensor]:
+    def _input(self, key: PortKey, tensor: AnyTensor) -> tuple[str, Tensor | RemoteTensor]:
         known = isinstance(key, str) and (key == BEAMS or takes(self._compiled, key))
-        name = str(key) if known else find(self._inputs, key, "input").any_name
+        name = str(key) if known else find_port(self._inputs, key, "input").any_name
         given = as_tensor(tensor)
         if isinstance(given, RemoteTensor) and given.properties.tensor_type is TensorType.OUTPUT:
             raise RemoteError(f"{name!r} is an input; the tensor was made with TENSOR_TYPE OUTPUT")

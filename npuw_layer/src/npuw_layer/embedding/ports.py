@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from npuw_layer.embedding.names import HIDDEN
 from npuw_layer.embedding.reading import reads_in_chunks
-from npuw_layer.errors import TensorError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import EMBED, IDS, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.model_port import ModelPort
 from npuw_layer.ports import TensorInfo
 
 _TEXT_INPUTS = (IDS, MASK, TOKEN_TYPES, POSITIONS)
@@ -19,33 +18,11 @@ OPEN = -1
 
 
 @dataclass(frozen=True, slots=True)
-class TextPort:
+class TextPort(ModelPort):
     """An input or output of a model that reads texts."""
 
-    any_name: str
-    element_type: str
-    """By OpenVINO's name."""
     partial_shape: tuple[int, ...]
     """``OPEN`` where texts decide: how many there are, and how many tokens the longest has."""
-    index: int
-    """Its number among the inputs, or the outputs."""
-
-    @property
-    def names(self) -> set[str]:
-        """Its names; there is one."""
-        return {self.any_name}
-
-    def get_any_name(self) -> str:
-        """Its name."""
-        return self.any_name
-
-    def get_names(self) -> set[str]:
-        """Its names; there is one."""
-        return self.names
-
-    def get_element_type(self) -> str:
-        """Its element type."""
-        return self.element_type
 
     def get_partial_shape(self) -> tuple[int, ...]:
         """Its dimensions."""
@@ -63,7 +40,7 @@ def inputs_of(compiled: CompiledLLM) -> list[TextPort]:
     if compiled.options.text_embed and reads_in_chunks(compiled):
         taken -= {POSITIONS}
     shown = [name for name in _TEXT_INPUTS if name in taken]
-    return [TextPort(name, "i64", (OPEN, OPEN), index) for index, name in enumerate(shown)]
+    return [TextPort(name, "i64", index, (OPEN, OPEN)) for index, name in enumerate(shown)]
 
 
 def takes(compiled: CompiledLLM, name: str) -> bool:
@@ -78,34 +55,15 @@ def outputs_of(compiled: CompiledLLM) -> list[TextPort]:
     outputs = compiled.models[stage].outputs
     if not reads_in_chunks(compiled):
         return [
-            TextPort(info.name, info.element, _opened(info, stage.tokens), index)
+            TextPort(info.name, info.element, index, _opened(info, stage.tokens))
             for index, info in enumerate(outputs)
         ]
     if compiled.options.text_embed:
         width = _of_name(outputs, EMBED).shape[-1]
-        return [TextPort(HIDDEN, "f32", (OPEN, OPEN, width), 0)]
+        return [TextPort(LAST_HIDDEN_STATE, "f32", 0, (OPEN, OPEN, width))]
     heads = compiled.plan.own_heads
     made = compiled.models[heads[0]].outputs if heads else outputs
-    return [TextPort(LOGITS, "f32", (OPEN, 1, _of_name(made, LOGITS).shape[-1]), 0)]
-
-
-def find(ports: Sequence[TextPort], key: str | int | TextPort | None, side: str) -> TextPort:
-    """Find a port by its name, its number, or as itself; the only one if nothing is said.
-
-    Raises:
-        TensorError: there is none, or there are several.
-    """
-    if key is None and len(ports) != 1:
-        raise TensorError(f"the model has {len(ports)} {side}s; say which by name or number")
-    for port in ports:
-        if (
-            key is None
-            or key == (port.index if isinstance(key, int) else port.any_name)
-            or key == port
-        ):
-            return port
-    known = ", ".join(f"{port.index}: {port.any_name!r}" for port in ports)
-    raise TensorError(f"no {side} {key!r}; there are {known}")
+    return [TextPort(LOGITS, "f32", 0, (OPEN, 1, _of_name(made, LOGITS).shape[-1]))]
 
 
 def _opened(info: TensorInfo, tokens: int) -> tuple[int, ...]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from compiler_layer.model import Model
-from npuw_layer.embedding.names import HIDDEN
 from npuw_layer.embedding.rebuild import rebuild
 from npuw_layer.embedding.whole import check_ports
 from npuw_layer.errors import NotCausal
-from npuw_layer.llm.names import EMBED
+from npuw_layer.llm.names import EMBED, LAST_HIDDEN_STATE
 from npuw_layer.llm.stages import lengths_of
 from npuw_layer.options import Options
 
@@ -29,7 +28,7 @@ def prepare_text(model: Model, options: Options) -> Model:
     """
     if model.variables():
         outputs = [port.name for port in model.outputs]
-        if options.text_embed and outputs == [HIDDEN]:
+        if options.text_embed and outputs == [LAST_HIDDEN_STATE]:
             model.set_outputs([(EMBED, model.outputs[0].value)])
         return model
     check_ports(model)

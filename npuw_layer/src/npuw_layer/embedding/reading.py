@@ -9,14 +9,14 @@ from typing import Protocol
 import numpy as np
 
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.embedding.names import HIDDEN, PADDING
+from npuw_layer.embedding.names import PADDING
 from npuw_layer.errors import PromptTooLong, TensorError
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.history import History
 from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.make_cache import make_cache
-from npuw_layer.llm.names import IDS, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS, TOKEN_TYPES
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.prefill import Counts, Pieces, Prefill
 from npuw_layer.llm.stages import Stage, rope_rows
@@ -123,7 +123,7 @@ class ChunkReader:
         found = np.concatenate(states, 1)
         hidden = np.zeros((1, len(text.ids), found.shape[2]), found.dtype)
         hidden[:, used] = found
-        return {HIDDEN: hidden}
+        return {LAST_HIDDEN_STATE: hidden}
 
     def _check_positions(self, positions: Array) -> None:
         """See that positions are in the tables, and where they are cached side by side.

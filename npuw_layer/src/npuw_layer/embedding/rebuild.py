@@ -26,9 +26,8 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.embedding.attends import is_causal, makers
-from npuw_layer.embedding.names import HIDDEN
 from npuw_layer.errors import NotCausal
-from npuw_layer.llm.names import EMBED, IDS, MASK, POSITIONS
+from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, MASK, POSITIONS
 
 _SEQUENCE_AXIS = 2
 """Where K and V [batch, heads, tokens, width] have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
@@ -68,7 +67,7 @@ def rebuild(model: Model) -> None:
 
 def _check(model: Model, attentions: list[ScaledDotProductAttention]) -> None:
     inputs, outputs = ([port.name for port in ports] for ports in (model.inputs, model.outputs))
-    if not {IDS, MASK} <= {*inputs} <= {IDS, MASK, POSITIONS} or outputs != [HIDDEN]:
+    if not {IDS, MASK} <= {*inputs} <= {IDS, MASK, POSITIONS} or outputs != [LAST_HIDDEN_STATE]:
         raise NotCausal(f"it has inputs {inputs} and outputs {outputs}")
     if not attentions:
         raise NotCausal("it has no ScaledDotProductAttention")

@@ -23,6 +23,7 @@ from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.make_cache import make_cache
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.prefill import Counts, Prefill
+from npuw_layer.llm.request_buffers import RequestBuffers
 from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.llm.token_outputs import Gathered
@@ -174,7 +175,7 @@ class Conversation:
             return self._generate(tokens)
         return (yield from self._continue_prompt(tokens))
 
-    def _make_buffers(self) -> AdapterBuffers:
+    def _make_buffers(self) -> RequestBuffers:
         """What its models read besides tokens and their cache."""
         return AdapterBuffers(self.compiled.device, self.compiled.adapters)
 

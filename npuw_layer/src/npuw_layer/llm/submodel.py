@@ -15,10 +15,10 @@ from npuw_layer.llm.names import (
     MASK,
 )
 from npuw_layer.llm.new_tokens import NewTokens
+from npuw_layer.llm.request_buffers import RequestBuffers
 from npuw_layer.llm.stages import Stage
 from npuw_layer.llm.token_inputs import TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import Gathered, token_outputs
-from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.ports import (
     ASSIGN_PREFIX,
     READ_PREFIX,
@@ -54,7 +54,7 @@ class Submodel:
         stage: Stage,
         loaded: LoadedModel,
         cache: KVStrategy,
-        adapters: AdapterBuffers,
+        adapters: RequestBuffers,
         bank: WeightsBank,
     ) -> None:
         self.stage = stage

@@ -19,6 +19,8 @@ from npuw_layer.ports import READ_PREFIX, Array, Device, Program, TensorInfo
 class AdapterBuffers:
     """The variables of adapters in device memory, zeros behind an adapter's own rank.
 
+    Satisfies ``llm.request_buffers``.
+
     Args:
         device: where they lie.
         inputs: of the static models, each variable once.

@@ -18,7 +18,7 @@ from npuw_layer.ports import Array, Program
 from npuw_layer.remote.memory import Piece, make_memory
 from npuw_layer.remote.properties import RemoteProperties, TensorType
 from npuw_layer.remote.tensor import RemoteTensor
-from npuw_layer.static.port import Port
+from npuw_layer.static.port import StaticPort
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import TensorTransfers
 
@@ -34,7 +34,11 @@ class BoundTensor:
     """
 
     def __init__(
-        self, device: LevelZeroDevice, program: Program, port: Port, transfers: TensorTransfers
+        self,
+        device: LevelZeroDevice,
+        program: Program,
+        port: StaticPort,
+        transfers: TensorTransfers,
     ) -> None:
         self.port = port
         self._device = device

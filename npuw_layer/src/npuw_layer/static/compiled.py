@@ -42,7 +42,7 @@ from npuw_layer.ports import (
 )
 from npuw_layer.sharing.bank import share_bank
 from npuw_layer.static.initial_values import pack_values, unpack_values
-from npuw_layer.static.port import Port
+from npuw_layer.static.port import StaticPort
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _STATE = {"STATE_IN_PLACE": "YES"}
 class Variable:
     """A variable of a stateful model."""
 
-    port: Port
+    port: StaticPort
     """Its id as a name, and its type on the device."""
     initial: Array
     """Its value after a reset."""
@@ -88,8 +88,8 @@ class CompiledStatic:
     device: Device
     options: Options
     programs: StaticPrograms
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[StaticPort, ...]
+    outputs: tuple[StaticPort, ...]
     variables: tuple[Variable, ...]
     bank: WeightsBank
     sources: WeightSources
@@ -161,8 +161,12 @@ def assemble(
         device=device,
         options=options,
         programs=programs,
-        inputs=tuple(Port.of(info, index, is_input=True) for index, info in enumerate(inputs)),
-        outputs=tuple(Port.of(info, index, is_input=False) for index, info in enumerate(outputs)),
+        inputs=tuple(
+            StaticPort.of(info, index, is_input=True) for index, info in enumerate(inputs)
+        ),
+        outputs=tuple(
+            StaticPort.of(info, index, is_input=False) for index, info in enumerate(outputs)
+        ),
         variables=tuple(_variables(loaded, programs.initial)),
         bank=bank,
         sources=sources,
@@ -273,4 +277,4 @@ def _variable(
     if (initial.dtype, initial.shape) != (kind, shape):
         raise DeviceError(f"variable {name!r}: the program is not that of its initial values")
     ports = tuple(info.name for info in (old, new) if info is not None)
-    return Variable(Port(name, element, shape, index, is_input=True), initial, ports)
+    return Variable(StaticPort(name, element, index, shape, is_input=True), initial, ports)

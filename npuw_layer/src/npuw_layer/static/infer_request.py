@@ -7,11 +7,12 @@ from typing import Any
 
 from npuw_layer.async_run import AsyncRequest
 from npuw_layer.errors import TensorError
+from npuw_layer.model_port import PortKey, find_port
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 from npuw_layer.static.bound_tensor import BoundTensor
 from npuw_layer.static.compiled import CompiledStatic
-from npuw_layer.static.port import Port, PortKey, find_port
+from npuw_layer.static.port import StaticPort
 from npuw_layer.static.variable_state import VariableState
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
@@ -202,14 +203,14 @@ class StaticInferRequest(AsyncRequest):
         ports = (*self._compiled.inputs, *self._compiled.outputs)
         return self._bound[find_port(ports, key, "tensor")]
 
-    def _set_by_index(self, ports: Sequence[Port], side: str, given: Sequence[Any]) -> None:
+    def _set_by_index(self, ports: Sequence[StaticPort], side: str, given: Sequence[Any]) -> None:
         if len(given) not in (1, 2):
             raise TensorError(f"set_{side}_tensor takes (index, tensor) or (tensor)")
         index = given[0] if len(given) == 2 else None
         self.set_tensor(_numbered(ports, index, side), given[-1])
 
 
-def _numbered(ports: Sequence[Port], index: int | None, side: str) -> Port:
+def _numbered(ports: Sequence[StaticPort], index: int | None, side: str) -> StaticPort:
     if index is None and len(ports) != 1:
         raise TensorError(f"the model has {len(ports)} {side}s; say which by its number")
     return find_port(ports, index or 0, side)

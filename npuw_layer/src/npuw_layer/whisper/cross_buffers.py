@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from npuw_layer.llm.arena import Arena, nbytes
-from npuw_layer.lora.buffers import AdapterBuffers
+from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Program, TensorInfo
 from npuw_layer.whisper.names import ENCODER_STATES, is_cross_variable
 
 
-class CrossBuffers(AdapterBuffers):
-    """What the static models of a request read besides tokens and their cache.
+class CrossBuffers:
+    """What the static models of a decoder hear; satisfies ``llm.request_buffers``.
 
     Args:
         device: where it lies.
@@ -22,7 +22,6 @@ class CrossBuffers(AdapterBuffers):
     """
 
     def __init__(self, device: Device, prefill: Iterable[TensorInfo]) -> None:
-        super().__init__(device, [])
         held = [info for info in map(_variable, prefill) if _is_held(info)]
         self._arena = Arena(device, held)
         self._nbytes = sum(map(nbytes, held))
@@ -52,6 +51,9 @@ class CrossBuffers(AdapterBuffers):
             tensor = self._arena.tensors.get(_variable(info).name)
             if tensor is not None:
                 program.bind(info.name, tensor.memory, tensor.offset)
+
+    def apply(self, values: AdapterValues) -> None:
+        """Do nothing: a decoder has no adapters."""
 
 
 def _variable(info: TensorInfo) -> TensorInfo:

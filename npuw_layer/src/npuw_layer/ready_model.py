@@ -1,0 +1,100 @@
+"""What all compiled models offer, whatever NPUW made of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar, overload
+
+from npuw_layer.devices.used import execution_devices
+from npuw_layer.llm.programs import Origin
+from npuw_layer.model_blob.exported import export_to
+from npuw_layer.options import Options
+from npuw_layer.ports import Device
+from npuw_layer.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
+
+if TYPE_CHECKING:
+    from npuw_layer.sharing.arena import SharedArena
+    from npuw_layer.sharing.usage import SharingReport
+
+
+class Compiled(Protocol):
+    """Programs that are loaded, as far as all kinds of models have them."""
+
+    @property
+    def device(self) -> Device:
+        """What runs them."""
+        ...
+
+    @property
+    def options(self) -> Options:
+        """What they were compiled with."""
+        ...
+
+    @property
+    def origin(self) -> Origin:
+        """Where they came from."""
+        ...
+
+    @property
+    def shared(self) -> SharedArena | None:
+        """The weights that other processes use too."""
+        ...
+
+
+C = TypeVar("C", bound=Compiled)
+
+
+class ReadyModel(ABC, Generic[C]):
+    """A model ready to run.
+
+    Args:
+        compiled: its programs.
+    """
+
+    def __init__(self, compiled: C) -> None:
+        self._compiled = compiled
+
+    @abstractmethod
+    def _write(self, file: BinaryIO) -> None:
+        """Write it to a stream, as ``export_model`` says."""
+
+    def sharing(self) -> SharingReport | None:
+        """Tell what sharing weights with other processes saves; None if none are shared."""
+        return None if self._compiled.shared is None else self._compiled.shared.report()
+
+    @overload
+    def export_model(self, target: None = None, /) -> bytes: ...
+    @overload
+    def export_model(self, target: str | Path | BinaryIO, /) -> None: ...
+
+    def export_model(self, target: str | Path | BinaryIO | None = None, /) -> bytes | None:
+        """Write all programs to one file, which ``Core.import_model`` loads.
+
+        Args:
+            target: a path, whose file is replaced when all is written; or a stream. None gives the
+                bytes.
+
+        Raises:
+            OptionError: the device's programs cannot be exported.
+            ModelError: the model's files have changed since it was compiled.
+            NpuwFault: the disk is full, or the folder is read-only.
+        """
+        return export_to(target, self._write)
+
+    def get_property(self, name: str) -> Any:
+        """Give an option by OpenVINO's name, as it was set; lengths are not rounded.
+
+        Args:
+            name: of an option, maps of stages among them; or SUPPORTED_PROPERTIES, a dict of all
+                names, each with "RO"; or LOADED_FROM_CACHE; or EXECUTION_DEVICES.
+
+        Raises:
+            OptionError: there is no such option.
+        """
+        compiled = self._compiled
+        facts: Facts = {
+            LOADED_FROM_CACHE: lambda: compiled.origin.from_cache,
+            EXECUTION_DEVICES: lambda: execution_devices(compiled.device, compiled.options),
+        }
+        return read_property(name, compiled.options, facts)

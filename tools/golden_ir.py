@@ -1,0 +1,87 @@
+"""What the scripts that make golden IRs share: exporting them, and keeping them small.
+
+Of an IR the XML is kept, and of its ``.bin`` a recipe: weights and scales are drawn anew by
+``tests/goldens/exported/restore.py``, so what OpenVINO is asked about is always what is restored.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import lzma
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDENS = ROOT / "tests" / "goldens"
+EXPORTED = GOLDENS / "exported"
+
+EXACT = {
+    "INFERENCE_PRECISION_HINT": "f32",
+    "KV_CACHE_PRECISION": "f32",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
+}
+"""Lets OpenVINO's CPU plugin compute as the IR says."""
+
+
+def load_module(path: Path) -> Any:
+    """Import a file that belongs to no package: what the tests make things with, too."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+restore = load_module(EXPORTED / "restore.py")
+
+
+def export(folder: Path, task: str, options: list[str], target: Path) -> None:
+    """Let the real exporter write the IRs of a Hugging Face folder."""
+    exporter = Path(sys.executable).with_name("optimum-cli")
+    asked = ["--task", task, *options]
+    subprocess.run(
+        [exporter, "export", "openvino", "-m", folder, *asked, target],
+        check=True,
+        env={"HF_HUB_OFFLINE": "1", "PATH": str(exporter.parent)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def keep(ir: Path, target: Path, name: str, work: Path) -> Path:
+    """Write an IR's golden files; give what is restored from them.
+
+    Args:
+        ir: its ``.xml``.
+        target: the folder of golden files.
+        name: what they are called there.
+        work: where it is restored.
+    """
+    xml, content = ir.read_bytes(), ir.with_suffix(".bin").read_bytes()
+    described = {"size": len(content), "parts": recipe(xml, content)}
+    packed = json.dumps(described).encode()
+    (target / f"{name}.xml.xz").write_bytes(lzma.compress(xml, preset=9))
+    (target / f"{name}.json.xz").write_bytes(lzma.compress(packed, preset=9))
+    return restore.restore(target, name, work / f"{name}-restored")
+
+
+def recipe(xml: bytes, content: bytes) -> list[dict[str, Any]]:
+    """How to make the ``.bin`` anew: a part for each constant; see ``restore.py``."""
+    parts: list[dict[str, Any]] = []
+    seen: set[int] = set()
+    for layer in ET.fromstring(xml).iter("layer"):
+        data = layer.find("data")
+        if layer.get("type") != "Const" or data is None:
+            continue
+        offset, size = int(data.get("offset", "0")), int(data.get("size", "0"))
+        if offset in seen or not size:
+            continue
+        seen.add(offset)
+        part = restore.describe(content[offset : offset + size], data.get("element_type", ""))
+        parts.append({"offset": offset, **part})
+    return sorted(parts, key=lambda part: part["offset"])
