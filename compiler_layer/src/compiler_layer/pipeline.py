@@ -32,6 +32,7 @@ from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_convolution import LowerConvolution
 from compiler_layer.passes.lower_gather import LowerGather
+from compiler_layer.passes.lower_group_convolution import LowerGroupConvolution
 from compiler_layer.passes.lower_matmul import LowerMatMul
 from compiler_layer.passes.lower_reduction import LowerReduction
 from compiler_layer.passes.lower_scatter import LowerScatter
@@ -121,6 +122,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
         CheckSupported(),
         SplitExperts(),
         LowerConvolution(),
+        LowerGroupConvolution(),
         LowerMatMul(),
         FuseFakeQuantize(),
         *((QuantizeActivations(),) if options.integer_activations else ()),

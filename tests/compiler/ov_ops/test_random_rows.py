@@ -84,17 +84,27 @@ def matmul(draws: Any) -> tuple[Any, ...]:
 
 def convolution(draws: Any) -> tuple[Any, ...]:
     """Over one axis or two, with padding that is given or follows."""
-    rank = draws.whole(1, 2)
-    batch, channels, filters = (draws.whole(1, 3) for _ in range(3))
+    channels, filters = draws.whole(1, 3), draws.whole(1, 3)
+    return _slid(draws, op.convolution, channels, [filters, channels])
+
+
+def group_convolution(draws: Any) -> tuple[Any, ...]:
+    """Most often each channel has a filter of its own."""
+    groups, taken, made = draws.whole(1, 4), draws.one_of(1, 1, 2), draws.one_of(1, 1, 2)
+    return _slid(draws, op.group_convolution, groups * taken, [groups, made, taken])
+
+
+def _slid(draws: Any, build: Any, channels: int, outer: list[int]) -> tuple[Any, ...]:
+    rank, batch = draws.whole(1, 2), draws.whole(1, 3)
     kernel = [draws.whole(1, 3) for _ in range(rank)]
     dilations = [draws.whole(1, 2) for _ in range(rank)]
     sizes = [(k - 1) * d + draws.whole(1, 5) for k, d in zip(kernel, dilations, strict=True)]
     strides, pads, more = ([draws.whole(n, 3) for _ in range(rank)] for n in (1, 0, 0))
     x = draws.floats([batch, channels, *sizes])
     auto = draws.one_of("explicit", "same_upper", "same_lower", "valid")
-    return lambda x, w: op.convolution(x, w, strides, pads, more, dilations, auto), [
+    return lambda x, w: build(x, w, strides, pads, more, dilations, auto), [
         x,
-        draws.floats([filters, channels, *kernel]),
+        draws.floats([*outer, *kernel]),
     ]
 
 
@@ -155,6 +165,7 @@ CASES: dict[str, Case] = {
     "MVN": mvn,
     "MatMul": matmul,
     "Convolution": convolution,
+    "GroupConvolution": group_convolution,
     "ScaledDotProductAttention": attention,
     "TopK": top_k,
 }

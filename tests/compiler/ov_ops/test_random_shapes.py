@@ -125,6 +125,14 @@ def variadic_split(draws: Any) -> tuple[Any, ...]:
     return op.variadic_split, inputs, (2,)  # else not even the number of parts need be known
 
 
+def roll(draws: Any) -> tuple[Any, ...]:
+    """By more than there is, either way, and perhaps twice along an axis."""
+    shape = draws.shape()
+    axes = [draws.axis(len(shape)) for _ in range(draws.whole(1, 3))]
+    shifts = [draws.whole(-5, 5) for _ in axes]
+    return op.roll, [draws.numbers(shape), draws.vector(shifts), draws.vector(axes)]
+
+
 def slice_(draws: Any) -> tuple[Any, ...]:
     shape = draws.shape()
     axes = draws.axes(len(shape)) if draws.flag() else None
@@ -203,6 +211,7 @@ CASES: dict[str, Case] = {
     "Concat": concat,
     "Split": split,
     "VariadicSplit": variadic_split,
+    "Roll": roll,
     "Slice": slice_,
     "StridedSlice": strided_slice,
     "Range": range_,

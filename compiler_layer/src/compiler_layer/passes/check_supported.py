@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from compiler_layer.codegen import kernel_refusal
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.convolution import Convolution
+from compiler_layer.dialects.ov.convolution import Convolution, GroupConvolution
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.matmul import MatMul
@@ -29,6 +29,7 @@ from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.passes.lower_attention import attention_refusal
 from compiler_layer.passes.lower_convolution import convolution_refusal
 from compiler_layer.passes.lower_gather import gather_refusal
+from compiler_layer.passes.lower_group_convolution import group_refusal
 from compiler_layer.passes.lower_matmul import matmul_refusal
 from compiler_layer.passes.lower_reduction import reduction_refusal
 from compiler_layer.passes.lower_scatter import scatter_refusal
@@ -50,6 +51,7 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
     Concat: _none,
     MatMul: matmul_refusal,
     Convolution: convolution_refusal,
+    GroupConvolution: group_refusal,
     ScaledDotProductAttention: attention_refusal,
     Gather: gather_refusal,
     TopK: topk_refusal,

@@ -16,15 +16,14 @@ from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.convolution import SPATIAL, Convolution
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.op import bool_attr, int_attr
+from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.shape import Transpose
-from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
-from compiler_layer.elements import NUMPY
 from compiler_layer.model import Model
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.rewrite import insert_before, reshape_before, take_over
+from compiler_layer.passes.sliding import join, padded, seen
 
 
 def convolution_refusal(op: Convolution) -> str | None:
@@ -51,51 +50,13 @@ def _lower(op: Convolution) -> None:
 
 def _columns(op: Convolution, kernel: list[int], places: Shape) -> SSAValue:
     """What each place of a filter is multiplied with, [B, C, places of a filter, *positions]."""
-    x = _padded(op)
+    x = padded(op)
     batch, channels = shape_of(x)[:SPATIAL]
     parts: list[SSAValue] = []
     for offset in itertools.product(*map(range, kernel)):
-        part = _seen(op, x, offset, places)
+        part = seen(op, x, offset, places)
         parts.append(reshape_before(op, part, (batch, channels, 1, *places)))
-    return parts[0] if len(parts) == 1 else _join(op, parts, SPATIAL)
-
-
-def _seen(op: Convolution, x: SSAValue, offset: tuple[int, ...], places: Shape) -> SSAValue:
-    """The elements that one place of a filter passes."""
-    strides, dilations = op.strides.get_values(), op.dilations.get_values()
-    begins = [place * step for place, step in zip(offset, dilations, strict=True)]
-    last = [
-        begin + (count - 1) * step + 1
-        for begin, count, step in zip(begins, places, strides, strict=True)
-    ]
-    axes = range(SPATIAL, SPATIAL + len(places))
-    bounds = [
-        insert_before(op, Constant.inline(np.array(each, np.int64)))
-        for each in (begins, last, strides, [*axes])
-    ]
-    return insert_before(op, Slice.make([x, *bounds[:3], bounds[3:]]))
-
-
-def _padded(op: Convolution) -> SSAValue:
-    """The operand between zeros."""
-    x = op.x
-    for axis, pads in enumerate(op.pads(), SPATIAL):
-        begin, end = (_zeros(op, x, axis, count) for count in pads)
-        if begin or end:
-            x = _join(op, [*begin, x, *end], axis)
-    return x
-
-
-def _zeros(op: Convolution, beside: SSAValue, axis: int, count: int) -> list[SSAValue]:
-    if not count:
-        return []
-    shape, element = list(shape_of(beside)), element_of(beside)
-    shape[axis] = count
-    return [insert_before(op, Constant.inline(np.zeros(shape, NUMPY[element]), element))]
-
-
-def _join(op: Convolution, parts: list[SSAValue], axis: int) -> SSAValue:
-    return insert_before(op, Concat.make([parts], axis=int_attr(axis)))
+    return parts[0] if len(parts) == 1 else join(op, parts, SPATIAL)
 
 
 def _matrix(op: Convolution, shape: Shape) -> SSAValue:

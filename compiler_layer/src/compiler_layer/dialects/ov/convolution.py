@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i64
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
@@ -12,16 +14,14 @@ SPATIAL = 2
 """The first axis that is neither the batch's nor that of channels."""
 
 
-@irdl_op_definition
-class Convolution(OvOp):
-    """Sliding products of [B, C, …] with filters [O, C, …] (opset1).
+class SlidingProducts(OvOp, ABC):
+    """Products of a tensor [B, C, …] with filters at each place of its spatial axes.
 
     ``auto_pad`` "explicit" pads as ``pads_begin`` and ``pads_end`` say, "valid" not at all,
     "same_upper" and "same_lower" so that as many positions come out as strides leave; an odd one is
     added at the end, or at the beginning.
     """
 
-    name = "ov.Convolution"
     x = operand_def(Tensor)
     filters = operand_def(Tensor)
     strides = prop_def(DenseArrayBase.constr(i64))
@@ -31,9 +31,13 @@ class Convolution(OvOp):
     auto_pad = prop_def(StringAttr)
     output = result_def(Tensor)
 
+    @abstractmethod
+    def filter_shape(self) -> Shape:
+        """[O, C, …]: as many filters as channels come out, over all channels that go in."""
+
     def infer(self) -> list[Tensor]:
         """[B, C, *S] and [O, C, *K] -> [B, O, *positions]."""
-        x, filters = shape_of(self.x), shape_of(self.filters)
+        x, filters = shape_of(self.x), self.filter_shape()
         if element_of(self.x) != element_of(self.filters):
             raise ValueError(f"operands of {element_of(self.x)} and {element_of(self.filters)}")
         if len(x) <= SPATIAL or len(filters) != len(x):
@@ -47,7 +51,7 @@ class Convolution(OvOp):
 
     def pads(self) -> list[tuple[int, int]]:
         """Elements that are added before and behind, for each spatial axis of static shapes."""
-        x, filters = shape_of(self.x), shape_of(self.filters)
+        x, filters = shape_of(self.x), self.filter_shape()
         return [self._pads(x, filters, axis) for axis in range(len(x) - SPATIAL)]
 
     def _check(self, rank: int) -> None:
@@ -88,3 +92,41 @@ class Convolution(OvOp):
         total = max((-(-size // stride) - 1) * stride + reach - size, 0)
         less, more = total // 2, total - total // 2
         return (less, more) if kind == "same_upper" else (more, less)
+
+
+@irdl_op_definition
+class Convolution(SlidingProducts):
+    """Sliding products of [B, C, …] with filters [O, C, …] (opset1)."""
+
+    name = "ov.Convolution"
+
+    def filter_shape(self) -> Shape:
+        """That of the operand."""
+        return shape_of(self.filters)
+
+
+@irdl_op_definition
+class GroupConvolution(SlidingProducts):
+    """The same for each group of channels alone, with filters [G, O / G, C / G, …] (opset1)."""
+
+    name = "ov.GroupConvolution"
+
+    def filter_shape(self) -> Shape:
+        """That of the groups together."""
+        filters = shape_of(self.filters)
+        if len(filters) <= SPATIAL:
+            raise ValueError(f"filters of {list(filters)} in groups")
+        groups, made, taken, *kernel = filters
+        channels = shape_of(self.x)[1:SPATIAL]
+        if groups < 0 < taken and channels and channels[0] >= 0:
+            groups = channels[0] // taken
+        return (_times(groups, made), _times(groups, taken), *kernel)
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether each channel has one filter of its own."""
+        return shape_of(self.filters)[1:3] == (1, 1)
+
+
+def _times(groups: int, each: int) -> int:
+    return -1 if -1 in (groups, each) else groups * each

@@ -129,6 +129,40 @@ def _within(length: int, start: int, stop: int, step: int) -> slice | None:
     return slice(taken.start, None, step) if step < 0 and stop < -length else taken
 
 
+@irdl_op_definition
+class Roll(OvOp):
+    """Elements moved along axes, what leaves at an end coming in at the other (opset7)."""
+
+    name = "ov.Roll"
+    x = operand_def(Tensor)
+    shift = operand_def(Tensor)
+    axes = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def shifts(self) -> dict[int, int] | None:
+        """By how much each axis that moves does, to the right; None if that is not known.
+
+        A single number is that of all axes; those of an axis that is named twice add up.
+
+        Raises:
+            ValueError: there is no such axis, or not a number for each.
+        """
+        shift, axes = ints_of(self.shift), ints_of(self.axes)
+        if shift is None or axes is None:
+            return None
+        counts = shift * len(axes) if len(shift) == 1 else shift
+        total = dict[int, int]()
+        known = [known_axis(axis, len(shape_of(self.x))) for axis in axes]
+        for axis, count in zip(known, counts, strict=True):
+            total[axis] = total.get(axis, 0) + count
+        return total
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        self.shifts()
+        return [tensor(element_of(self.x), shape_of(self.x))]
+
+
 _MAX_PARTS = 1 << 16
 """Into more parts nothing is cut."""
 

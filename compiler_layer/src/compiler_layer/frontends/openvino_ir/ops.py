@@ -105,6 +105,21 @@ _MANY = 1 << 16
 
 _INTEGER_0 = (_integer, "0")
 _NUMBERS = (_integers, None)
+
+
+def _sliding() -> LayerRule:
+    """Of convolutions."""
+    return _rule(
+        "1",
+        2,
+        strides=_NUMBERS,
+        pads_begin=_NUMBERS,
+        pads_end=_NUMBERS,
+        dilations=_NUMBERS,
+        auto_pad=(Words("explicit", "same_upper", "same_lower", "valid"), "explicit"),
+    )
+
+
 _UNARY = (
     *("Sqrt", "Exp", "Log", "Sin", "Cos", "Tanh", "Sigmoid", "Negative", "Abs", "Sign", "Floor"),
     *("Ceiling", "ReLU", "Erf", "LogicalNot"),
@@ -143,15 +158,9 @@ RULES: dict[str, LayerRule] = {
     "Select": _rule("1", 3),
     "Convert": _rule("1", 1, destination_type=(_ELEMENT, None)),
     "MatMul": _rule("1", 2, transpose_a=(_flag, "false"), transpose_b=(_flag, "false")),
-    "Convolution": _rule(
-        "1",
-        2,
-        strides=_NUMBERS,
-        pads_begin=_NUMBERS,
-        pads_end=_NUMBERS,
-        dilations=_NUMBERS,
-        auto_pad=(Words("explicit", "same_upper", "same_lower", "valid"), "explicit"),
-    ),
+    "Convolution": _sliding(),
+    "GroupConvolution": _sliding(),
+    "Roll": _rule("7", 3),
     "SoftMax": _rule("1 8", 1, axis=(_integer, "1")),
     "LogSoftmax": _rule("5", 1, axis=(_integer, "1")),
     "CumSum": _rule("3", 2, exclusive=_KEEP, reverse=_KEEP),

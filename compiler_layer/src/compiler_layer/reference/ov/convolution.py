@@ -13,6 +13,18 @@ from compiler_layer.reference.meaning import Array, means, wide
 @means(ov.Convolution)
 def convolution(op: ov.Convolution, x: Array, filters: Array) -> Array:
     """Add up the products at each place of a filter."""
+    return _slid(op, x, filters)
+
+
+@means(ov.GroupConvolution)
+def group_convolution(op: ov.GroupConvolution, x: Array, filters: Array) -> Array:
+    """The same of each group of channels."""
+    groups, taken = filters.shape[0], filters.shape[2]
+    parts = [_slid(op, x[:, g * taken : (g + 1) * taken], filters[g]) for g in range(groups)]
+    return np.concatenate(parts, 1)
+
+
+def _slid(op: ov.SlidingProducts, x: Array, filters: Array) -> Array:
     rank, kernel = x.ndim - ov.SPATIAL, filters.shape[ov.SPATIAL :]
     padded = np.pad(wide(x), [(0, 0)] * ov.SPATIAL + op.pads())
     strides, dilations = op.strides.get_values(), op.dilations.get_values()

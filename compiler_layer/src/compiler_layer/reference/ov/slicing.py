@@ -45,3 +45,13 @@ def variadic_split(
     sizes = [int(n) for n in lengths]
     sizes = [x.shape[along] - sum(s for s in sizes if s >= 0) if n < 0 else n for n in sizes]
     return tuple(np.split(x, np.cumsum(sizes)[:-1], along))
+
+
+@means(ov.Roll)
+def roll(op: ov.Roll, x: Array, shift: Array, axes: Array) -> Array:
+    """Move elements around."""
+    del op
+    moved = np.broadcast_to(shift.reshape(-1), axes.reshape(-1).shape)
+    for count, axis in zip(moved, axes.reshape(-1), strict=True):
+        x = np.roll(x, int(count), int(axis))
+    return x

@@ -1,0 +1,77 @@
+"""Makes sums of products of convolutions in which each channel has a filter of its own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.convolution import SPATIAL, GroupConvolution
+from compiler_layer.dialects.ov.elementwise import Add, Multiply
+from compiler_layer.dialects.ov.slicing import Slice
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.model import Model
+from compiler_layer.passes.rewrite import insert_before, reshape_before, take_over
+from compiler_layer.passes.sliding import padded, seen
+
+MOST_PLACES = 64
+"""Of a filter; each is a product of its own."""
+
+
+def group_refusal(op: GroupConvolution) -> str | None:
+    """Tell what of a convolution in groups cannot be done, or None."""
+    if not op.is_depthwise:
+        return f"groups of several channels: filters of {list(shape_of(op.filters))}"
+    places = math.prod(shape_of(op.filters)[SPATIAL + 1 :])
+    return None if places <= MOST_PLACES else f"filters of {places} places"
+
+
+def _lower(op: GroupConvolution) -> None:
+    channels, _, _, *kernel = shape_of(op.filters)
+    places = shape_of(op.output)[SPATIAL:]
+    x = padded(op)
+    filters = reshape_before(op, op.filters, (1, channels, math.prod(kernel)))
+    total: SSAValue | None = None
+    for number, offset in enumerate(itertools.product(*map(range, kernel))):
+        factor = reshape_before(op, _place(op, filters, number), (1, channels, *[1] * len(places)))
+        term = insert_before(op, Multiply.make([seen(op, x, offset, places), factor]))
+        total = term if total is None else insert_before(op, Add.make([total, term]))
+    assert total is not None  # a filter has places
+    take_over(op, total)
+
+
+def _place(op: GroupConvolution, filters: SSAValue, number: int) -> SSAValue:
+    """One number of each filter."""
+    bounds = (number, number + 1, 1, 2)
+    start, stop, step, axis = (
+        insert_before(op, Constant.inline(np.array([bound], np.int64))) for bound in bounds
+    )
+    return insert_before(op, Slice.make([filters, start, stop, step, [axis]]))
+
+
+@dataclass(frozen=True)
+class LowerGroupConvolution(ModulePass):
+    """Makes sums of products of convolutions in which each channel has a filter of its own.
+
+    Before:  %y = ov.GroupConvolution(%x : 1x2x6, %w : 2x1x1x3) {pads = 0, 0}
+    After:   %y = ov.Add(ov.Add(%x[0:4] * %w[0], %x[1:5] * %w[1]), %x[2:6] * %w[2])
+
+    There is nothing to add up over channels, so that a matrix product would be mostly zeros. Short
+    filters are meant, as those of state-space models and of LFM-2: 3 or 4 places.
+    """
+
+    name = "lower-group-convolution"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        for each in list(Model(op).body.ops):
+            if isinstance(each, GroupConvolution):
+                _lower(each)
