@@ -25,13 +25,14 @@ from compiler_layer.dialects.ov import (
     slicing,
 )
 from compiler_layer.dialects.ov.constant import Constant, values_of
-from compiler_layer.dialects.ov.op import OvOp, int_attr, int_value
+from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
 from compiler_layer.elements import RAW_FLOATS
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, reshape_before
+from compiler_layer.passes.simplify_ends import pad_of_constants, pad_of_nothing, roll
 from compiler_layer.passes.simplify_gather import (
     elements_of_whole_slices,
     gather_of_a_slice,
@@ -136,30 +137,6 @@ def tile(op: padding.Tile) -> SSAValue | None:
     return reshape_before(op, many, wanted)
 
 
-def roll(op: slicing.Roll) -> SSAValue | None:
-    """Elements that move around: what is before a cut goes behind what is after it."""
-    shifts = op.shifts()
-    if shifts is None:
-        return None
-    value = op.x
-    for axis, count in shifts.items():
-        length = shape_of(value)[axis]
-        cut = -count % length if length else 0
-        if cut:
-            ends = [_cut(op, value, axis, *bounds) for bounds in ((cut, length), (0, cut))]
-            value = insert_before(op, slicing.Concat.make([ends], axis=int_attr(axis)))
-    return value
-
-
-def _cut(place: OvOp, value: SSAValue, axis: int, start: int, stop: int) -> SSAValue:
-    """A part of a value."""
-    first, end, step, axes = (
-        insert_before(place, Constant.inline(np.array([bound], np.int64)))
-        for bound in (start, stop, 1, axis)
-    )
-    return insert_before(place, slicing.Slice.make([value, first, end, step, [axes]]))
-
-
 def broadcast_of_one(op: shape.Broadcast) -> SSAValue | None:
     """A broadcast that repeats nothing, and only adds dimensions of 1."""
     if math.prod(shape_of(op.x)) != math.prod(shape_of(op.output)):
@@ -178,6 +155,7 @@ def double_reshape(op: shape.Reshape) -> SSAValue | None:
 RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     elementwise.Convert: (same_type,),
     shape.Broadcast: (same_type, broadcast_of_one),
+    padding.Pad: (pad_of_nothing, pad_of_constants),
     padding.Tile: (tile,),
     shape.Reshape: (same_type, double_reshape),
     shape.Squeeze: (same_type,),

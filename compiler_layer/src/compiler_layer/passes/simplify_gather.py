@@ -125,8 +125,10 @@ def _without_conversions(value: SSAValue) -> SSAValue:
 def _known(op: gather.Gather) -> Array | None:
     """The indices, none negative, if they are known and the data is computed."""
     indices = values_of(op.indices)
-    if indices is None or not indices.size or int_value(op.batch_dims) or indices.ndim > 1:
+    if indices is None or not indices.size or int_value(op.batch_dims):
         return None
+    if max(indices.shape, default=1) < indices.size:
+        return None  # a matrix of them
     if constant_of(op.data) is not None:
         return None  # a table: DMA gathers from it, or it is folded
     flat = indices.reshape(-1).astype(np.int64)

@@ -21,9 +21,10 @@ from compiler_layer.dialects.ov import elementwise, logic, shape
 from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.names import CACHE_POSITION
+from npuw_layer.llm.names import CACHE_POSITION, POSITIONS
 
 _SCORES_RANK = 4
 """Scores are [batch, heads, tokens, rows]."""
@@ -54,6 +55,31 @@ def compare_tokens(model: Model, tokens: int, past: int, slots: int = 1) -> None
             for positions in positions_by_slot(model, op, argument)
         ]
         Rewriter.replace_op(op, [], [join_slots(model, op, compared)])
+
+
+def count_positions(model: Model, tokens: int) -> None:
+    """Let rotary angles be those of token indices, if the model takes no positions (LFM-2).
+
+    It counts them from the rows of its cache, of which a static one always has all.
+
+    Args:
+        model: changed in place; it gets the input if there is anything to count.
+        tokens: new tokens that it takes.
+    """
+    if any(port.name == POSITIONS for port in model.inputs):
+        return
+    for op in list(model.body.ops):
+        if not isinstance(op, elementwise.Convert) or element_of(op.output) not in FLOATS:
+            continue
+        chain = _chain(op.x)
+        if chain and isinstance(chain[-1], shape.Range) and not _from_0(chain[-1]):
+            counted = cache_position(model, tokens)
+            op.operands[0] = _rebuilt(model, op, op.x, counted, 0)
+
+
+def _from_0(rows: shape.Range) -> bool:
+    start = constant_of(rows.start)
+    return start is not None and int(start.load().reshape(-1)[0]) == 0
 
 
 def cache_position(model: Model, tokens: int, slots: int = 1) -> SSAValue:
@@ -138,8 +164,7 @@ def _rebuilt(
     assert isinstance(rows, shape.Range)  # _is_window saw to it
     g = GraphBuilder(model, before)
     new = g.reshape(positions, -1)
-    start = constant_of(rows.start)
-    if start is not None and int(start.load().reshape(-1)[0]) == 0:
+    if _from_0(rows):
         # From row 0 on: keys. Stored ones lie where their index says.
         new = g.concat([g.constant(np.arange(past, dtype=np.int64)), new], 0) if past else new
     if element_of(rows.output) != "i64":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.cache.model_digest import model_files
 from npuw_layer.errors import ModelError, NoHead
+from npuw_layer.linear_caches.names import linear_inputs
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.names import LAST_HIDDEN_STATE
 from npuw_layer.llm.prefix_cache import PrefixCache
@@ -71,6 +72,11 @@ class CompiledLLM:
         """The inputs that adapters of a conversation come in by, each once."""
         own = (*(self.plan.generate or self.plan.prefill), *self.plan.own_heads)
         return adapter_inputs(self.models[stage].inputs for stage in own)
+
+    @property
+    def linear_caches(self) -> list[TensorInfo]:
+        """The inputs that read states of fixed size, each variable once."""
+        return linear_inputs(self._one.inputs)
 
     @property
     def adapter_shapes(self) -> dict[str, tuple[int, ...]]:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from npuw_layer.errors import ModelError, PromptTooLong, StateError, TensorError
+from npuw_layer.linear_caches.recall import check_recall, recalled
+from npuw_layer.linear_caches.states import LinearStates
 from npuw_layer.llm.admission import Admission, check_all_computed
 from npuw_layer.llm.answer import Answer, Answering, Reading, finished
 from npuw_layer.llm.compiled import CompiledLLM
@@ -23,7 +25,8 @@ from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.make_cache import make_cache
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.prefill import Counts, Prefill
-from npuw_layer.llm.request_buffers import RequestBuffers
+from npuw_layer.llm.request_buffers import JoinedBuffers, RequestBuffers
+from npuw_layer.llm.stages import choose_prefill
 from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.llm.token_outputs import Gathered
@@ -51,13 +54,16 @@ class Conversation:
         self.cache = make_cache(compiled)
         heads = {stage: models[stage] for stage in self._plan.own_heads}
         self.buffers = self._make_buffers()
+        self.states = LinearStates(device, compiled.linear_caches)
+        """What layers without K and V keep."""
         self.adapters = AdapterValues(compiled.adapter_shapes)
         """What is wanted; it counts from the next inference on."""
         self.gathered = Gathered(compiled.token_outputs)
         """What outputs beside the logits gave for the tokens of the last inference."""
-        self._prefill = Prefill(compiled, self.cache, self.buffers, self.gathered, check_wanted)
+        own = JoinedBuffers(self.buffers, self.states)
+        self._prefill = Prefill(compiled, self.cache, own, self.gathered, check_wanted)
         self._variants = [
-            Submodel(device, stage, models[stage], self.cache, self.buffers, bank)
+            Submodel(device, stage, models[stage], self.cache, own, bank)
             for stage in self._plan.generate
         ]
         self._head = LMHead(device, heads, self.buffers, bank) if heads else None
@@ -65,7 +71,8 @@ class Conversation:
         self._admission = Admission(compiled.options, compiled.plan, self.token_inputs)
         if self.gathered.outputs:
             check_all_computed(compiled.options, self.gathered.outputs)
-        self.history = History(self.token_inputs, self._options.on_full == "TRUNCATE")
+        rereads = self._options.on_full == "TRUNCATE" or bool(self.states.names)
+        self.history = History(self.token_inputs, rereads)
         self.continuation = Continuation()
         self._check_wanted = check_wanted
         self._prepare()
@@ -171,6 +178,7 @@ class Conversation:
         self.rewind(keep)
         self.continuation.end()
         tokens = history.kept(tokens)
+        self._recall(tokens.mask)
         if self._admission.is_step(len(tokens)):
             return self._generate(tokens)
         return (yield from self._continue_prompt(tokens))
@@ -189,6 +197,7 @@ class Conversation:
 
         Raises:
             TensorError: the token before was dropped, or replaced; nothing is forgotten.
+            StateError: what states were made of is to be read anew, but not known.
         """
         kept = self.history.kept_of(said)
         if kept and not self.cache.rows.holds(kept - 1):
@@ -196,8 +205,10 @@ class Conversation:
                 f"position_ids go back to token {said}, but the token before it was replaced by "
                 "a newer one when the KV cache was full"
             )
+        check_recall(self.states, self.history, kept)
         self.history.rewind(said)
         self.cache.truncate(kept)
+        self.states.rewind(kept)
 
     @property
     def is_full(self) -> bool:
@@ -211,19 +222,35 @@ class Conversation:
     def reset(self, tokens: int = 1) -> None:
         """Begin a new conversation, with so many tokens if that is known."""
         self.cache.reset(tokens)
+        self.states.reset()
         self.history.begin(0)
         self.continuation.end()
 
-    def restore(self, said: Said, numbers: Array, rows: Mapping[str, Array]) -> None:
+    def hold(self, tokens: int) -> None:
+        """Take so many tokens for stored; their rows are set from outside."""
+        self.history.hold(tokens)
+        self.states.hold(tokens)
+
+    def restore(
+        self,
+        said: Said,
+        numbers: Array,
+        rows: Mapping[str, Array],
+        states: Mapping[str, Array],
+    ) -> None:
         """Go on from another conversation.
 
         Args:
             said: what was said in it.
             numbers: the tokens that are stored, ascending, i64 [n].
-            rows: for each variable, [n, heads, width].
+            rows: for each variable of K and V, [n, heads, width].
+            states: for each of the others.
         """
         self.cache.replace(numbers, rows)
         self.history.restore(said)
+        self.states.hold(said.count)
+        for name, values in states.items():
+            self.states.read(name)[...] = values
         self.continuation.end()
         self._select()
 
@@ -269,6 +296,19 @@ class Conversation:
                 self.history.settle()
         self._select()
         return Answer(last, 1)
+
+    def _recall(self, mask: Array) -> None:
+        """Read anew what layers with states forgot when they went back further than was asked."""
+        tokens = recalled(self.states, self.history, self.cache, mask)
+        while len(tokens):
+            stage = choose_prefill(self._plan.prefill, len(tokens), self.cache.rows.tokens)
+            most = (stage or self._plan.generate[0]).tokens
+            piece = tokens.part(0, most)
+            if stage is None:
+                self._generate(piece)
+            else:
+                finished(self._read_prompt(piece))
+            tokens = tokens.part(most, len(tokens))
 
     def _select(self) -> None:
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
@@ -316,5 +356,6 @@ class Conversation:
         gone = stored - len(kept)
         _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)
         self.cache.reset(len(kept))
+        self.states.reset()
         finished(self._read_prompt(kept))
         return tokens.moved(np.concatenate([kept.mask, tokens.mask[stored:]]), -gone)

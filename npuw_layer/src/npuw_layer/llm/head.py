@@ -29,7 +29,8 @@ from compiler_layer.passes.match import stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.repetition import forget_repetitions
 from npuw_layer.errors import NoHead
-from npuw_layer.llm.names import EMBED, LAST_TOKEN, LOGITS
+from npuw_layer.llm.last_token import last_token
+from npuw_layer.llm.names import EMBED, LOGITS
 
 
 class Head(Enum):
@@ -67,10 +68,7 @@ def treat_head(model: Model, head: Head, tokens: int) -> None:
         ops = _found(logits)
     except NoHead:
         return
-    names = [port.name for port in model.inputs]
-    element = element_of(ops.states)
-    which = model.body.insert_arg(tensor(element, (1, 1, tokens)), len(names))
-    model.set_inputs([*names, LAST_TOKEN])
+    which = last_token(model, tokens, element_of(ops.states))
     first = next(op for op in model.body.ops if op in ops.readers)
     ops.read(GraphBuilder(model, first).matmul(which, ops.states, False))
     ops.refresh_types()

@@ -75,7 +75,7 @@ class History:
     def begin(self, first_position: int) -> None:
         """Forget everything."""
         self.first_position = first_position
-        self._forget(0)
+        self.forget(0)
         self.sinks = self.dropped = 0
 
     def extend(self, tokens: NewTokens) -> None:
@@ -86,7 +86,7 @@ class History:
 
     def hold(self, unknown: int) -> None:
         """Hold rows that were set from outside, and nothing else."""
-        self._forget(0)
+        self.forget(0)
         self.count = self.unknown = unknown
 
     def place_of(self, tokens: NewTokens) -> int:
@@ -121,7 +121,7 @@ class History:
         Raises:
             TensorError: as ``kept_of``.
         """
-        self._forget(self.kept_of(said))
+        self.forget(self.kept_of(said))
         if said <= self.sinks:
             self.dropped = self.sinks = 0
 
@@ -161,7 +161,7 @@ class History:
         self.sinks = min(sinks, count - recent)
         chosen = np.r_[: self.sinks, count - recent : count]
         self.dropped += count - len(chosen)
-        self._forget(0)
+        self.forget(0)
         rows = {name: values[chosen] for name, values in tokens.rows.items()}
         rows[POSITIONS] = self._positions(len(chosen))
         return NewTokens(rows, tokens.mask[chosen])
@@ -180,8 +180,8 @@ class History:
     def _positions(self, count: int) -> Array:
         return np.arange(count, dtype=np.int64) + self.first_position
 
-    def _forget(self, kept: int) -> None:
-        """Keep the first tokens alone."""
+    def forget(self, kept: int) -> None:
+        """Keep the first of those that are kept alone: the others are noted anew."""
         for rows in self.rows.values():
             del rows[max(kept - self.unknown, 0) :]
         self.count = kept

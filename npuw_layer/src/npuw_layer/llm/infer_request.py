@@ -10,6 +10,7 @@ from typing import Any
 from npuw_layer.async_run import AsyncRequest
 from npuw_layer.devices.placed import ReportsPlacement
 from npuw_layer.errors import TensorError
+from npuw_layer.linear_caches.variable_state import LinearVariableState
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.input_ports import InputPorts
@@ -24,6 +25,8 @@ from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
+
+AnyState = VariableState | LinearVariableState | AdapterVariableState | StoredTokensState
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +144,19 @@ class InferRequest(AsyncRequest):
             raise TensorError(f"no tensor {name!r} yet")
         return found
 
-    def query_state(self) -> Sequence[VariableState | AdapterVariableState | StoredTokensState]:
-        """The variables: each layer's K and V, then those of adapters if the model has any.
+    def query_state(self) -> Sequence[AnyState]:
+        """The variables: each layer's K and V, states of other layers, then those of adapters.
 
         With NPUW_LLM_ENABLE_CONTINUOUS_PREFILL also npuw_stored_tokens_state, the last one.
         """
         self._run.check_idle()
         talk, check = self._conversation, self._run.check_idle
         caches = [VariableState(name, talk, check) for name in talk.cache.names]
+        states = [LinearVariableState(name, talk, check) for name in talk.states.names]
         adapters = [AdapterVariableState(n, talk.adapters, check) for n in talk.adapters.names]
         proposes = self._compiled.options.enable_continuous_prefill
         proposal = [StoredTokensState(talk, check)] if proposes else []
-        return [*caches, *adapters, *proposal]
+        return [*caches, *states, *adapters, *proposal]
 
     def save_state(self, path: str | Path, /) -> None:
         """Keep the conversation in a file; ``load_state`` of a request goes on with it.
@@ -190,7 +194,8 @@ class InferRequest(AsyncRequest):
     def memory(self) -> RequestMemory:
         """Device memory of the conversation's caches and adapters, and of the shared weights."""
         talk = self._conversation
-        return RequestMemory(talk.cache.nbytes, self._compiled.bank.nbytes, talk.buffers.nbytes)
+        caches = talk.cache.nbytes + talk.states.nbytes
+        return RequestMemory(caches, self._compiled.bank.nbytes, talk.buffers.nbytes)
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inferences ran, for people."""

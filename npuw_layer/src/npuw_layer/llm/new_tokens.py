@@ -24,6 +24,12 @@ class NewTokens:
     rows: Mapping[str, Array]
     mask: Array
 
+    @staticmethod
+    def none() -> NewTokens:
+        """No tokens."""
+        empty = np.empty(0, np.int64)
+        return NewTokens({POSITIONS: empty}, empty)
+
     def __len__(self) -> int:
         return len(self.positions)
 

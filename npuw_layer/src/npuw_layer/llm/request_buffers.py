@@ -1,6 +1,7 @@
 """What a request's static models read besides tokens and caches, in memory of the request's own.
 
-``lora.buffers`` has adapters there, ``whisper.cross_buffers`` what a decoder hears.
+``lora.buffers`` has adapters there, ``whisper.cross_buffers`` what a decoder hears,
+``linear_caches.states`` what layers without K and V keep.
 """
 
 from __future__ import annotations
@@ -36,3 +37,38 @@ class RequestBuffers(Protocol):
             StateError: the parts of an adapter have different ranks; nothing is copied.
         """
         ...
+
+    def advance(self, tokens: int) -> None:
+        """Go on behind so many more tokens: a program has run on them."""
+        ...
+
+
+class JoinedBuffers:
+    """Several of them.
+
+    Args:
+        parts: each with memory of its own.
+    """
+
+    def __init__(self, *parts: RequestBuffers) -> None:
+        self._parts = parts
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory that they take."""
+        return sum(part.nbytes for part in self._parts)
+
+    def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
+        """Bind a program to all."""
+        for part in self._parts:
+            part.bind(program, ports)
+
+    def apply(self, values: AdapterValues) -> None:
+        """Bring adapters where they are read."""
+        for part in self._parts:
+            part.apply(values)
+
+    def advance(self, tokens: int) -> None:
+        """Go on behind so many more tokens."""
+        for part in self._parts:
+            part.advance(tokens)

@@ -24,7 +24,9 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model, Port, Variable
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.cache_positions import compare_tokens
+from npuw_layer.linear_caches.names import is_linear_cache
+from npuw_layer.linear_caches.short_convolution import continue_convolutions
+from npuw_layer.llm.cache_positions import compare_tokens, count_positions
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
@@ -88,6 +90,8 @@ def split(
 def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -> Model:
     inputs = check_ports(clone)
     compare_tokens(clone, tokens, past)
+    count_positions(clone, tokens)
+    continue_convolutions(clone, tokens)
     look_up_biases(clone, tokens, past)
     store_caches(clone, past, 1, layout)
     # A folded model knows how the variables of layers that it leaves out are called.
@@ -149,7 +153,7 @@ def store_caches(model: Model, past: int, slots: int, layout: KVLayout) -> None:
     if layout.block is not None:
         _check_blocks(model)
     for variable in model.variables():
-        if _is_adapter(variable):
+        if _is_no_cache(variable):
             continue
         cache = replace(cache_of(variable, past, slots), pieces=pieces)
         store(model, replace(cache, room=layout.room if variable.name in transposed else None))
@@ -164,8 +168,10 @@ def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, 
     return store_plain
 
 
-def _is_adapter(variable: Variable) -> bool:
-    return variable.assign is None and adapter_name(slot_of(variable.name)[0]) is not None
+def _is_no_cache(variable: Variable) -> bool:
+    """Whether a variable does not grow: it is an adapter's, or a state of fixed size."""
+    adapter = variable.assign is None and adapter_name(slot_of(variable.name)[0]) is not None
+    return adapter or is_linear_cache(variable.name)
 
 
 def _check_blocks(model: Model) -> None:
@@ -174,7 +180,7 @@ def _check_blocks(model: Model) -> None:
     Raises:
         ModelError: it would have to be joined first.
     """
-    caches = {each.name for each in model.variables() if not _is_adapter(each)}
+    caches = {each.name for each in model.variables() if not _is_no_cache(each)}
     others = caches - attended_caches(model)
     if others:
         raise ModelError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler_layer.model import Model
 from npuw_layer.embedding.whole import whole_graph
 from npuw_layer.errors import ModelError
+from npuw_layer.linear_caches.check import check_linear_caches
 from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.names import TOKEN_TYPES
 from npuw_layer.llm.rope_cache import cache_rope
@@ -38,6 +39,7 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     if reads_adapters(model):
         model = model.clone()
         fix_rank(model, options.max_lora_rank, stage.slots)
+    check_linear_caches((each.name for each in model.variables()), options)
     if stage.kind is Kind.HEAD:
         return _head_graph(model, stage, options)
     every = stage.kind is Kind.GENERATE or options.text_embed

@@ -105,6 +105,8 @@ def save_state(conversation: Conversation, path: Path) -> None:
         adapters=conversation.adapters.digest.hex(),
     )
     rows = {name: np.ascontiguousarray(cache.read(name)) for name in cache.names}
+    states = conversation.states
+    rows |= {name: np.ascontiguousarray(states.read(name)) for name in states.names}
     rows |= {
         _SAID + name: np.array(values)
         for name, values in history.rows.items()
@@ -174,6 +176,7 @@ def _restore(conversation: Conversation, content: Array) -> None:
         )
     _check_said(conversation, said)
     rows = _tensors(conversation, header, content[begin:], len(said.numbers))
+    states = _states(conversation, header, content[begin:])
     conversation.restore(
         Said(
             said.first_position,
@@ -184,6 +187,7 @@ def _restore(conversation: Conversation, content: Array) -> None:
         ),
         np.array(said.numbers, np.int64),
         rows,
+        states,
     )
 
 
@@ -201,14 +205,23 @@ def _check_said(conversation: Conversation, said: _Said) -> None:
 def _tensors(
     conversation: Conversation, header: Mapping[str, Any], data: Array, tokens: int
 ) -> dict[str, Array]:
-    """The rows of all variables; views."""
+    """The rows of all variables that grow; views."""
     cache, found = conversation.cache, dict[str, Array]()
-    if {name for name in header if not name.startswith(_SAID)} != set(cache.names):
+    wanted = {*cache.names, *conversation.states.names}
+    if {name for name in header if not name.startswith(_SAID)} != wanted:
         raise ValueError("it has other variables")
     for name in cache.names:
         like = cache.read(name)
         found[name] = _tensor(header, name, data, like.dtype, (tokens, *like.shape[1:]))
     return found
+
+
+def _states(conversation: Conversation, header: Mapping[str, Any], data: Array) -> dict[str, Array]:
+    """The variables of fixed size; views."""
+    likes = {name: conversation.states.read(name) for name in conversation.states.names}
+    return {
+        name: _tensor(header, name, data, like.dtype, like.shape) for name, like in likes.items()
+    }
 
 
 def _given(
@@ -269,7 +282,8 @@ def _kept_in(options: Options) -> str:
 
 def _most_bytes(conversation: Conversation) -> int:
     rows = (math.prod(one.row) * 8 for one in conversation.token_inputs)
-    return conversation.cache.most_bytes + len(conversation.cache.rows) * sum(rows) + _MAX_HEADER
+    own = conversation.cache.most_bytes + conversation.states.nbytes
+    return own + len(conversation.cache.rows) * sum(rows) + _MAX_HEADER
 
 
 def _first_line(error: Exception) -> str:

@@ -44,7 +44,7 @@ class Submodel:
         stage: what it is.
         loaded: the program.
         cache: the conversation's K and V.
-        adapters: those of the conversation.
+        buffers: what else the conversation has in device memory.
         bank: the model's weights.
     """
 
@@ -54,14 +54,14 @@ class Submodel:
         stage: Stage,
         loaded: LoadedModel,
         cache: KVStrategy,
-        adapters: RequestBuffers,
+        buffers: RequestBuffers,
         bank: WeightsBank,
     ) -> None:
         self.stage = stage
         self._device = device
         self._loaded = loaded
         self._cache = cache
-        self._adapters = adapters
+        self._buffers = buffers
         self._bank = bank
         elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX, ENCODER_STATES)
         own = (*loaded.inputs, *loaded.outputs)
@@ -118,6 +118,7 @@ class Submodel:
         else:
             program.run()
             cache.update_kvcache_for(self._present, RowCopy(used, cache.rows.place(used)))
+        self._buffers.advance(used)
         self._used = used
 
     def output(self, count: int) -> Array:
@@ -159,7 +160,7 @@ class Submodel:
             program = self._loaded.create_program()
             self._arena.bind(program)
             self._bank.bind(program, self._loaded.inputs)
-            self._adapters.bind(program, (*self._loaded.inputs, *self._loaded.outputs))
+            self._buffers.bind(program, (*self._loaded.inputs, *self._loaded.outputs))
             attached = self._cache.attach(program, self._loaded.inputs, self.stage.past, direct_row)
             if direct_row is None:
                 self._take_presents(program)

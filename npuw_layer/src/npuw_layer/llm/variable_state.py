@@ -60,7 +60,7 @@ class VariableState:
         """
         self._check_idle()
         values = values_of(tensor)
-        cache, history = self._conversation.cache, self._conversation.history
+        cache = self._conversation.cache
         like = cache.read(self._name)
         tokens = values.shape[2] if values.ndim == 4 else -1
         wanted = (1, like.shape[1], tokens, like.shape[2])
@@ -72,7 +72,7 @@ class VariableState:
         if not cache.rows.stored and 0 < tokens <= cache.rows.window:
             cache.make_room(tokens)
             cache.rows.restore(np.arange(tokens))
-            history.hold(tokens)
+            self._conversation.hold(tokens)
         if tokens != cache.rows.stored:
             raise StateError(
                 f"state {self._name!r}: {tokens} tokens, but {cache.rows.stored} are stored, and "

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from npuw_layer.linear_caches.names import is_linear_cache
 from npuw_layer.llm.names import slot_of
 from npuw_layer.ports import READ_PREFIX, TensorInfo
 from npuw_layer.whisper.names import is_cross_variable
@@ -59,7 +60,7 @@ def is_adapter_input(info: TensorInfo) -> bool:
 def is_cache_input(info: TensorInfo) -> bool:
     """Whether an input of a static model is what it reads of a K or V cache that grows."""
     variable = info.name.removeprefix(READ_PREFIX)
-    others = is_adapter_input(info) or is_cross_variable(variable)
+    others = is_adapter_input(info) or is_cross_variable(variable) or is_linear_cache(variable)
     return info.name.startswith(READ_PREFIX) and not others
 
 

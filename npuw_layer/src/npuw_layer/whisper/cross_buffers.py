@@ -55,6 +55,9 @@ class CrossBuffers:
     def apply(self, values: AdapterValues) -> None:
         """Do nothing: a decoder has no adapters."""
 
+    def advance(self, tokens: int) -> None:
+        """Do nothing: what was heard stays."""
+
 
 def _variable(info: TensorInfo) -> TensorInfo:
     """The same under its own name."""

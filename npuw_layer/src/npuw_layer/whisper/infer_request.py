@@ -9,10 +9,7 @@ import numpy as np
 
 from npuw_layer.errors import StateError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.infer_request import InferRequest
-from npuw_layer.llm.stored_tokens import StoredTokensState
-from npuw_layer.llm.variable_state import VariableState
-from npuw_layer.lora.variable_state import AdapterVariableState
+from npuw_layer.llm.infer_request import AnyState, InferRequest
 from npuw_layer.remote.tensor import RemoteTensor
 from npuw_layer.tensor import Tensor
 from npuw_layer.whisper.conversation import WhisperConversation
@@ -53,7 +50,7 @@ class WhisperInferRequest(InferRequest):
         self._run.check_idle()
         return Tensor(np.array(self._talk.scores(name)))
 
-    def query_state(self) -> Sequence[VariableState | AdapterVariableState | StoredTokensState]:
+    def query_state(self) -> Sequence[AnyState]:
         """The variables: each layer's K and V of the text, then those of the audio."""
         own = super().query_state()
         talk, check = self._talk, self._run.check_idle

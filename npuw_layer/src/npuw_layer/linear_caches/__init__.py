@@ -1,0 +1,12 @@
+"""Layers that keep a state of fixed size in the place of K and V: short convolutions (LFM-2).
+
+names               which variables they are
+short_convolution   how a static model computes them
+check               which options they rule out
+states              where a conversation has them, and how it goes back
+variable_state      how OpenVINO shows them
+
+Their state says nothing of single tokens: who goes back has to read anew what it was made of.
+
+Source: fact sheet npuw §a.6 (they keep their own shape), §c.2, §c.4 and §c.6 (when they change).
+"""

@@ -1,0 +1,34 @@
+"""What a state that says nothing of single tokens rules out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuw_layer.errors import ModelError
+from npuw_layer.linear_caches.names import is_linear_cache
+from npuw_layer.options import Options
+
+
+def check_linear_caches(variables: Iterable[str], options: Options) -> None:
+    """See that options leave states alone, if there are any.
+
+    Args:
+        variables: of a stateful graph.
+        options: of its compilation.
+
+    Raises:
+        ModelError: one would share K and V without them.
+    """
+    states = [name for name in variables if is_linear_cache(name)]
+    if not states:
+        return
+    refused = {
+        "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
+        "NPUW_LLM_BATCH_SLOTS": max(options.batch_slots) > 1,
+    }
+    for name, wanted in refused.items():
+        if wanted:
+            raise ModelError(
+                f"{name}: the model has layers with a state in the place of K and V "
+                f"({states[0]!r}), which is of all tokens before; leave the option out"
+            )
