@@ -182,7 +182,7 @@ class Pool:
         if number not in self._first:
             self._first[number] = self.start(number)
         first = self._first[number]
-        prefixes = _prefixes(first._options)
+        prefixes = _prefixes(first._compiled.options)
         return CompiledModel(replace(first._compiled, prefixes=prefixes))
 
     def start(self, number: int) -> CompiledModel:
