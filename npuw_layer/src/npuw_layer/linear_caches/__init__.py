@@ -4,7 +4,9 @@ names               which variables they are
 short_convolution   how a static model computes them
 check               which options they rule out
 states              where a conversation has them, and how it goes back
+recall              what is read anew then
 variable_state      how OpenVINO shows them
+imported_ports      what programs from elsewhere must have
 
 Their state says nothing of single tokens: who goes back has to read anew what it was made of.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuw_layer.errors import ModelError
-from npuw_layer.linear_caches.names import is_linear_cache
+from npuw_layer.linear_caches.names import is_convolution, is_linear_cache
 from npuw_layer.options import Options
 
 
@@ -17,11 +17,17 @@ def check_linear_caches(variables: Iterable[str], options: Options) -> None:
         options: of its compilation.
 
     Raises:
-        ModelError: one would share K and V without them.
+        ModelError: one would share K and V without them; or a state is none of a convolution.
     """
     states = [name for name in variables if is_linear_cache(name)]
     if not states:
         return
+    others = [name for name in states if not is_convolution(name)]
+    if others:
+        raise ModelError(
+            f"the model has layers with a state {others[0]!r}; of those that keep one of a fixed "
+            "size only short convolutions are split into static models, no state-space models"
+        )
     refused = {
         "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
         "NPUW_LLM_BATCH_SLOTS": max(options.batch_slots) > 1,

@@ -18,6 +18,11 @@ def is_linear_cache(variable: str) -> bool:
     return _STATE.fullmatch(variable) is not None
 
 
+def is_convolution(variable: str) -> bool:
+    """Whether such a state is one of a short convolution."""
+    return ".past.conv." in variable
+
+
 def linear_inputs(inputs: Iterable[TensorInfo]) -> list[TensorInfo]:
     """The inputs of a static model that read one."""
     return [

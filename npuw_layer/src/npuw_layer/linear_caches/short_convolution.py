@@ -130,10 +130,7 @@ def _find(variable: Variable) -> _ShortConvolution:
             if isinstance(op, GroupConvolution) and op.x is value and _fits(op, read):
                 mixed, biases = _mixed(name, op, read)
                 return _ShortConvolution(read, assign, op, biases, mixed)
-    raise ModelError(
-        f"variable {name!r} is no state of a short convolution; other layers with a state of "
-        "fixed size (state-space models, linear attention) are not split into static models"
-    )
+    raise ModelError(f"variable {name!r} belongs to no short convolution that is understood")
 
 
 def _fits(op: GroupConvolution, read: ReadValue) -> bool:

@@ -26,7 +26,7 @@ from npuw_layer.llm.make_cache import make_cache
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.prefill import Counts, Prefill
 from npuw_layer.llm.request_buffers import JoinedBuffers, RequestBuffers
-from npuw_layer.llm.stages import choose_prefill
+from npuw_layer.llm.stages import Kind, choose_prefill
 from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.llm.token_outputs import Gathered
@@ -302,13 +302,14 @@ class Conversation:
         tokens = recalled(self.states, self.history, self.cache, mask)
         while len(tokens):
             stage = choose_prefill(self._plan.prefill, len(tokens), self.cache.rows.tokens)
-            most = (stage or self._plan.generate[0]).tokens
-            piece = tokens.part(0, most)
-            if stage is None:
+            if stage is None or self._admission.is_step(len(tokens)):
+                stage = self._plan.generate[0]
+            piece = tokens.part(0, stage.tokens)
+            if stage.kind is Kind.GENERATE:
                 self._generate(piece)
             else:
                 finished(self._read_prompt(piece))
-            tokens = tokens.part(most, len(tokens))
+            tokens = tokens.part(stage.tokens, len(tokens))
 
     def _select(self) -> None:
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from npuw_layer.embedding.imported_ports import check_whole_ports, keeps_nothing
 from npuw_layer.errors import BlobError, ModelError
+from npuw_layer.linear_caches.imported_ports import check_states
+from npuw_layer.linear_caches.names import is_linear_cache
 from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.names import EMBED, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
 from npuw_layer.llm.stages import Kind, Stage, kv_layout, lengths_of
@@ -44,6 +46,7 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     check_adapters(stages, loaded, options.max_lora_rank)
     if options.whisper:
         check_cross_attention(stages, loaded, options.whisper_encoder_len)
+    check_states(stages, loaded)
     rows_of_all: dict[str, _Row] = {}
     taken_by_all: tuple[TokenInput, ...] = ()
     given_by_all: tuple[TokenOutput, ...] | None = None
@@ -97,8 +100,9 @@ def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads
         found = [(program.outputs, EMBED if heads else LOGITS)]
         if stage.kind is Kind.HEAD:
             found = [(program.inputs, EMBED), (program.outputs, LOGITS)]
-        # A model that is told of which token computes no other logits.
-        chosen = any(info.name == LAST_TOKEN for info in program.inputs)
+        # A prefill model that is told of which token computes no other logits.
+        told = any(info.name == LAST_TOKEN for info in program.inputs)
+        chosen = told and stage.kind is Kind.PREFILL
         count = 1 if chosen and not heads else stage.tokens
         for tensors, name in found:
             row = _row(tensors, name, (stage.slots, count))
@@ -163,10 +167,11 @@ def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:
     """
     found: dict[str, _Cache] = {}
     for info in tensors:
-        if is_adapter_input(info) or is_cross_variable(info.name.removeprefix(prefix)):
+        name = info.name.removeprefix(prefix)
+        if is_adapter_input(info) or is_cross_variable(name) or is_linear_cache(name):
             continue
         if info.name.startswith(prefix) and len(info.shape) > 1:
             dims = info.shape[1:]
             rows, row = (dims[-1], dims[:-1]) if is_transposed(info.name) else (dims[0], dims[1:])
-            found[info.name.removeprefix(prefix)] = info.element, rows, row
+            found[name] = info.element, rows, row
     return found
