@@ -16,6 +16,13 @@ from npuw_layer.partition.model import LoadedParts
 from npuw_layer.spatial.program import LoadedRowTiles
 
 SPATIAL = {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_NWAY": 24}
+FEW = {
+    "NPUW_LLM_PREFILL_PYRAMID": "NO",
+    "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC",
+    "NPUW_LLM_GENERATE_PYRAMID": "NO",
+    "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "NO",
+}
+"""One prefill and one generate model."""
 PROMPT = np.arange(128) * 7 % 97
 
 
@@ -27,46 +34,34 @@ def blocks(request: Any, stage: str) -> list[LoadedRowTiles]:
 
 
 FEATURES: dict[str, dict[str, Any]] = {
-    "whole prompts": {"NPUW_LLM_PREFILL_HINT": "STATIC"},
-    "chunks": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 64},
-    "one chunk": {"NPUW_LLM_PREFILL_PYRAMID": "NO", "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC"},
-    "all tiles": {"NPUW_SPATIAL_DYN": "NO"},
-    "tiles of one": {"NPUW_SPATIAL_NWAY": 1, "NPUW_LLM_MAX_PROMPT_LEN": 64},
-    "tiles of all": {"NPUW_SPATIAL_NWAY": 999},
-    "one by one": {"NPUW_ONLINE_PIPELINE": "COMPUTE", "NPUW_SPATIAL": "YES"},
-    "isolated": {
-        "NPUW_ONLINE_PIPELINE": "NONE",
-        "NPUW_ONLINE_ISOLATE": "COMPUTE,P:SDPA/attn,Op:Swish/gate",
-        "NPUW_SPATIAL": "YES",
+    "whole prompts": {},
+    "chunks": {
+        "NPUW_LLM_PREFILL_CHUNK_SIZE": 64,
+        "NPUW_LLM_PREFILL_PYRAMID": "YES",
+        "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
     },
-    "elsewhere": {
+    "all tiles, channels": {"NPUW_SPATIAL_DYN": "NO", "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
+    "one by one": {"NPUW_ONLINE_PIPELINE": "COMPUTE", "NPUW_SPATIAL": "YES"},
+    "isolated among others": {
         "NPUW_ONLINE_PIPELINE": "NONE",
-        "NPUW_ONLINE_ISOLATE": "COMPUTE",
+        "NPUW_ONLINE_ISOLATE": "COMPUTE,P:SDPA/attn",
         "NPUW_ONLINE_AVOID": "Op:Swish/NPU",
         "NPUW_SPATIAL": "YES",
         "NPUW_DEVICES": "NPU,CPU",
     },
-    "interpreter": {"NPUW_DEVICES": "CPU"},
-    "not folded": {"NPUW_FOLD": "NO"},
-    "whole head": {"NPUW_LLM_SHARED_HEAD": "NO"},
-    "channels": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
-    "prefixes": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 64},
+    "interpreter, whole head": {"NPUW_DEVICES": "CPU", "NPUW_LLM_SHARED_HEAD": "NO"},
+    "tiles of one": {"NPUW_SPATIAL_NWAY": 1, "NPUW_LLM_MAX_PROMPT_LEN": 64},
     "several tokens": {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8, "NPUW_SPATIAL_NWAY": 3},
-    "blocks": {
-        "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES",
-        "NPUW_LLM_PREFILL_CHUNK_SIZE": 64,
-    },
 }
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_a_conversation_is_what_it_is_without(talks, tall, feature: str) -> None:
+def test_a_conversation_is_what_it_is_without(talks, feature: str) -> None:
     """Prompts of one token in a tile, of some, and of all; steps between; and a rewind."""
-    options = SPATIAL | FEATURES[feature]
-    ours = {name: value for name, value in options.items() if "ONLINE" in name or "SPATIAL" in name}
-    others = {name: value for name, value in options.items() if name not in ours}
+    options = {**FEW, **SPATIAL, **FEATURES[feature]}
+    ours = {name for name in options if "ONLINE" in name or "SPATIAL" in name}
+    both = [talks(**{k: v for k, v in options.items() if k not in ours}), talks(**options)]
     longest = options.get("NPUW_LLM_MAX_PROMPT_LEN", 128)
-    both = [talks(tall, **others), talks(tall, **options)]
 
     def tell(ids: np.ndarray | list[int], back: int = 0) -> None:
         expected, found = (talk.tell(ids, back) for talk in both)
@@ -75,45 +70,35 @@ def test_a_conversation_is_what_it_is_without(talks, tall, feature: str) -> None
     for length in (25, 2, longest, 50):
         tell(PROMPT[:length])
         tell([3])
-        tell([14])
         tell([8], back=1)
         for talk in both:
             talk.reset()
 
 
 @pytest.mark.parametrize("leaves_out", ["YES", "NO"])
-def test_a_short_prompt_pays_for_its_tiles_alone(talks, tall, leaves_out: str) -> None:
+def test_a_short_prompt_pays_for_its_tiles_alone(talks, leaves_out: str) -> None:
     """Of a model of 128 tokens there are six tiles, of which the last begins within another."""
-    talk = talks(
-        tall,
-        **SPATIAL,
-        NPUW_SPATIAL_DYN=leaves_out,
-        NPUW_LLM_PREFILL_PYRAMID="NO",
-        NPUW_LLM_PREFILL_HINT="STATIC",
-        NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO",
-    )
+    talk = talks(**FEW, **SPATIAL, NPUW_SPATIAL_DYN=leaves_out)
     tiles = blocks(talk.request, "prefill_128")
-    assert len(tiles) == 8, "before each attention, between, and behind the last"
-    assert len({id(block) for block in tiles}) == 3, "those between are one program"
+    assert len(tiles) == 3, "before the first attention, between the two, and behind the last"
     for length, needed in ((2, 1), (24, 1), (25, 2), (120, 5), (121, 6), (128, 6)):
         before = [block.runs for block in tiles]
         talk.tell(PROMPT[:length])
         runs = 6 if leaves_out == "NO" else needed
         between = [block.runs - was for block, was in zip(tiles, before, strict=True)]
-        assert between == [runs, *[6 * runs] * 6, runs], "of equal ones all are counted"
+        assert between == [runs] * 3
         talk.reset()
 
 
-def test_chunks_behind_others_run_the_tiles_of_their_own_tokens(talks, tall) -> None:
+def test_blocks_between_attentions_are_one_program(talks, tall) -> None:
+    tiles = blocks(talks(tall, **FEW, **SPATIAL).request, "prefill_128")
+    assert len(tiles) == 8
+    assert len({id(block) for block in tiles[1:-1]}) == 1
+
+
+def test_chunks_behind_others_run_the_tiles_of_their_own_tokens(talks) -> None:
     """A mask is longer there than a chunk has tokens."""
-    talk = talks(
-        tall,
-        **SPATIAL,
-        NPUW_LLM_PREFILL_PYRAMID="NO",
-        NPUW_LLM_PREFILL_CHUNK_SIZE=64,
-        NPUW_LLM_PREFILL_ATTENTION_HINT="STATIC",
-        NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO",
-    )
+    talk = talks(**FEW, **SPATIAL, NPUW_LLM_PREFILL_CHUNK_SIZE=64)
     first = blocks(talk.request, "prefill_64_after_64")[0]
     for length, runs in ((20, 1), (64, 3), (66, 4), (128, 6)):
         before = first.runs
@@ -122,16 +107,15 @@ def test_chunks_behind_others_run_the_tiles_of_their_own_tokens(talks, tall) -> 
         talk.reset()
 
 
-def test_tokens_that_the_caller_masks_are_no_padding_between_others(talks, tall) -> None:
-    """Before the first one they are; what comes of the others is the same."""
-    options = {"NPUW_LLM_PREFILL_HINT": "STATIC", "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+def test_tokens_that_the_caller_masks_change_nothing_for_others(talks) -> None:
+    """Before the first that counts they are padding, between others not."""
     asked = {
         "input_ids": PROMPT[None, :100],
         "attention_mask": np.ones((1, 100), np.int64),
         "position_ids": np.arange(100)[None],
     }
     asked["attention_mask"][0, :30] = asked["attention_mask"][0, 60:70] = 0
-    whole, tiled = (talks(tall, **options, **more).request for more in ({}, SPATIAL))
+    whole, tiled = (talks(**FEW, **more).request for more in ({}, SPATIAL))
     expected, found = (one.infer(asked)["logits"] for one in (whole, tiled))
     assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
@@ -144,13 +128,20 @@ def exported(load_module, tmp_path_factory) -> Callable[[str], Path]:
     return lambda name: restore(folder, name, tmp_path_factory.mktemp(name))
 
 
-@pytest.mark.parametrize("devices", ["NPU", "CPU"])
 @pytest.mark.parametrize(
-    "name", ["llama_int4", "llama_int8", "phi3_int4", "gemma2_int4", "qwen3_fp16", "gpt2_int4"]
+    ("name", "devices"),
+    [
+        ("llama_int4", "NPU"),
+        ("llama_int8", "CPU"),
+        ("phi3_int4", "NPU"),
+        ("gemma2_int4", "CPU"),
+        ("qwen3_fp16", "NPU"),
+        ("gpt2_int4", "CPU"),
+    ],
 )
 def test_exported_models_say_the_same(exported, talks, name: str, devices: str) -> None:
     path = exported(name)
-    options = {"NPUW_DEVICES": devices, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+    options = {**FEW, "NPUW_DEVICES": devices}
     whole, tiled = talks(path, **options), talks(path, **options, **SPATIAL)
     assert blocks(tiled.request, "prefill_128")
     for ids in (PROMPT[:30], [3], [14]):
@@ -158,29 +149,15 @@ def test_exported_models_say_the_same(exported, talks, name: str, devices: str) 
         assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def test_programs_are_smaller(tall, tmp_path: Path) -> None:
-    """They are those of 16 tokens, not of 1,024: of blocks; attention stays what it is."""
-    sizes: dict[str, int] = {}
-    for name, options in (("compute", {}), ("spatial", {"NPUW_SPATIAL": "YES"})):
-        config = {
-            "NPUW_ONLINE_PIPELINE": "COMPUTE",
-            "NPUW_SPATIAL_NWAY": 16,
-            "NPUW_LLM_PREFILL_PYRAMID": "NO",
-            "CACHE_DIR": str(tmp_path / name),
-        }
-        Core().compile_model(tall, "NPU", config | options)
-        sizes[name] = max(path.stat().st_size for path in (tmp_path / name).glob("*.blob"))
-    assert sizes["spatial"] < 0.5 * sizes["compute"]
-
-
-def test_it_is_found_in_the_cache_and_imported(tall, talks, tmp_path: Path) -> None:
-    options = SPATIAL | {"CACHE_DIR": str(tmp_path), "NPUW_LLM_MAX_PROMPT_LEN": 128}
-    config = options | {"INFERENCE_PRECISION_HINT": "f32", "NPUW_LLM_MIN_RESPONSE_LEN": 64}
-    compiled = [Core().compile_model(tall, "NPU", config) for _ in range(2)]
+def test_it_is_found_in_the_cache_and_imported(tiny, talks, tmp_path: Path) -> None:
+    lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+    kept = {"CACHE_DIR": str(tmp_path), "INFERENCE_PRECISION_HINT": "f32"}
+    config = FEW | SPATIAL | lengths | kept
+    compiled = [Core().compile_model(tiny, "NPU", config) for _ in range(2)]
     assert [one.get_property("LOADED_FROM_CACHE") for one in compiled] == [False, True]
     content = compiled[0].export_model()
-    imported = Core().import_model(content, "NPU", {"WEIGHTS_PATH": str(tall)})
-    expected = talks(tall).tell(PROMPT[:70])
+    imported = Core().import_model(content, "NPU", {"WEIGHTS_PATH": str(tiny)})
+    expected = talks(**FEW).tell(PROMPT[:70])
     asked = {
         "input_ids": PROMPT[None, :70],
         "attention_mask": np.ones((1, 70), np.int64),
