@@ -18,10 +18,12 @@ from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.writers.openvino_ir import write_ir
+from driver_layer import ze
 from npuw_layer import Core, StaticCompiledModel
 from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_memory import DeviceMemory
 from npuw_layer.errors import DeviceError
 from npuw_layer.llm.arena import Arena
 from npuw_layer.options import parse_options
@@ -95,6 +97,24 @@ def test_rows_of_tokens_are_what_they_are_and_others_zeros_or_the_same(make, siz
         assert np.all(other | (found == 0).all(1))
 
 
+def test_where_the_host_sees_nothing_all_tiles_run() -> None:
+    """Memory of zeMemAllocDevice: which rows hold tokens cannot be read, or not be cleared."""
+    device = npu()
+    block = loaded(device, 4)
+    program, arena = block.create_program(), Arena(device, [*block.inputs, *block.outputs])
+    arena.bind(program)
+    arena["x"][...] = X
+    arena["attention_mask"][0, -ROWS] = 1
+    handle = device.context
+    hidden = ze.zeMemAllocDevice(handle, arena["y"].nbytes, 0, handle.device)
+    for memory, runs in ((arena.tensors["y"].memory, 1), (DeviceMemory(handle, hidden), 3)):
+        program.bind("y", memory, arena.tensors["y"].offset if runs == 1 else 0)
+        before = block.runs
+        program.run()
+        assert block.runs - before == runs
+    ze.zeMemFree(handle, hidden)
+
+
 @given(st.integers(1, ROWS - 1))
 def test_tiles_have_each_row_once_and_compute_no_others(size: int) -> None:
     block = loaded(InterpreterDevice(), size, leaves_out=False)
@@ -111,8 +131,10 @@ def test_what_is_not_bound_or_does_not_fit_is_an_error() -> None:
     program = loaded(device, 4).create_program()
     with pytest.raises(DeviceError, match="not bound: x, attention_mask, y"):
         program.prepare()
+    for name in ("x", "attention_mask", "y"):
+        program.bind(name, device.allocate(ROWS), 0)
     with pytest.raises(DeviceError, match="ends behind its memory"):
-        program.bind("x", device.allocate(ROWS), 0)
+        program.run()
     with pytest.raises(DeviceError, match="no input or output 'z'"):
         program.bind("z", device.allocate(ROWS), 0)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npuw_layer.errors import DeviceError
-from npuw_layer.host_tensors import HostTensors
+from npuw_layer.host_tensors import Place, view
 from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.llm.names import MASK
-from npuw_layer.ports import LoadedModel, Memory, TensorInfo
+from npuw_layer.ports import Array, LoadedModel, MayBeHidden, Memory, TensorInfo
 from npuw_layer.spatial.container import Tiling
 from npuw_layer.spatial.tokens import used_rows
 
@@ -61,7 +61,7 @@ class LoadedRowTiles:
         return self._outputs
 
     @property
-    def host_tensors(self) -> Sequence[TensorInfo]:
+    def placed(self) -> Sequence[TensorInfo]:
         """Inputs and outputs whose place the host must know: rows, and the mask."""
         names = {*self.tiling.ports, MASK}
         return [info for info in (*self._inputs, *self._outputs) if info.name in names]
@@ -105,8 +105,8 @@ class RowTilesProgram:
     def __init__(self, loaded: LoadedRowTiles) -> None:
         self._loaded = loaded
         self._program = loaded.tile.create_program()
-        self._tensors = HostTensors(loaded.host_tensors)
-        self._rows = [info for info in loaded.host_tensors if info.name != MASK]
+        self._infos = {info.name: info for info in loaded.placed}
+        self._places: dict[str, Place] = {}
         self._bound: int | None = None
         """The row from which on the program computes now."""
 
@@ -114,10 +114,10 @@ class RowTilesProgram:
         """Let an input or output of the block lie in memory.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: there is no such tensor, or it is not this device's memory.
         """
-        if name in self._loaded.tiling.ports or (name == MASK and self._loaded.tiling.mask):
-            self._tensors.bind(name, memory, offset)
+        if name in self._infos:
+            self._places[name] = memory, offset
             self._bound = None
         else:
             self._program.bind(name, memory, offset)
@@ -128,7 +128,7 @@ class RowTilesProgram:
         Raises:
             DeviceError: a tensor is not bound.
         """
-        self._tensors.check_bound()
+        self._check_bound()
         self._move(0)
         self._program.prepare()
 
@@ -136,9 +136,9 @@ class RowTilesProgram:
         """Run the tiles in which there are tokens; rows of others are zeros, as padding may be.
 
         Raises:
-            DeviceError: a tensor is not bound, or the device failed.
+            DeviceError: a tensor is not bound or does not fit, or the device failed.
         """
-        self._tensors.check_bound()
+        self._check_bound()
         used = self._used()
         for tile in self._loaded.tiles():
             if tile.own.start < used.stop and used.start < tile.own.stop:
@@ -148,22 +148,37 @@ class RowTilesProgram:
             else:
                 self._clear(tile.own)
 
+    def _check_bound(self) -> None:
+        unbound = [name for name in self._infos if name not in self._places]
+        if unbound:
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+
     def _used(self) -> range:
-        """The rows that are to be computed."""
+        """The rows that are to be computed: all, if the host cannot read which, or clear others."""
         tiling = self._loaded.tiling
-        return used_rows(self._tensors[MASK], tiling.rows) if tiling.mask else range(tiling.rows)
+        by_host = [MASK, *(info.name for info in self._loaded.outputs)]
+        if tiling.mask is None or not all(_is_seen(self._places[name][0]) for name in by_host):
+            return range(tiling.rows)
+        return used_rows(self._values(MASK), tiling.rows)
 
     def _move(self, begin: int) -> None:
         """Bind the program to the rows from one on."""
         if begin == self._bound:
             return
-        for info in self._rows:
-            memory, offset = self._tensors.places[info.name]
+        for name in self._loaded.tiling.ports:
+            info, (memory, offset) = self._infos[name], self._places[name]
             row = ELEMENT_TYPES[info.element].itemsize * info.shape[-1]
-            self._program.bind(info.name, memory, offset + begin * row)
+            self._program.bind(name, memory, offset + begin * row)
         self._bound = begin
 
     def _clear(self, own: range) -> None:
         """Let rows that nobody computes be finite: attention weighs padding by zero."""
         for info in self._loaded.outputs:
-            self._tensors[info.name][..., own.start : own.stop, :] = 0
+            self._values(info.name)[..., own.start : own.stop, :] = 0
+
+    def _values(self, name: str) -> Array:
+        return view(self._infos[name], *self._places[name])
+
+
+def _is_seen(memory: Memory) -> bool:
+    return not isinstance(memory, MayBeHidden) or memory.host_visible
