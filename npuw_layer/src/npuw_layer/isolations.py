@@ -64,8 +64,9 @@ def _experts(
     from npuw_layer.partition.planned import PLANNED
     from npuw_layer.partition.rules import LAYER, STRETCH
 
-    if any(tag in found for tag in (LAYER, STRETCH, PLANNED)):
-        what = "NPUW_PLAN" if options.plan else f"NPUW_ONLINE_PIPELINE = {options.online_pipeline}"
+    if options.runs_spatial or any(tag in found for tag in (LAYER, STRETCH, PLANNED)):
+        pipeline = f"NPUW_ONLINE_PIPELINE = {options.online_pipeline}"
+        what = "NPUW_PLAN" if options.plan else "NPUW_SPATIAL" if options.spatial else pipeline
         raise OptionError(
             f"{what} makes submodels with experts among their ops; leave it out, or do not ask for "
             "HOST_ROUTED experts"

@@ -97,6 +97,16 @@ class Memory(Protocol):
         ...
 
 
+@runtime_checkable
+class MayBeHidden(Protocol):
+    """Memory that the host may not see: then its ``data`` raises."""
+
+    @property
+    def host_visible(self) -> bool:
+        """Whether the host sees the bytes."""
+        ...
+
+
 class Program(Protocol):
     """One user of a loaded program, with the memory its inputs and outputs are bound to.
 

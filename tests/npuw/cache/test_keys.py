@@ -96,6 +96,9 @@ SAME: dict[str, object] = {
     "NPUW_ONLINE_MIN_SIZE": 12,
     "NPUW_ONLINE_KEEP_BLOCKS": 3,
     "NPUW_ONLINE_KEEP_BLOCK_SIZE": 30,
+    "NPUW_SPATIAL": "NO",
+    "NPUW_SPATIAL_NWAY": 64,
+    "NPUW_SPATIAL_DYN": "NO",
     "NPUW_WHISPER_EOS_TOKEN": 3,
     "NPUW_WHISPER_DECOMPOSE_SDPA": "YES",
     "NPUW_WHISPER_ENCODER_LEN": 100,
@@ -241,6 +244,10 @@ def test_what_a_pipeline_grows_matters_where_there_is_one() -> None:
         {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_KEEP_BLOCK_SIZE": 30},
         {"NPUW_ONLINE_PIPELINE": "COMPUTE"},
         {"NPUW_ONLINE_ISOLATE": "COMPUTE"},
+        {"NPUW_ONLINE_PIPELINE": "COMPUTE", "NPUW_SPATIAL": "YES"},
+        {"NPUW_ONLINE_PIPELINE": "SPATIAL"},
+        {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_NWAY": 64},
+        {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_DYN": "NO"},
     ]
     found = [names(**way) for way in ways]
     assert all(a.isdisjoint(b) for n, a in enumerate(found) for b in found[:n])

@@ -250,7 +250,6 @@ def test_an_op_that_two_rules_claim_is_an_error_that_names_both(tall):
         ({"NPUW_ONLINE_ISOLATE": "P:SDPA"}, "'P:SDPA' is no choice"),
         ({"NPUW_ONLINE_ISOLATE": "P:Softmax/x"}, "known are SDPA, RMSNorm, .*DQMatMulGQu4"),
         ({"NPUW_ONLINE_AVOID": "ATTN"}, "'ATTN' is no choice"),
-        ({"NPUW_ONLINE_PIPELINE": "SPATIAL"}, "not supported here: SPATIAL"),
         ({"NPUW_ONLINE_NO_FOLD": "x"}, "has no tag x"),
         ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
         ({"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_PLAN": "plan.xml"}, "and so does"),

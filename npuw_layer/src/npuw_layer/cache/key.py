@@ -108,6 +108,7 @@ def partition_choices(options: Options) -> dict[str, str]:
         "NPUW_ONLINE_ISOLATE": str(options.isolated_ops),
         "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
         "NPUW_ONLINE_NO_FOLD": str(sorted(options.unfolded_tags)),
+        "NPUW_SPATIAL": _spatial(options),
     }
 
 
@@ -122,6 +123,11 @@ def _pipeline(options: Options) -> str:
             return "INIT"
         case _:
             return "NONE"
+
+
+def _spatial(options: Options) -> str:
+    """How blocks are cut into tiles, if they are."""
+    return f"{options.spatial_nway} {options.spatial_dyn}" if options.runs_spatial else ""
 
 
 def _digest_of(path: str) -> str:

@@ -83,6 +83,8 @@ def check_compatibility(options: Options) -> None:
         problem = f"programs of NPUW_DEVICES = {options.devices!r} have no versioned layout"
     elif options.routes_experts:
         problem = "mixtures of experts in parts (HOST_ROUTED) have no versioned layout"
+    elif options.runs_spatial:
+        problem = "blocks in tiles of rows (NPUW_SPATIAL) have no versioned layout"
     elif options.cuts_models:
         problem = "models in parts (NPUW_ONLINE_…) have no versioned layout"
     elif isolated := isolated_attention(options):

@@ -9,7 +9,6 @@ _MODES = "models that make speech or images are not split; those of text, and Wh
 _ATTENTION = "NPUW_LLM_PREFILL_ATTENTION_HINT and NPUW_LLM_GENERATE_ATTENTION_HINT say how"
 _COMPRESSED = "compressed weights go to the device as they are, which computes with them"
 _DUMPS = "npuc compile prints graphs after any pass, and programs log what they do in every build"
-_SPATIAL = "prefill models of several lengths (NPUW_LLM_PREFILL_PYRAMID) do what it is for"
 _REPEATED = "NPUW_FOLD and NPUW_ONLINE_NO_FOLD say what is compiled once"
 
 ABSENT: dict[str, str] = {
@@ -27,9 +26,6 @@ ABSENT: dict[str, str] = {
     "NPUW_SLICE_OUT": "the head runs for the last token anyway",
     "NPUW_HOST_GATHER": "the device looks embeddings up in the model's file, where it is mapped",
     "NPUW_F16IC": "what links submodels has the type that INFERENCE_PRECISION_HINT says",
-    "NPUW_SPATIAL": _SPATIAL,
-    "NPUW_SPATIAL_NWAY": _SPATIAL,
-    "NPUW_SPATIAL_DYN": _SPATIAL,
     "NPUW_ATTN": _ATTENTION,
     "NPUW_ATTN_DYN": _ATTENTION,
     "NPUW_ATTN_NO_COPY": "K and V are read where they lie",

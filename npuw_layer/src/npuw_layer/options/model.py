@@ -14,7 +14,7 @@ from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
-from npuw_layer.options.partition import PartitionOptions, isolated
+from npuw_layer.options.partition import COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.stages import StageKind, StageOptions
@@ -102,6 +102,7 @@ class Options(
             "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": self.enable_block_based_kv_cache,
             "NPUW_LLM_GENERATE_ATTENTION_HINT": self.generate_attention_hint in ("HFA", "DYNAMIC"),
             "NPUW_WEIGHTS_OFFLOAD": self.weights_offload != "NO",
+            "NPUW_SPATIAL": self.runs_spatial,
         }
         for name in filter(asked.__getitem__, asked):
             raise ValueError(f"{name}: not with NPUW_WHISPER = YES; leave one of them out")
@@ -211,6 +212,15 @@ class Options(
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_spatial(self) -> Self:
+        if self.runs_spatial and COMPUTE not in {tag for _, _, tag in self.isolated_ops}:
+            raise ValueError(
+                f"NPUW_SPATIAL: runs what is isolated as {COMPUTE} in tiles, and nothing is; set "
+                "NPUW_ONLINE_PIPELINE to SPATIAL or COMPUTE, or NPUW_ONLINE_ISOLATE to COMPUTE"
+            )
+        return self
+
     @property
     def weightless(self) -> bool:
         """Whether blobs are without weights; programs always are, so that they share them."""
@@ -248,12 +258,18 @@ class Options(
     @property
     def isolated_ops(self) -> list[tuple[str, str, str]]:
         """The ops that are submodels of their own: kind, name and tag of each choice."""
-        return isolated("COMPUTE" if self.online_pipeline == "COMPUTE" else self.online_isolate)
+        by_pipeline = self.online_pipeline in ("COMPUTE", "SPATIAL")
+        return isolated("COMPUTE" if by_pipeline else self.online_isolate)
+
+    @property
+    def runs_spatial(self) -> bool:
+        """Whether what is isolated with the tag compute runs in tiles of tokens."""
+        return self.spatial or self.online_pipeline == "SPATIAL"
 
     @property
     def unfolded_tags(self) -> tuple[str, ...]:
         """The tags whose submodels are compiled one by one."""
-        alone = ("compute",) if self.online_pipeline == "COMPUTE" else ()
+        alone = (COMPUTE,) if self.online_pipeline == "COMPUTE" else ()
         return (*self.online_no_fold, *alone)
 
     @property

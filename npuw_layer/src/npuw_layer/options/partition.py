@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from npuw_layer.options.base import MANY, Only, OptionGroup
+from npuw_layer.options.base import MANY, OptionGroup
 
 _NORMS = ("RMSNorm", "RMSNorm2")
 _WEIGHTS = ("DQMatMulGQu4", "DQMatMulGQi4", "DQMatMulCWu4", "DQMatMulCWi4")
@@ -14,7 +14,10 @@ PATTERNS = ("SDPA", *_NORMS, "RoPE", "DQMatMul", *_WEIGHTS)
 """What P: may name: attention, normalisation (both names say the same), rotation of positions, and
 products with compressed weights: all (ours), or those of 4 bits in groups (GQ) or by rows (CW)."""
 
-PRESETS = {"ATTN": "P:SDPA/attn", "COMPUTE": "P:DQMatMul/compute,P:RMSNorm/compute"}
+COMPUTE = "compute"
+"""The tag of what NPUW_SPATIAL runs in tiles; the original's, too."""
+
+PRESETS = {"ATTN": "P:SDPA/attn", "COMPUTE": f"P:DQMatMul/{COMPUTE},P:RMSNorm/{COMPUTE}"}
 """Short for choices that are made often."""
 
 
@@ -56,19 +59,16 @@ class PartitionOptions(OptionGroup):
 
     title: ClassVar[str] = "Partitioning"
 
-    online_pipeline: Annotated[
-        Literal["NONE", "INIT", "JUST", "REP", "REG", "COMPUTE", "SPATIAL"],
-        Only(
-            ("NONE", "INIT", "JUST", "REP", "REG", "COMPUTE"),
-            "prefill models of several lengths (NPUW_LLM_PREFILL_PYRAMID) do what it is for",
-        ),
-    ] = Field("NONE", alias="NPUW_ONLINE_PIPELINE")
+    online_pipeline: Literal["NONE", "INIT", "JUST", "REP", "REG", "COMPUTE", "SPATIAL"] = Field(
+        "NONE", alias="NPUW_ONLINE_PIPELINE"
+    )
     """NONE compiles each static model as one program, but for what NPUW_ONLINE_ISOLATE and
     NPUW_ONLINE_AVOID cut out. INIT makes each op a submodel; JUST makes up to NPUW_ONLINE_MIN_SIZE
     of about equal size, joined by little; REP makes each repeated layer one, and REG is the same
     here, as no hints are needed to find layers; COMPUTE cuts out what NPUW_ONLINE_ISOLATE=COMPUTE
-    does, each compiled by itself. Equal submodels are compiled once (NPUW_FOLD), and each is
-    offered to NPUW_DEVICES in turn."""
+    does, each compiled by itself; SPATIAL does so too, but compiles equal ones once, with
+    NPUW_SPATIAL. Equal submodels are compiled once (NPUW_FOLD), and each is offered to NPUW_DEVICES
+    in turn."""
     online_min_size: int = Field(10, alias="NPUW_ONLINE_MIN_SIZE", ge=10, le=MANY)
     """How many submodels JUST leaves of a static model."""
     online_keep_blocks: int = Field(5, alias="NPUW_ONLINE_KEEP_BLOCKS", ge=1, le=MANY)
@@ -93,6 +93,18 @@ class PartitionOptions(OptionGroup):
     NPUW_DEVICES."""
     online_no_fold: tuple[str, ...] = Field((), alias="NPUW_ONLINE_NO_FOLD")
     """Tags of NPUW_ONLINE_ISOLATE whose submodels are compiled one by one, even if equal."""
+    spatial: bool = Field(False, alias="NPUW_SPATIAL")
+    """Runs what is isolated with the tag compute in tiles of tokens: it is compiled for
+    NPUW_SPATIAL_NWAY tokens, not for those of a whole prompt. A block is what computes each token
+    by itself around the chosen ops: mostly all from one attention to the next. It needs
+    NPUW_ONLINE_PIPELINE = COMPUTE, or NPUW_ONLINE_ISOLATE with that tag; with
+    NPUW_ONLINE_PIPELINE = SPATIAL it is always on."""
+    spatial_nway: int = Field(128, alias="NPUW_SPATIAL_NWAY", ge=1, le=MANY)
+    """Tokens of a tile. Models that take no more are not cut into tiles."""
+    spatial_dyn: bool = Field(True, alias="NPUW_SPATIAL_DYN")
+    """Tiles in which no token is, as the model's attention_mask says, are not run: what comes of
+    padding is zeros then. Padding is all that has a mask of 0 before the first 1 or behind the last
+    one; a mask of zeros alone says nothing."""
     online_dump_plan: str = Field("", alias="NPUW_ONLINE_DUMP_PLAN")
     """Where it is written which ops went to which submodel: for "plan.xml" of each static model
     that is compiled, not taken from the cache, "plan.prefill_1024.xml" and so on. Not of models

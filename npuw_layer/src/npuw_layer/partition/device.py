@@ -10,7 +10,7 @@ from npuw_layer.devices.pins import kind_of
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.partition.container import Call, is_container, read_container, write_container
 from npuw_layer.partition.model import LoadedParts
-from npuw_layer.partition.ports import Isolation
+from npuw_layer.partition.ports import Isolation, ReadsModelInputs
 from npuw_layer.ports import (
     SUBMODEL,
     Array,
@@ -84,13 +84,14 @@ class PartitioningDevice:
         outputs = [port.name for port in model.outputs]
         inputs = _infos(model)
         parts = _cut(model, isolations, config)
-        if len(parts) == 1:
+        if len(parts) == 1 and not parts[0].tag:
             self._write_plan(submodel, parts, [Call(function=0, names={})])
             return self._device.compile(model, config)
         # Imported here: a warm start, which compiles nothing, loads no graphs.
         from npuw_layer.partition.compile import compile_parts
 
-        devices = {"": self._device} | {tag: each.device for tag, each in isolations.items()}
+        groups = {tag: _within(each.device, inputs) for tag, each in isolations.items()}
+        devices = {"": self._device} | groups
         # Element types are chosen: who did it again would widen what links parts to f32.
         as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
         compiled = compile_parts(parts, devices, as_lowered, self._no_fold, inputs, outputs)
@@ -155,6 +156,11 @@ def partitioning(
     finds = isinstance(device, FindsConstants)
     kind = ConstantFindingDevice if finds else PartitioningDevice
     return kind(device, isolations, no_fold, plan_file)
+
+
+def _within(device: Device, inputs: Sequence[TensorInfo]) -> Device:
+    """Tell a device that runs groups of which model they are, if it asks."""
+    return device.within(inputs) if isinstance(device, ReadsModelInputs) else device
 
 
 def _infos(model: Model) -> list[TensorInfo]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from npuw_layer.ports import Device
+from npuw_layer.ports import Device, TensorInfo
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -31,6 +31,23 @@ class Isolation(Protocol):
         Args:
             model: static and pure, in the ``ov`` dialect (``compiler_layer.pipeline.lower_graph``);
                 it is not changed. Variables are inputs and outputs.
+        """
+        ...
+
+
+@runtime_checkable
+class ReadsModelInputs(Protocol):
+    """An optional ability of what runs groups: programs that read more of the model's inputs.
+
+    Such an input is one of the program's inputs, by the model's name for it, and is bound as any:
+    so a mask tells what is padding, say, though no op of the group uses it.
+    """
+
+    def within(self, inputs: Sequence[TensorInfo]) -> Device:
+        """Give a device that compiles groups of one model.
+
+        Args:
+            inputs: that the model has.
         """
         ...
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from npuw_layer.options import Options
-from npuw_layer.options.partition import choices
+from npuw_layer.options.partition import COMPUTE, choices
 from npuw_layer.partition.planned import planned_rules
 from npuw_layer.partition.ports import AVOIDS, Isolation
 from npuw_layer.ports import Device
+from npuw_layer.spatial.device import row_tiles
+from npuw_layer.spatial.isolate import RowBlocks
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -101,12 +103,18 @@ def rules(
     if options.online_pipeline in ("INIT", "JUST"):
         most = options.online_min_size if options.online_pipeline == "JUST" else None
         return {STRETCH: Stretches(device, most)}
+    isolated, avoided = options.isolated_ops, choices(options.online_avoid)
     found: dict[str, Isolation] = {}
-    for tag, wanted in _by_target(options.isolated_ops).items():
+    for tag, wanted in _by_target(isolated).items():
         found[tag] = SingleOps(device, tag, wanted)
-    for name, wanted in _by_target(choices(options.online_avoid)).items():
+    for name, wanted in _by_target(avoided).items():
         tag = AVOIDS + name
         found[tag] = SingleOps(without(name), tag, wanted)
+    if options.runs_spatial:
+        others = [(kind, name) for kind, name, tag in isolated if tag != COMPUTE]
+        others += [(kind, name) for kind, name, _ in avoided]
+        tiles = row_tiles(device, options.spatial_nway, options.spatial_dyn)
+        found[COMPUTE] = RowBlocks(tiles, COMPUTE, _by_target(isolated)[COMPUTE], others)
     return found
 
 
