@@ -16,6 +16,10 @@ from elftools.elf.elffile import ELFFile
 
 from compiler_layer.tools.npuc import main as npuc
 from compiler_layer.writers.openvino_ir import write_ir
+from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.loader.hpi import HostParsedInference
+from driver_layer.npu.device import Device
+from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.tools.objdump import main as objdump
 from npuw_layer import Core, StaticCompiledModel
 from npuw_layer.errors import (
@@ -110,6 +114,37 @@ def test_elf_readers_read_it_where_it_is(compile_static, graphs, tmp_path, capsy
         )
         assert all(name in done.stdout for name in names)
         assert "Error" not in done.stderr
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["with a footer", "raw"])
+def test_the_driver_alone_runs_it(whole, raw: bool) -> None:
+    content = whole.compiled.export_model()
+    platform, space = PLATFORMS["4000"], AddressSpace()
+    inference = HostParsedInference(payload(content) if raw else content, platform)
+    inference.load(space)
+    inputs = whole.inputs(0)
+    ports = [*whole.compiled.inputs, *whole.compiled.outputs]
+    memory = {p.any_name: space.allocate(p.byte_size, MemoryKind.DMA) for p in ports}
+    for name, values in inputs.items():
+        memory[name].data[: values.nbytes] = values.reshape(-1).view(np.uint8)
+    sides = inference.metadata.inputs, inference.metadata.outputs
+    addresses = [[memory[tensor.name].address for tensor in side] for side in sides]
+    inference.apply_input_output(*addresses)
+    Device(platform).run_inference(space, inference.address)
+    for name, values in whole.compiled.create_infer_request().infer(inputs).items():
+        found = memory[name].data[: values.nbytes].view(values.dtype).reshape(values.shape)
+        np.testing.assert_allclose(found, values, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("without", [{}, ANY])
+def test_without_version_checks_a_payload_alone_is_one(whole, without) -> None:
+    """As in the original, where that takes all of a file for the payload."""
+    elf = payload(whole.compiled.export_model())
+    if without:
+        assert_same(Core().import_model(elf, "NPU", without), whole)
+        return
+    with pytest.raises(BlobError, match="it does not end with"):
+        Core().import_model(elf, "NPU", without)
 
 
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])

@@ -47,7 +47,8 @@ def _write_raw(compiled: CompiledStatic, file: BinaryIO) -> None:
             f"NPU_EXPORT_RAW_BLOB = YES: an ELF cannot say what the variables {names} start as; "
             "leave it out"
         )
-    file.write(_payload(compiled))
+    for part in _payload(compiled):
+        file.write(part)
 
 
 def _write_described(compiled: CompiledStatic, file: BinaryIO) -> None:
@@ -71,15 +72,15 @@ def _write_described(compiled: CompiledStatic, file: BinaryIO) -> None:
         encrypted=bool(options.encryption),
     ).write()
     section = write_section(manifest, described, programs.values, options.encryption)
-    for part in (payload, described, section, footer(len(payload))):
+    for part in (*payload, described, section, footer(sum(map(len, payload)))):
         file.write(part)
 
 
-def _payload(compiled: CompiledStatic) -> bytes:
-    """The program, whole pages long; encrypted if that is wanted."""
+def _payload(compiled: CompiledStatic) -> list[bytes | memoryview]:
+    """The program, whole pages long, in pieces; encrypted if that is wanted."""
     program, callbacks = compiled.programs.program, compiled.options.encryption
-    payload = bytes(program) + pad(program)
-    return encrypted(payload, callbacks) if callbacks else payload
+    pieces = [program, pad(program)]
+    return [encrypted(b"".join(pieces), callbacks)] if callbacks else pieces
 
 
 def _compiler_number(options: Options) -> int | None:

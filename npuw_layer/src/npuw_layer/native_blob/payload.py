@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from npuw_layer.blob.container import Place
 from npuw_layer.blob.encryption import decrypted
 from npuw_layer.errors import BlobError
-from npuw_layer.native_blob.container import read_blob
+from npuw_layer.native_blob.container import ends_natively, read_blob
 from npuw_layer.native_blob.metadata import BlobType, Metadata
 from npuw_layer.native_blob.section import Section, read_section
 from npuw_layer.options import Options
@@ -39,8 +39,11 @@ def open_payload(content: memoryview, options: Options) -> Payload:
         BlobVersionError: its metadata has a version that is not known.
         BlobError: it is damaged, nobody decrypts it, or no such payload runs here.
     """
+    if not content:
+        raise BlobError("it is empty")
     callbacks = options.encryption
-    if options.import_raw_blob:
+    # The original takes all of a file for the payload if versions do not count, footer or not.
+    if options.import_raw_blob or (options.disable_version_check and not ends_natively(content)):
         # As the original does: nothing says whether it is encrypted, but that there is a key.
         content = decrypted(content, callbacks) if callbacks else content
         return Payload(Place(content, 0, len(content)))
