@@ -124,7 +124,8 @@ def test_what_was_found_stays_fixed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "0 bytes are too few"),
+        (b"", "it is empty"),
+        (b"short", "5 bytes are too few"),
         (PAYLOAD, "it does not end with b'OVNPU': .* set NPU_IMPORT_RAW_BLOB to YES"),
         (whole()[:-13] + footer(0), "a payload of 0 bytes"),
         (whole()[:-13] + footer(2**64 - 1), "a payload of 18446744073709551615 bytes, in a file"),
