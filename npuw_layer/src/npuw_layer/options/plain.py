@@ -29,4 +29,5 @@ class PlainOptions(OptionGroup):
     The driver verifies it as any other; that files of weights are the right ones, nobody can."""
     disable_version_check: bool = Field(False, alias="NPU_DISABLE_VERSION_CHECK")
     """Import a static model's blob whatever versions made it. The driver verifies the program as
-    ever; of metadata of another major version the payload alone is taken."""
+    ever. Of metadata of another major version the payload alone is taken, and a file without a
+    footer is one."""

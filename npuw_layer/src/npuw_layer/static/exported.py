@@ -25,6 +25,7 @@ def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:
     """
     programs, options = compiled.programs, compiled.options
     if not options.use_npuw:
+        # Imported here: few models are exported.
         from npuw_layer.native_blob.exported import export_native
 
         export_native(compiled, file)
