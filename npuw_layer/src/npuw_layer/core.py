@@ -97,10 +97,12 @@ class Core:
         """Load a model that ``export_model`` wrote.
 
         Args:
-            model: the path of a file, which is mapped; a stream; or bytes.
+            model: the path of a file, which is mapped; a stream; or bytes, also as a tensor. What a
+                static model for the NPU itself was exported as is that of OpenVINO's plugin.
             device_name: "NPU".
             config: WEIGHTS_PATH or MODEL_PTR for a blob without weights, CACHE_DIR to remember
-                what was verified; others must be as they were when the model was compiled.
+                what was verified, NPU_IMPORT_RAW_BLOB for an ELF alone; others must be as they were
+                when the model was compiled.
 
         Raises:
             BlobError: it is damaged; or, as BlobVersionError, made by other versions.
@@ -147,9 +149,17 @@ class Core:
     ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
         # Imported here and below: few starts need it.
         from npuw_layer.model_blob.imported import BlobBytes
+        from npuw_layer.native_blob.container import looks_native
 
         opened = BlobBytes.open(source, config, model)
+        raw = parse_options(config).import_raw_blob
         with collected_later():
+            if not kind_of(opened.content) and (raw or looks_native(opened.content)):
+                from npuw_layer.native_blob.imported import import_native
+
+                made = import_native(opened, self._make_static_device, self._npu_of)
+                return StaticCompiledModel(made)
+            opened = opened.in_clear()
             if kind_of(opened.content) == STATIC:
                 from npuw_layer.static.imported import import_static
 

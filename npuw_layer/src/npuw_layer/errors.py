@@ -114,13 +114,26 @@ class BlobVersionError(BlobError):
         found: the file's.
         needed: ours.
         name: the file's, if it is known.
+        advice: what to do.
     """
 
-    def __init__(self, what: str, found: str, needed: str, name: str = "it") -> None:
+    def __init__(
+        self,
+        what: str,
+        found: str,
+        needed: str,
+        name: str = "it",
+        advice: str = "export it anew",
+    ) -> None:
         self.what = what
         self.found = found
         self.needed = needed
-        super().__init__(f"{name} was made by {what} {found}, this is {needed}; export it anew")
+        self.advice = advice
+        super().__init__(f"{name} was made by {what} {found}, this is {needed}; {advice}")
+
+    def named(self, name: str) -> BlobVersionError:
+        """The same of a file whose name is known."""
+        return BlobVersionError(self.what, self.found, self.needed, name, self.advice)
 
 
 class StateError(NpuwInputError):

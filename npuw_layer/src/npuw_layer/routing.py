@@ -57,11 +57,16 @@ def route(path: Path, options: Options) -> Options:
             "NPUW_WEIGHTS_OFFLOAD is for language models; a static model has all its weights"
         )
     if not use_npuw:
-        _check_plain(options)
+        check_plain(options)
+    elif options.export_raw_blob:
+        raise OptionError(
+            "NPU_EXPORT_RAW_BLOB = YES: what goes through NPUW is more than one payload; leave it "
+            "out, or run a static model with NPU_USE_NPUW = NO"
+        )
     return options.model_copy(update={"use_npuw": use_npuw, "llm": llm})
 
 
-def _check_plain(options: Options) -> None:
+def check_plain(options: Options) -> None:
     """Refuse what NPUW alone does, and would be believed to be done.
 
     Raises:

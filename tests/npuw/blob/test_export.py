@@ -218,6 +218,10 @@ OF_A_RUN = {
     "NPUW_FALLBACK_EXEC": False,
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "CPU",
+    # These change nothing about a language model's blob.
+    "NPU_EXPORT_RAW_BLOB": True,
+    "NPU_IMPORT_RAW_BLOB": True,
+    "NPU_DISABLE_VERSION_CHECK": True,
 }
 
 

@@ -57,7 +57,7 @@ def test_whatever_is_written_is_read(sizes: list[int]) -> None:
     assert [len(program) for program in found.programs] == sizes
     found.check_programs()
     found.check_constants()
-    assert all(begin % 4096 == 0 for begin, _ in found.spans), "they can be mapped"
+    assert all(place.offset % 4096 == 0 for place in found.places), "they can be mapped"
 
 
 @settings(max_examples=300, deadline=None)

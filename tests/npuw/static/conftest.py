@@ -125,6 +125,17 @@ def graphs() -> Mapping[str, Callable[[], Model]]:
     return {"classifier": classifier, "recurrent": recurrent}
 
 
+@pytest.fixture(scope="session")
+def whole(compile_static: Compile, graphs: Mapping[str, Callable[[], Model]]) -> Static:
+    """A model whose blob has its weights."""
+    return compile_static(graphs["classifier"](), CACHE_MODE="OPTIMIZE_SPEED")
+
+
+@pytest.fixture(scope="session")
+def stateful(compile_static: Compile, graphs: Mapping[str, Callable[[], Model]]) -> Static:
+    return compile_static(graphs["recurrent"](), CACHE_MODE="OPTIMIZE_SPEED")
+
+
 def assert_alike(found: Arrays, expected: Arrays) -> None:
     assert set(found) == set(expected)
     for name, values in expected.items():

@@ -106,10 +106,10 @@ def test_it_is_encrypted_for_its_owner(compile_static, graphs) -> None:
         Core().import_model(content, "NPU")
 
 
-@pytest.fixture(scope="module")
-def blob(compile_static, graphs) -> bytes:
-    compiled = compile_static(graphs["recurrent"](), CACHE_MODE="OPTIMIZE_SPEED").compiled
-    return compiled.export_model()
+@pytest.fixture(scope="module", params=["NO", "YES"], ids=["as it is", "through NPUW"])
+def blob(compile_static, graphs, request) -> bytes:
+    options = {"CACHE_MODE": "OPTIMIZE_SPEED", "NPU_USE_NPUW": request.param}
+    return compile_static(graphs["recurrent"](), **options).compiled.export_model()
 
 
 @settings(max_examples=60, deadline=None)
@@ -124,7 +124,9 @@ def test_whatever_is_damaged_is_refused(blob: bytes, data: st.DataObject) -> Non
         Core().import_model(bytes(content), "NPU")
 
 
-def test_a_language_model_is_not_a_static_one(blob: bytes) -> None:
+def test_a_language_model_is_not_a_static_one(compile_static, graphs) -> None:
+    options = {"CACHE_MODE": "OPTIMIZE_SPEED", "NPU_USE_NPUW": "YES"}
+    blob = compile_static(graphs["recurrent"](), **options).compiled.export_model()
     as_llm = blob.replace(b"STATIC", b"LLMCMO", 1)
     with pytest.raises(NpuwError, match="its programs are program, initial values"):
         Core().import_model(as_llm, "NPU")

@@ -41,6 +41,21 @@ _HEADER = struct.Struct("<6s6sHHQQ32s")
 Span = tuple[int, int]
 """Offset and size."""
 
+
+class Place(NamedTuple):
+    """Where bytes are."""
+
+    content: memoryview
+    """All of what they are in; of a mapped file, that can be read ahead."""
+    offset: int
+    size: int
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes."""
+        return self.content[self.offset : self.offset + self.size]
+
+
 M = TypeVar("M", bound=Manifest)
 
 
@@ -59,21 +74,20 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Container(Generic[M]):
-    """A file of programs whose sizes add up; contents are not verified yet."""
+    """Programs and what is said of them, whose sizes add up; contents are not verified yet."""
 
     manifest: M
-    manifest_size: int
     digest: str
     """Of the manifest, and so of all that is in it."""
-    content: memoryview
-    """The whole file."""
-    spans: tuple[Span, ...]
-    """Where in it the programs are."""
+    places: tuple[Place, ...]
+    """Where each program is."""
+    gaps: tuple[Place, ...]
+    """What lies before the programs, or between them: zeros."""
 
     @property
     def programs(self) -> tuple[memoryview, ...]:
         """The programs, in place."""
-        return tuple(self.content[begin : begin + size] for begin, size in self.spans)
+        return tuple(place.view for place in self.places)
 
     def check_programs(self) -> None:
         """Verify what loading reads.
@@ -81,13 +95,12 @@ class Container(Generic[M]):
         Raises:
             BlobError: a program, or what lies between two, is damaged.
         """
-        end = _HEADER.size + self.manifest_size
-        for part, (begin, size) in zip(self.manifest.parts, self.spans, strict=True):
-            if any(self.content[end:begin]):
-                raise BlobError(f"there is something before {part.name}")
-            if _digest(self.content, begin, _others(part)) != part.sha256:
+        for gap in self.gaps:
+            if any(gap.view):
+                raise BlobError(f"{gap.size} bytes at {gap.offset} are not zeros")
+        for part, place in zip(self.manifest.parts, self.places, strict=True):
+            if _digest(place.content, place.offset, _others(part)) != part.sha256:
                 raise BlobError(f"{part.name} is damaged")
-            end = begin + size
 
     def check_constants(self) -> None:
         """Verify the constants, which reads all of them.
@@ -95,10 +108,10 @@ class Container(Generic[M]):
         Raises:
             BlobError: one is damaged.
         """
-        for part, (begin, _) in zip(self.manifest.parts, self.spans, strict=True):
+        for part, place in zip(self.manifest.parts, self.places, strict=True):
             for constant in part.constants:
                 span = constant.offset, constant.size
-                if _digest(self.content, begin, [span]) != constant.sha256:
+                if _digest(place.content, place.offset, [span]) != constant.sha256:
                     at = f"{constant.size} bytes at {constant.offset}"
                     raise BlobError(f"{part.name}: a constant of {at} is damaged")
 
@@ -168,18 +181,31 @@ def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Con
     text = data[_HEADER.size : _HEADER.size + header.manifest_size]
     if hashlib.sha256(text).digest() != header.manifest_digest:
         raise BlobError("the manifest is damaged")
+    manifest = read_manifest(text, manifest_type)
+    *ends, total = _ends(len(text), manifest.parts)
+    if total != header.total:
+        raise BlobError(f"the parts take {total} bytes, the header says {header.total}")
+    places = tuple(
+        Place(data, _aligned(end), part.size)
+        for end, part in zip(ends, manifest.parts, strict=True)
+    )
+    gaps = tuple(Place(data, end, _aligned(end) - end) for end in ends)
+    return Container(manifest, header.manifest_digest.hex(), places, gaps)
+
+
+def read_manifest(text: memoryview, manifest_type: type[M]) -> M:
+    """Read a manifest, whose digest is right.
+
+    Raises:
+        BlobError: it says what none says, or not all.
+    """
     try:
-        manifest = manifest_type.model_validate_json(bytes(text))
+        return manifest_type.model_validate_json(bytes(text))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         what = f"the manifest is wrong at {place or 'its beginning'}: {first['msg']}"
         raise BlobError(what) from None
-    *ends, total = _ends(len(text), manifest.parts)
-    if total != header.total:
-        raise BlobError(f"the parts take {total} bytes, the header says {header.total}")
-    spans = zip(map(_aligned, ends), (part.size for part in manifest.parts), strict=True)
-    return Container(manifest, len(text), header.manifest_digest.hex(), data, tuple(spans))
 
 
 def _read_header(data: memoryview, kind: bytes) -> Header:

@@ -61,9 +61,7 @@ def encrypt(content: bytes, callbacks: Callbacks) -> bytes:
     Raises:
         OptionError: the owner's function fails.
     """
-    secret = _call(callbacks[0], content)
-    if isinstance(secret, str):
-        raise OptionError(f"{OPTION}: encrypting failed: {secret}")
+    secret = encrypted(content, callbacks)
     digest = hashlib.sha256(secret).digest()
     return _HEADER.pack(MAGIC, _KIND, *_VERSION, len(secret), digest) + secret
 
@@ -75,11 +73,30 @@ def decrypt(data: memoryview, callbacks: Callbacks) -> memoryview:
         BlobVersionError: it was encrypted by another version.
         BlobError: it is damaged, or the owner's functions are missing or fail.
     """
-    if not is_encrypted(data):
-        return data
+    return decrypted(_secret(data), callbacks) if is_encrypted(data) else data
+
+
+def encrypted(content: bytes, callbacks: Callbacks) -> bytes:
+    """Give what the owner's function makes of bytes.
+
+    Raises:
+        OptionError: it fails.
+    """
+    secret = _call(callbacks[0], content)
+    if isinstance(secret, str):
+        raise OptionError(f"{OPTION}: encrypting failed: {secret}")
+    return secret
+
+
+def decrypted(secret: bytes | memoryview, callbacks: Callbacks) -> memoryview:
+    """Give what the owner's function makes of encrypted bytes, at the beginning of a page.
+
+    Raises:
+        BlobError: the owner's functions are missing or fail.
+    """
     if not callbacks:
         raise BlobError(f"it is encrypted; set {OPTION} to the functions that it was written with")
-    content = _call(callbacks[1], _secret(data))
+    content = _call(callbacks[1], bytes(secret))
     if isinstance(content, str):
         raise BlobError(f"{OPTION}: decrypting failed: {content}")
     if not content:
@@ -89,7 +106,7 @@ def decrypt(data: memoryview, callbacks: Callbacks) -> memoryview:
     return place.toreadonly()
 
 
-def _secret(data: memoryview) -> bytes:
+def _secret(data: memoryview) -> memoryview:
     """The encrypted bytes.
 
     Raises:
@@ -100,7 +117,7 @@ def _secret(data: memoryview) -> bytes:
     _, _, major, minor, size, digest = _HEADER.unpack_from(data)
     if (major, minor) != _VERSION:
         raise BlobVersionError("encryption", f"{major}.{minor}", "{}.{}".format(*_VERSION))
-    secret = bytes(data[_HEADER.size :])
+    secret = data[_HEADER.size :]
     if len(secret) != size or hashlib.sha256(secret).digest() != digest:
         raise BlobError("the encrypted bytes are damaged")
     return secret

@@ -9,10 +9,14 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from npuw_layer.errors import BlobError
-from npuw_layer.regular_file import open_regular
+import numpy as np
 
-Source = str | Path | bytes | bytearray | memoryview | BinaryIO
+from npuw_layer.errors import BlobError
+from npuw_layer.ports import Array
+from npuw_layer.regular_file import open_regular
+from npuw_layer.tensor import Tensor
+
+Source = str | Path | bytes | bytearray | memoryview | BinaryIO | Tensor | Array
 
 
 def map_file(file: BinaryIO) -> memoryview:
@@ -68,7 +72,8 @@ def open_blob(source: Source) -> tuple[memoryview, Path | None]:
     """Give a blob's bytes, and the file that they are all of, if they are one.
 
     Args:
-        source: a path; bytes; or a stream, which is read from where it stands to its end.
+        source: a path; bytes, or an array or tensor of them; or a stream, which is read from where
+            it stands to its end.
 
     Raises:
         BlobError: there is no such file, or it cannot be read.
@@ -80,6 +85,9 @@ def open_blob(source: Source) -> tuple[memoryview, Path | None]:
                 return map_file(file), path
         except OSError as error:
             raise BlobError(f"{path}: {error.strerror}") from None
+    if isinstance(source, Tensor | np.ndarray):
+        array = source.data if isinstance(source, Tensor) else source
+        source = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     if isinstance(source, bytes | bytearray | memoryview):
         return memoryview(source).toreadonly().cast("B"), None
     if isinstance(source, io.BytesIO):

@@ -1,8 +1,9 @@
 """A whole compiled model as one file, whatever kind of model it is.
 
-    checks    what can be exported, said before anything is compiled
-    exported  programs, weights and what they were made of, into a file
-    imported  the same from a file that may come from anywhere and is not believed
+    checks        what can be exported, said before anything is compiled
+    exported      programs, weights and what they were made of, into a file
+    imported      the same from a file that may come from anywhere and is not believed
+    weight_files  where a blob without weights finds them
 
 Each kind of model adds what it is made of: ``llm.exported`` and ``llm.imported``,
 ``static.exported`` and ``static.imported``.

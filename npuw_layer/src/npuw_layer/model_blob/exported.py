@@ -12,12 +12,12 @@ from npuw_layer.blob.container import describe
 from npuw_layer.blob.encryption import write_programs
 from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.cache.key import current_versions
-from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.replace import remove_leftovers, replacing
 from npuw_layer.errors import NpuwFault
 from npuw_layer.llm.model_files import WeightSources, needed_files, weight_files
 from npuw_layer.llm.programs import constants_of
 from npuw_layer.model_blob.checks import check_compatibility, check_device, fixed_options
+from npuw_layer.model_blob.weight_files import known_files
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.stored_weights import PART, WantedWeights
@@ -85,7 +85,7 @@ def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
 
 
 def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:
-    """Write a compiled model to a stream.
+    """Write a compiled model to a stream, as a blob of NPUW.
 
     Args:
         kind: of ``blob.container``.
@@ -97,10 +97,21 @@ def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:
         ModelError: the model's files have changed since it was compiled.
         OSError: the stream fails.
     """
+    manifest, programs = describe_model(model)
+    write_programs(file, kind, manifest, programs, model.options.encryption)
+
+
+def describe_model(model: Exported) -> tuple[ModelManifest, list[bytes | memoryview]]:
+    """Say what is to be known of a model, and give its parts: its programs, and weights.
+
+    Raises:
+        OptionError: the device's programs cannot be exported.
+        ModelError: the model's files have changed since it was compiled.
+    """
     device, options, weights = model.device, model.options, model.weights
     check_compatibility(options)
     check_device(device, options)
-    known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
+    known = known_files(options)
     programs = [program for _, program in model.programs]
     parts = [
         describe(name, program, constants_of(device, program)) for name, program in model.programs
@@ -116,7 +127,7 @@ def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:
         files=model.sources.files.digests(files, known) if files else {},
         model=model.sources.identity(known),
     )
-    write_programs(file, kind, manifest, programs, options.encryption)
+    return manifest, programs
 
 
 def _gather(model: Exported, weights: WantedWeights) -> memoryview:

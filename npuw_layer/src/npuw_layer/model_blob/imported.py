@@ -18,11 +18,11 @@ from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.blob.source import Source, open_blob
 from npuw_layer.cache.key import current_versions, own_version
 from npuw_layer.cache.known_files import KnownFiles
-from npuw_layer.cache.model_digest import digest_files
-from npuw_layer.errors import BlobError, BlobVersionError, DeviceError, ModelError, OptionError
+from npuw_layer.errors import BlobError, BlobVersionError, DeviceError, OptionError
 from npuw_layer.llm.model_files import ModelFiles, needed_files
 from npuw_layer.llm.programs import load
 from npuw_layer.model_blob.checks import check_device, check_options, is_own_platform
+from npuw_layer.model_blob.weight_files import known_files, verified_weights
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
 from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
@@ -30,7 +30,7 @@ from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
 
 @dataclass(frozen=True, slots=True)
 class BlobBytes:
-    """A blob in clear, whatever kind of model it has.
+    """A blob, whatever kind of model it has.
 
     Attributes:
         content: all of its bytes.
@@ -51,7 +51,7 @@ class BlobBytes:
 
     @staticmethod
     def open(source: Source, config: Mapping[str, Any], model: Path | None) -> BlobBytes:
-        """Open a blob, and decrypt it if it is encrypted.
+        """Open a blob.
 
         Args:
             source: a path, a stream or bytes; a file is mapped, not copied.
@@ -59,18 +59,25 @@ class BlobBytes:
             model: the model that it was made of, if that is at hand.
 
         Raises:
-            BlobError: it cannot be read, or decrypted.
-            OptionError: options are wrong, or do not allow blobs.
+            BlobError: it cannot be read.
         """
-        given = parse_options(config)
+        content, path = open_blob(source)
+        return BlobBytes(content, path, config, model)
+
+    def in_clear(self) -> BlobBytes:
+        """Give a blob of NPUW, decrypted if it is encrypted.
+
+        Raises:
+            BlobError: it cannot be decrypted.
+            OptionError: options are wrong, or do not allow such blobs.
+        """
+        given = parse_options(self.config)
         if given.untrusted_source:
             raise OptionError(
                 "NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW are imported from trusted sources alone"
             )
-        content, path = open_blob(source)
-        found = BlobBytes(content, path, config, model)
-        with found.named():
-            return replace(found, content=decrypt(content, given.encryption))
+        with self.named():
+            return replace(self, content=decrypt(self.content, given.encryption))
 
     @contextmanager
     def named(self) -> Generator[None, None, None]:
@@ -78,7 +85,7 @@ class BlobBytes:
         try:
             yield
         except BlobVersionError as error:
-            raise BlobVersionError(error.what, error.found, error.needed, self.name) from None
+            raise error.named(self.name) from None
         except BlobError as error:
             raise BlobError(f"{self.name}: {error}") from None
         except DeviceError as error:
@@ -144,7 +151,7 @@ def read_model_blob(
     parts_of: Callable[[Options], Sequence[str]],
     make_device: Callable[[Options], Device],
 ) -> ImportedBlob:
-    """Verify a blob against what is installed and asked for.
+    """Read a blob of NPUW and verify it.
 
     Args:
         opened: its bytes.
@@ -153,22 +160,44 @@ def read_model_blob(
         make_device: gives the device that options name.
 
     Raises:
+        BlobVersionError, BlobError, OptionError, ModelError: as ``verify_model``.
+    """
+    blob = read_container(opened.content, kind, ModelManifest)
+    return verify_model(opened, blob, parts_of, make_device, check_versions)
+
+
+def verify_model(
+    opened: BlobBytes,
+    blob: Container[ModelManifest],
+    parts_of: Callable[[Options], Sequence[str]],
+    make_device: Callable[[Options], Device],
+    check_versions: Callable[[Mapping[str, str], Mapping[str, str]], object],
+) -> ImportedBlob:
+    """Verify a blob against what is installed and asked for.
+
+    Args:
+        opened: its bytes.
+        blob: what was found in them.
+        parts_of: the programs that there should be, by options; weights may follow them.
+        make_device: gives the device that options name.
+        check_versions: compares the blob's versions with those that are installed.
+
+    Raises:
         BlobVersionError: other versions, or another device, made it.
         BlobError: it is damaged, or not what it should be.
         OptionError: an option contradicts it, or its weights are nowhere.
         ModelError: the weights at hand are not those that it was made of.
     """
-    blob = read_container(opened.content, kind, ModelManifest)
-    _check_versions(blob.manifest.versions, own_version())
+    check_versions(blob.manifest.versions, own_version())
     options = _join_options(blob.manifest.options, opened.config)
     names = _names(parts_of, options)
     device = make_device(options)
     check_device(device, options)
-    _check_versions(blob.manifest.versions, current_versions(device, options))
+    check_versions(blob.manifest.versions, current_versions(device, options))
     _check_names(blob, names)
-    _verify(blob, opened.path, KnownFiles(_folder(options)))
+    _verify(blob, opened.path, known_files(options))
     files = replace(
-        _find_weights(blob.manifest.files, options, opened.model), model=blob.manifest.model
+        verified_weights(blob.manifest.files, options, opened.model), model=blob.manifest.model
     )
     return ImportedBlob(blob, options, device, files)
 
@@ -205,7 +234,12 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
     return parse_options({**fixed, **run_time})
 
 
-def _check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
+def check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    """Compare a blob's versions with those that are installed.
+
+    Raises:
+        BlobVersionError: one of them differs.
+    """
     for what, version in ours.items():
         if found.get(what) != version:
             raise BlobVersionError(what, found.get(what, "none"), version)
@@ -245,35 +279,3 @@ def _check_names(blob: Container[ModelManifest], expected: Sequence[str]) -> Non
     found = [part.name for part in blob.manifest.parts]
     if found not in ([*expected], [*expected, PART]):
         raise BlobError(f"its programs are {', '.join(found)}, not {', '.join(expected)}")
-
-
-def _find_weights(digests: Mapping[str, str], options: Options, model: Path | None) -> ModelFiles:
-    """Find the files that hold the weights, and see that they are the ones.
-
-    Raises:
-        OptionError: nobody says where they are.
-        ModelError: they are not there, or others.
-    """
-    if not digests:
-        return ModelFiles(Path(), {})
-    place = options.weights_path or options.model_ptr or model
-    if not place:
-        raise OptionError(
-            f"the blob is without weights ({', '.join(digests)}); set WEIGHTS_PATH to the model's "
-            "weights, or MODEL_PTR to the model"
-        )
-    path = Path(place).expanduser()
-    folder = path if path.is_dir() else path.parent
-    if options.weights_path and path.is_file() and path.name not in digests:
-        raise ModelError(f"WEIGHTS_PATH {path}: the blob was made of {', '.join(digests)}")
-    paths = [folder / name for name in digests]
-    files = ModelFiles.look(paths, folder)
-    for name, digest in digest_files(paths, KnownFiles(_folder(options))).items():
-        if digest != digests[name]:
-            raise ModelError(f"{folder / name} is not the file that the blob was made of")
-    return files
-
-
-def _folder(options: Options) -> Path | None:
-    """Where digests are kept; it may not be there yet, and then nothing is."""
-    return Path(options.cache_dir).expanduser() if options.cache_dir else None

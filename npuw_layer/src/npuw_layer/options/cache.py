@@ -43,7 +43,8 @@ class CacheOptions(OptionGroup):
     """Export only what any NPU of this platform and version can import: a blob that is encrypted,
     for a platform of your own, or with programs of other devices than the NPU is refused."""
     untrusted_source: bool = Field(False, alias="NPU_UNTRUSTED_SOURCE")
-    """Whether blobs may come from somebody who is not trusted: then none is imported."""
+    """Whether blobs may come from somebody who is not trusted: then none of NPUW is imported. Those
+    of static models for the NPU itself are: the driver verifies what they run."""
 
     @field_validator("encryption")
     @classmethod

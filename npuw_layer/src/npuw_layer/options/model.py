@@ -223,7 +223,7 @@ class Options(
 
     @property
     def weightless(self) -> bool:
-        """Whether blobs are without weights; programs always are, so that they share them."""
+        """Whether blobs are without weights; NPUW's programs always are, to share them."""
         if self.enable_weightless is not None:
             return self.enable_weightless
         return self.cache_mode == "OPTIMIZE_SIZE"
@@ -322,6 +322,10 @@ RUN_TIME: frozenset[str] = frozenset(
         "CACHE_ENCRYPTION_CALLBACKS",
         "NPUW_ENSURE_COMPATIBILITY",
         "NPU_UNTRUSTED_SOURCE",
+        # What a file is like.
+        "NPU_EXPORT_RAW_BLOB",
+        "NPU_IMPORT_RAW_BLOB",
+        "NPU_DISABLE_VERSION_CHECK",
         # What a conversation does with its cache, and what is kept of it.
         "NPUW_LLM_KV_SWITCHOVER",
         "NPUW_LLM_SINK_TOKENS",

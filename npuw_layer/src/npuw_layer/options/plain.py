@@ -20,3 +20,14 @@ class PlainOptions(OptionGroup):
     """Whether NPUW is to split the model as a language model; if unset, that follows from
     NPU_USE_NPUW, and if that is unset, too, from the model: it must be split if its inputs have
     dynamic shapes."""
+    export_raw_blob: bool = Field(False, alias="NPU_EXPORT_RAW_BLOB")
+    """Export a static model as what the compiler made and nothing else: an ELF, for tools that read
+    such. Models that go through NPUW have no such thing; of one with state it would not say what
+    variables start as."""
+    import_raw_blob: bool = Field(False, alias="NPU_IMPORT_RAW_BLOB")
+    """Import an ELF that nothing is said of, such as NPU_EXPORT_RAW_BLOB or `npuc compile` write.
+    The driver verifies it as any other; that files of weights are the right ones, nobody can."""
+    disable_version_check: bool = Field(False, alias="NPU_DISABLE_VERSION_CHECK")
+    """Import a static model's blob whatever versions made it. The driver verifies the program as
+    ever. Of metadata of another major version the payload alone is taken, and a file without a
+    footer is one."""

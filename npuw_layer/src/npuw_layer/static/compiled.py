@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler_layer.elements import NUMPY
-from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.cache.blob_cache import BlobCache
 from npuw_layer.cache.key import (
@@ -42,6 +41,7 @@ from npuw_layer.ports import (
 )
 from npuw_layer.sharing.bank import share_bank
 from npuw_layer.static.initial_values import pack_values, unpack_values
+from npuw_layer.static.parts import PARTS, is_port
 from npuw_layer.static.port import StaticPort
 from npuw_layer.weights_bank import WeightsBank
 
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from npuw_layer.sharing.arena import SharedArena
 
 _log = logging.getLogger(__name__)
-
-_STATE = {"STATE_IN_PLACE": "YES"}
-"""What the compiler is told besides options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +149,7 @@ def assemble(
         DeviceError: the initial values are those of another program.
     """
     loaded = programs.loaded
-    made = (READ_PREFIX, WEIGHT_PREFIX)
-    inputs = [info for info in loaded.inputs if not info.name.startswith(made)]
-    outputs = [info for info in loaded.outputs if not info.name.startswith(ASSIGN_PREFIX)]
+    inputs, outputs = (list(filter(is_port, infos)) for infos in (loaded.inputs, loaded.outputs))
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
     return CompiledStatic(
         npu=npu,
@@ -204,11 +199,11 @@ def _keys(path: Path, folder: Path, device: Device, options: Options) -> Sequenc
         **current_versions(device, options),
         **partition_choices(options),
         **compiler_choices(options),
-        **_STATE,
+        **_told(options),
     }
     if not isinstance(device, FindsConstants):
         parts["place"] = str(path.resolve())  # its programs name files by their paths
-    return [CacheKey({**parts, STAGE + "part": part}) for part in ("program", "initial values")]
+    return [CacheKey({**parts, STAGE + "part": part}) for part in PARTS]
 
 
 class _PreparedModel:
@@ -245,7 +240,13 @@ class _PreparedModel:
 
 
 def _config(options: Options) -> dict[str, str]:
-    return {**options.compiler_config(), **_STATE, SUBMODEL: STATIC_MODEL}
+    return {**options.compiler_config(), **_told(options), SUBMODEL: STATIC_MODEL}
+
+
+def _told(options: Options) -> dict[str, str]:
+    """What the compiler is told besides options: of the NPU itself, programs may have weights."""
+    weightless = options.use_npuw or options.weightless
+    return {"STATE_IN_PLACE": "YES", "ENABLE_WEIGHTLESS": "YES" if weightless else "NO"}
 
 
 def _variables(loaded: LoadedModel, initial: Mapping[str, Array]) -> list[Variable]:

@@ -1,4 +1,8 @@
-"""A compiled static model as one file: its program, and what its variables start as."""
+"""A compiled static model as one file: its program, and what its variables start as.
+
+One that goes through NPUW is a blob of NPUW; one for the NPU itself is that of the original's
+plugin, ``native_blob``.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,8 @@ from typing import BinaryIO
 from npuw_layer.blob.container import STATIC
 from npuw_layer.model_blob.exported import Exported, write_model
 from npuw_layer.static.compiled import CompiledStatic
+from npuw_layer.static.parts import PARTS
 from npuw_layer.stored_weights import WantedWeights
-
-PARTS = ("program", "initial values")
-"""What they are called in the file."""
 
 
 def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:
@@ -22,6 +24,12 @@ def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:
         OSError: the stream fails.
     """
     programs, options = compiled.programs, compiled.options
+    if not options.use_npuw:
+        # Imported here: few models are exported.
+        from npuw_layer.native_blob.exported import export_native
+
+        export_native(compiled, file)
+        return
     wanted = None if options.weightless else WantedWeights.of(programs.loaded.inputs)
     model = Exported(
         device=compiled.device,

@@ -1,4 +1,4 @@
-"""A static model from a file that ``exported`` wrote, which is not believed."""
+"""A static model that went through NPUW from a file, which is not believed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from npuw_layer.model_blob.imported import BlobBytes, read_model_blob
 from npuw_layer.options import Options
 from npuw_layer.ports import Device
 from npuw_layer.static.compiled import CompiledStatic, StaticPrograms, assemble
-from npuw_layer.static.exported import PARTS
 from npuw_layer.static.initial_values import unpack_values
+from npuw_layer.static.parts import PARTS
 from npuw_layer.stored_weights import WantedWeights
 
 _log = logging.getLogger(__name__)

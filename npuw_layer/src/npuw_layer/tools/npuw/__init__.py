@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from compiler_layer.tools.command import make_parser, run_command
 from npuw_layer.errors import NpuwError
-from npuw_layer.tools.npuw import extract, options, plan
+from npuw_layer.tools.npuw import extract, options, plan, show
 
-_COMMANDS = (options, plan, extract)
+_COMMANDS = (options, plan, show, extract)
 
 _EPILOG = """\
   npuw options                             every option there is, by groups
   npuw options NPUW_LLM_MAX_PROMPT_LEN     one of them
   npuw plan llama-70b --weights int4       memory and speed of a model that is not even here:
                                            its config.json is enough
+  npuw show model.blob                     what a blob says of itself: versions, metadata, parts
   npuw extract model.blob blobs            the programs of an exported model, to look into
 
 npuw COMMAND --help has more examples.

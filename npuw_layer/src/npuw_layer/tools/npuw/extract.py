@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from compiler_layer.tools.command import Commands, declare
-from npuw_layer.blob.container import MODEL, STAGE, Container, read_container
-from npuw_layer.blob.encryption import decrypt
-from npuw_layer.blob.manifest import EntryManifest, ModelManifest
+from npuw_layer.blob.container import kind_of
 from npuw_layer.blob.source import open_blob
 from npuw_layer.errors import BlobError, NpuwFault
+from npuw_layer.native_blob.container import ends_natively
+from npuw_layer.native_blob.payload import open_payload
+from npuw_layer.options import parse_options
+from npuw_layer.static.parts import VALUES
 from npuw_layer.stored_weights import PART
+from npuw_layer.tools.npuw.read_programs import read_programs
 
 _EXAMPLES = """\
   npuw extract model.blob blobs            what EXPORT_BLOB wrote, a file for each static model
@@ -33,17 +37,12 @@ def add_to(commands: Commands) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     content, _ = open_blob(arguments.file)
     try:
-        found = _read(decrypt(content, ()))
-        found.check_programs()
+        found = list(_programs(content))
     except BlobError as error:
         raise BlobError(f"{arguments.file}: {error}") from None
     try:
         arguments.folder.mkdir(parents=True, exist_ok=True)
-        for part, program in zip(found.manifest.parts, found.programs, strict=True):
-            if part.name == PART:
-                continue
-            # A name is no path, whatever the file says.
-            (name,) = re.findall(r"^\w+", part.name) or ["program"]
+        for name, program in found:
             path = arguments.folder / f"{name}.blob"
             with path.open("xb") as file:
                 file.write(program)
@@ -53,8 +52,15 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _read(content: memoryview) -> Container[EntryManifest] | Container[ModelManifest]:
-    try:
-        return read_container(content, STAGE, EntryManifest)
-    except BlobError:
-        return read_container(content, MODEL, ModelManifest)
+def _programs(content: memoryview) -> Iterator[tuple[str, memoryview]]:
+    """Names and bytes of the programs, weights and initial values left out."""
+    if not kind_of(content) and ends_natively(content):
+        yield "program", open_payload(content, parse_options({})).place.view
+        return
+    found = read_programs(content)
+    found.check_programs()
+    for part, program in zip(found.manifest.parts, found.programs, strict=True):
+        if part.name not in (PART, VALUES):
+            # A name is no path, whatever the file says.
+            (name,) = re.findall(r"^\w+", part.name) or ["program"]
+            yield name, program
