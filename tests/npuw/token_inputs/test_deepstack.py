@@ -158,6 +158,30 @@ def test_other_types_and_shapes_are_refused(changed) -> None:
         spread_visual_rows(graph(lambda g, hidden, features, mask: hidden, **changed), 5)
 
 
+def _second_alone(g, hidden, features, mask) -> SSAValue:
+    del mask
+    return add(g, hidden, level(g, features, 1))
+
+
+def _none(g, hidden, features, mask) -> SSAValue:
+    del g, features, mask
+    return hidden
+
+
+@pytest.mark.parametrize(
+    ("use", "levels", "read"), [(_second_alone, -1, "1"), (_second_alone, 1, "1"), (_none, -1, "")]
+)
+def test_levels_that_are_not_all_there_are_refused(use: Use, levels: int, read: str) -> None:
+    with pytest.raises(ModelError, match=rf"levels \[{read}\] are read"):
+        spread_visual_rows(graph(use, dims=(levels, -1, 4)), 5)
+
+
+def test_a_level_that_is_not_read_may_be_given() -> None:
+    model = graph(_second_alone, dims=(3, -1, 4))
+    spread_visual_rows(model, 5)
+    assert shape_of(model.inputs[1].value) == (3, 1, 5, 4)
+
+
 def test_one_without_the_other_stays_and_is_refused_later() -> None:
     model, (features,) = Model.build([(EMBEDS, tensor("f32", (-1, -1, 4)))])
     model.set_outputs([("y", features)])

@@ -67,9 +67,12 @@ def spread_visual_rows(model: Model, tokens: int) -> None:
     walk = _Walk(embeds, marks)
     for op in list(model.body.ops):
         walk.visit(op)
+    levels = dims[0] if dims[0] > 0 else len(walk.levels)
+    if not walk.levels or not walk.levels <= {*range(levels)}:
+        raise ModelError(f"of {VISUAL_EMBEDS} {list(dims)} levels {sorted(walk.levels)} are read")
     for addition in walk.additions:
         addition.rewrite(model)
-    _take_rows(model, embeds, tokens, max(walk.levels, default=0) + 1)
+    _take_rows(model, embeds, tokens, levels)
 
 
 def _take_rows(model: Model, embeds: SSAValue, tokens: int, levels: int) -> None:
