@@ -33,21 +33,21 @@ def as_target(model: Any) -> None:
 
 
 def as_draft(model: Any) -> None:
-    """Take states beside ids, and give out those that the head reads."""
+    """Take states beside ids, and give out those that the last layer makes."""
     import openvino as ov
     from openvino import opset13 as ops
 
     found = {node.get_friendly_name(): node for node in model.get_ops()}
     embeds = found["__module.model.embed_tokens/aten::embedding/Gather"].output(0)
     readers = [*embeds.get_target_inputs()]
-    states = ops.parameter(ov.PartialShape([-1, -1, WIDTH]), np.float32, "hidden_states")
+    # The exporter leaves the width open: openvino_genai moves the product that made it known.
+    states = ops.parameter(ov.PartialShape([-1, -1, -1]), np.float32, "hidden_states")
     states.output(0).set_names({"hidden_states"})
     joined = ops.add(embeds, states)
     for reader in readers:
         reader.replace_source_output(joined.output(0))
     model.add_parameters([states])
-    head = model.output("logits").get_node().input_value(0).get_node()
-    _give(model, head.input_value(0).get_node())
+    _give(model, found["__module.model.layers.1/aten::add/Add_1"])
 
 
 def _give(model: Any, node: Any) -> None:

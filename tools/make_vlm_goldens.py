@@ -30,6 +30,9 @@ PROMPTS = (1, 7, 100)
 STEPS = 6
 """Tokens after the last prompt, one by one."""
 
+BESIDE = ("visual_pos_masks", "deepstack_visual_embeds", "per_layer_inputs")
+"""What some take beside embeddings and positions; see ``drawn.py``."""
+
 SMALL = {
     "hidden_size": 96,
     "intermediate_size": 160,
@@ -104,14 +107,15 @@ def oracle(xml: Path) -> dict[str, np.ndarray]:
     ports = {name: port for port in compiled.inputs for name in port.get_names()}
     places = ports["position_ids"].get_partial_shape()
     axes = places[0].get_length() if len(places) == 3 else 0
-    drawn = load_module(TARGET / "drawn.py").Drawn(axes)
+    beside = [name for name in BESIDE if name in ports]
+    drawn = load_module(TARGET / "drawn.py").Drawn(axes, beside=beside)
 
     def infer(begin: int, end: int) -> np.ndarray:
         given = drawn.inputs(begin, end)
         request.infer({name: value for name, value in given.items() if name in ports})
         return np.array(request.get_tensor("logits").data[0, -1])
 
-    found = {"position_axes": np.array(axes)}
+    found = {"position_axes": np.array(axes), "beside": np.array(beside, np.str_)}
     for count in PROMPTS:
         request.reset_state()
         found[f"logits_{count}"] = infer(0, count)

@@ -14,6 +14,7 @@ import openvino.opset15 as op
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openvino.opset17 import erfinv
 
 Case = Callable[..., tuple[Any, ...]]
 """Draws to a function that builds the op, its inputs, and which of them have to be constants."""
@@ -26,6 +27,11 @@ def unary(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
 def unary_of_positive(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
     x = draws.floats(draws.shape(least=0), draws.one_of("f4", "f2"))
     return build, [np.abs(x) + x.dtype.type(0.1)]
+
+
+def erf_inv(draws: Any) -> tuple[Any, ...]:
+    x = draws.floats(draws.shape(least=0), draws.one_of("f4", "f2"))
+    return erfinv, [np.tanh(x)]
 
 
 def unary_of_any_type(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
@@ -214,6 +220,7 @@ CASES: dict[str, Case] = {
     **{kind: partial(unary, build) for kind, build in _OF_FLOATS.items()},
     "Sqrt": partial(unary_of_positive, op.sqrt),
     "Log": partial(unary_of_positive, op.log),
+    "ErfInv": erf_inv,
     **{kind: partial(unary_of_any_type, build) for kind, build in _OF_NUMBERS.items()},
     "LogicalNot": partial(of_booleans, op.logical_not),
     "BitwiseNot": not_of_bits,

@@ -43,6 +43,7 @@ class Model:
         self.path = path
         self.goldens = goldens
         self.axes = int(goldens["position_axes"])
+        self.beside = [*map(str, goldens.get("beside", ()))]
         self._drawn = drawn
         self._compiled: dict[str, Any] = {}
 
@@ -57,7 +58,7 @@ class Model:
         return self.of(self.compiled(**options), seed)
 
     def of(self, compiled: Any, seed: int = 3) -> Seen:
-        return Seen(compiled.create_infer_request(), self._drawn(self.axes, seed))
+        return Seen(compiled.create_infer_request(), self._drawn(self.axes, seed, self.beside))
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +88,18 @@ def llava(models: Callable[[str], Model]) -> Model:
 def qwen(models: Callable[[str], Model]) -> Model:
     """Positions have three axes (M-RoPE)."""
     return models("qwen2_vl")
+
+
+@pytest.fixture(scope="session")
+def qwen3(models: Callable[[str], Model]) -> Model:
+    """Features of images go to three layers."""
+    return models("qwen3_vl")
+
+
+@pytest.fixture(scope="session")
+def gemma3n(models: Callable[[str], Model]) -> Model:
+    """Each layer takes something of each token."""
+    return models("gemma3n")
 
 
 def close(found: np.ndarray, expected: np.ndarray) -> bool:

@@ -31,6 +31,9 @@ MODELS = {
     "qwen2_5_vl": ["pyramid"],
     "gemma3": ["pyramid"],
     "gemma3_types": ["whole"],
+    "qwen3_vl": ["whole", "pyramid", "tiles", "blocks"],
+    "qwen3_vl_gathered": ["whole"],
+    "gemma3n": ["pyramid"],
 }
 
 

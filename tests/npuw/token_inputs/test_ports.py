@@ -20,6 +20,8 @@ PORTS = {
     "inputs_embeds": TensorInfo("inputs_embeds", "f32", (-1, -1, 5)),
     "position_ids": TensorInfo("position_ids", "i64", (3, -1, -1)),
     "token_type_ids": TensorInfo("token_type_ids", "i64", (-1, -1)),
+    "deepstack_visual_embeds": TensorInfo("deepstack_visual_embeds", "f32", (3, 1, -1, 5)),
+    "per_layer_inputs": TensorInfo("per_layer_inputs", "f32", (-1, -1, 4, 5)),
 }
 
 
@@ -29,7 +31,7 @@ def test_rows_are_those_of_tokens_and_padding_is_zero(name: str, tokens: int, mo
     assert port is not None
     values = np.random.default_rng(tokens).integers(1, 9, port.shape(1, tokens))
     assert port.fits(values.shape)
-    assert port.rows(values).shape == (tokens, *port.axes, *port.row)
+    assert port.rows(values).shape == (tokens, *port.each)
     target = np.full(port.shape(1, tokens + more), -1)
     port.fill(target, port.rows(values))
     axis = len(port.axes) + 1
@@ -54,6 +56,12 @@ def test_what_tokens_are_given_as_comes_first() -> None:
         ("inputs_embeds", "f32", (1, 8, -1)),
         ("position_ids", "i64", (2, 1, 8)),
         ("position_ids", "i64", (3, 3, 1, 8)),
+        ("deepstack_visual_embeds", "f32", (3, 8, 5)),
+        ("deepstack_visual_embeds", "f32", (-1, 1, 8, 5)),
+        ("deepstack_visual_embeds", "f32", (2, 3, 1, 8, 5)),
+        ("per_layer_inputs", "f32", (1, 8, -1, 5)),
+        ("per_layer_inputs", "f32", (1, 8, 5)),
+        ("per_layer_inputs", "f32", (3, 1, 8, 4, 5)),
     ],
 )
 def test_other_types_and_shapes_follow_no_tokens(name: str, element: str, shape) -> None:

@@ -11,17 +11,26 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.elementwise import Add, Binary, Maximum, Minimum, Multiply
+from compiler_layer.dialects.ov.elementwise import (
+    Add,
+    Binary,
+    Divide,
+    Maximum,
+    Minimum,
+    Multiply,
+)
 from compiler_layer.dialects.ov.op import bool_attr, int_attr
 from compiler_layer.dialects.ov.reduce import (
     ReduceMax,
+    ReduceMean,
     ReduceMin,
     ReduceProd,
     ReduceSum,
     Reduction,
 )
 from compiler_layer.dialects.ov.slicing import Split
-from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.form_kernels import is_row_wise
@@ -30,6 +39,7 @@ from compiler_layer.passes.rewrite import insert_before, reshape_before, take_ov
 
 _COMBINE: dict[type[Reduction], type[Binary]] = {
     ReduceSum: Add,
+    ReduceMean: Add,
     ReduceMax: Maximum,
     ReduceMin: Minimum,
     ReduceProd: Multiply,
@@ -45,7 +55,7 @@ def reduction_refusal(op: Reduction) -> str | None:
     shape, axes = shape_of(op.x), op.reduced_axes()
     if axes == [len(shape) - 1] and not isinstance(op, ReduceProd):
         return None
-    if type(op) not in _COMBINE:
+    if type(op) not in _COMBINE or (isinstance(op, ReduceMean) and element_of(op.x) not in FLOATS):
         return ""
     longest = max((shape[axis] for axis in axes), default=1)
     return f"of {longest} slices" if longest > _MOST else None
@@ -77,6 +87,10 @@ def _joined(op: Reduction, value: SSAValue, axis: int) -> SSAValue:
     joined: SSAValue = first
     for other in others:
         joined = insert_before(op, _COMBINE[type(op)].make([joined, other]))
+    if isinstance(op, ReduceMean):
+        many = convert_values(np.full((1,) * len(shape_of(value)), count), "i64", element_of(op.x))
+        divisor = insert_before(op, Constant.inline(many, element_of(op.x)))
+        joined = insert_before(op, Divide.make([joined, divisor]))
     return joined
 
 

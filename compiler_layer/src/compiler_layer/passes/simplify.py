@@ -40,7 +40,11 @@ from compiler_layer.passes.simplify_gather import (
     gather_of_repetitions,
     tuples_as_numbers,
 )
-from compiler_layer.passes.simplify_scatter import scatter_of_everything, scatter_of_runs
+from compiler_layer.passes.simplify_scatter import (
+    scatter_of_everything,
+    scatter_of_places,
+    scatter_of_runs,
+)
 
 Rule = Callable[[Any], SSAValue | None]
 
@@ -171,7 +175,7 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     logic.LogicalAnd: (and_with_true,),
     elementwise.Multiply: (times_one,),
     matmul.MatMul: (outer_product,),
-    scatter.ScatterNDUpdate: (scatter_of_everything, scatter_of_runs),
+    scatter.ScatterNDUpdate: (scatter_of_everything, scatter_of_places, scatter_of_runs),
 }
 """What may become simpler, by op."""
 

@@ -7,10 +7,12 @@ import math
 import numpy as np
 from xdsl.ir import SSAValue
 
-from compiler_layer.dialects.ov import scatter, slicing
+from compiler_layer.dialects.ov import scatter, shape, slicing
 from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.op import int_attr
 from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.elements import Array
+from compiler_layer.passes.match import producer
 from compiler_layer.passes.rewrite import insert_before, reshape_before
 
 MOST_RUNS = 64
@@ -39,28 +41,66 @@ def scatter_of_runs(op: scatter.ScatterNDUpdate) -> SSAValue | None:
         return None
     length, *slice_dims = shape_of(op.data)
     flat = indices.reshape(-1).astype(np.int64)
-    breaks = np.flatnonzero(np.diff(flat) != 1) + 1
     ascending = bool((np.diff(flat) > 0).all())
-    inside = flat.size and flat[0] >= 0 and flat[-1] < length
-    if not inside or not ascending or len(breaks) >= MOST_RUNS:
+    if not flat.size or flat[0] < 0 or flat[-1] >= length or not ascending:
         return None
     updates = reshape_before(op, op.updates, (flat.size, *slice_dims))
+    return _joined(op, op.data, updates, 0, flat)
+
+
+def scatter_of_places(op: scatter.ScatterNDUpdate) -> SSAValue | None:
+    """An update, number by number, of some places along one dimension: slices along that one.
+
+    It is how exporters write an assignment to ``angles[..., 1:n:3]``, as interleaved M-RoPE makes:
+    data, indices and updates are flat.
+    """
+    indices, whole = values_of(op.indices), producer(op.data, shape.Reshape)
+    if indices is None or whole is None or op.reduction.data != "none":
+        return None
+    dims = shape_of(whole.x)
+    flat = indices.reshape(-1).astype(np.int64)
+    if indices.shape[-1] != 1 or len(shape_of(op.data)) != 1 or not flat.size:
+        return None
+    if flat.min() < 0 or flat.max() >= math.prod(dims):
+        return None
+    each = [np.unique(coordinates) for coordinates in np.unravel_index(flat, dims)]
+    some = [axis for axis, places in enumerate(each) if len(places) < dims[axis]]
+    if len(some) != 1 or math.prod(map(len, each)) != flat.size:
+        return None
+    region = np.ravel_multi_index(np.meshgrid(*each, indexing="ij"), dims)
+    if not np.array_equal(region.reshape(-1), flat):
+        return None
+    updates = reshape_before(op, op.updates, tuple(map(len, each)))
+    joined = _joined(op, whole.x, updates, some[0], each[some[0]])
+    return None if joined is None else reshape_before(op, joined, shape_of(op.output))
+
+
+def _joined(
+    op: scatter.ScatterNDUpdate, data: SSAValue, updates: SSAValue, axis: int, places: Array
+) -> SSAValue | None:
+    """Slices of data, and updates at some ascending places, joined; None if there are too many."""
+    breaks = np.flatnonzero(np.diff(places) != 1) + 1
+    if len(breaks) >= MOST_RUNS:
+        return None
+    length = shape_of(data)[axis]
     parts: list[SSAValue] = []
     done = 0
-    for run in np.split(np.arange(flat.size), breaks):
-        first, last = int(flat[run[0]]), int(flat[run[-1]])
+    for run in np.split(np.arange(places.size), breaks):
+        first, last = int(places[run[0]]), int(places[run[-1]])
         if first > done:
-            parts.append(_slice(op, op.data, done, first))
-        parts.append(_slice(op, updates, int(run[0]), int(run[-1]) + 1))
+            parts.append(_slice(op, data, axis, done, first))
+        parts.append(_slice(op, updates, axis, int(run[0]), int(run[-1]) + 1))
         done = last + 1
     if done < length:
-        parts.append(_slice(op, op.data, done, length))
-    return insert_before(op, slicing.Concat.make([parts], axis=int_attr(0)))
+        parts.append(_slice(op, data, axis, done, length))
+    return insert_before(op, slicing.Concat.make([parts], axis=int_attr(axis)))
 
 
-def _slice(place: scatter.ScatterNDUpdate, value: SSAValue, start: int, stop: int) -> SSAValue:
+def _slice(
+    place: scatter.ScatterNDUpdate, value: SSAValue, axis: int, start: int, stop: int
+) -> SSAValue:
     """Some slices of a value."""
-    bounds = (start, stop, 1, 0)
+    bounds = (start, stop, 1, axis)
     first, end, step, axes = (
         insert_before(place, Constant.inline(np.array([bound], np.int64))) for bound in bounds
     )

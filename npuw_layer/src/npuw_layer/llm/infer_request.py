@@ -62,8 +62,11 @@ class InferRequest(AsyncRequest):
                 has; attention_mask i64 [1, stored + n]; position_ids i64 [1, n], continuing what
                 is stored, or earlier to forget what follows. Those of several axes, i64
                 [3 or 4, 1, n] (M-RoPE), do not count tokens: how many of those that are stored
-                stay, the mask says. token_type_ids i64 [1, n], if the model has them; beam_idx is
-                ignored. Arrays or remote tensors; what is missing is taken from ``set_tensor``.
+                stay, the mask says. If the model has them: token_type_ids i64 [1, n];
+                visual_pos_masks boolean [1, n], with deepstack_visual_embeds f32 [levels, as many
+                as are marked, width], any number if none is; per_layer_inputs f32 [1, n, layers,
+                width]; hidden_states f32 [1, n, width]. beam_idx is ignored. Arrays or remote
+                tensors; what is missing is taken from ``set_tensor``.
 
         Returns:
             logits f32 [1, 1, V] of the last token; after a generate step that takes several,

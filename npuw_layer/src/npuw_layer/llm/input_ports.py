@@ -13,9 +13,10 @@ import numpy as np
 
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.arena import ELEMENT_TYPES
-from npuw_layer.llm.names import BEAMS, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import BEAMS, LOGITS, MASK, POSITIONS, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.llm.new_tokens import NewTokens
-from npuw_layer.llm.token_inputs import TokenInput
+from npuw_layer.llm.token_inputs import OPTIONAL, TokenInput
+from npuw_layer.llm.visual_rows import MARKS, VisualRows, spread
 from npuw_layer.ports import Array
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
@@ -32,10 +33,13 @@ class InputPorts:
     """
 
     def __init__(self, inputs: Sequence[TokenInput], transfers: Transfers) -> None:
-        self._inputs = {one.name: one for one in inputs}
+        self._inputs: dict[str, TokenInput | VisualRows] = {one.name: one for one in inputs}
         self._takes_positions = POSITIONS in self._inputs
         self._inputs.setdefault(POSITIONS, TokenInput(POSITIONS, "i64"))
-        self._names = {*self._inputs, MASK, BEAMS, TOKEN_TYPES}
+        for one in inputs:
+            if one.name == VISUAL_EMBEDS:
+                self._inputs |= {VISUAL_MASKS: MARKS, VISUAL_EMBEDS: VisualRows.of(one)}
+        self._names = {*self._inputs, MASK, BEAMS, *OPTIONAL}
         self._transfers = transfers
         self.were_remote = False
         """Whether any was a tensor that the NPU reaches."""
@@ -75,11 +79,13 @@ class InputPorts:
         rows = {name: self._values(one, tensors[name]) for name, one in self._inputs.items()}
         count = len(rows[first])
         for name in others:
-            if not count or len(rows[name]) != count:
+            if name != VISUAL_EMBEDS and (not count or len(rows[name]) != count):
                 raise TensorError(f"{count} {first} with {len(rows[name])} {name}")
+        if VISUAL_EMBEDS in rows:
+            rows[VISUAL_EMBEDS] = spread(rows.pop(VISUAL_MASKS), rows[VISUAL_EMBEDS])
         return NewTokens(rows, mask)
 
-    def _values(self, port: TokenInput, tensor: Tensor | RemoteTensor) -> Array:
+    def _values(self, port: TokenInput | VisualRows, tensor: Tensor | RemoteTensor) -> Array:
         """The values of an input, by tokens."""
         remote = isinstance(tensor, RemoteTensor)
         element = tensor.element_type if remote else tensor.data.dtype

@@ -38,8 +38,8 @@ def cache_rope(model: Model, rows: int) -> None:
         rows: positions from 0 on that will ever be asked for.
     """
     positions = next((port.value for port in model.inputs if port.name == POSITIONS), None)
-    if positions is None or rows > MAX_ROWS:
-        return
+    if positions is None or len(shape_of(positions)) != 2 or rows > MAX_ROWS:
+        return  # of several axes (M-RoPE) no single one tells an angle
     found = [op for op in model.body.ops if isinstance(op, Sin | Cos) and _is_angle(op, positions)]
     if not found:
         return

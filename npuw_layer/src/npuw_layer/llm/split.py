@@ -27,6 +27,7 @@ from npuw_layer.errors import ModelError
 from npuw_layer.linear_caches.names import is_linear_cache
 from npuw_layer.linear_caches.short_convolution import continue_convolutions
 from npuw_layer.llm.cache_positions import compare_tokens, count_positions
+from npuw_layer.llm.deepstack import spread_visual_rows
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
@@ -35,13 +36,13 @@ from npuw_layer.llm.names import (
     EMBED,
     LOGITS,
     MASK,
-    TOKEN_TYPES,
     slot_of,
     transposed_variable,
 )
+from npuw_layer.llm.open_dimensions import settle_dimensions
 from npuw_layer.llm.stored_float8 import Scale, store_float8, take_scales
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
-from npuw_layer.llm.token_inputs import BESIDE, TOKENS, TokenInput, token_inputs
+from npuw_layer.llm.token_inputs import BESIDE, OPTIONAL, TOKENS, TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import token_outputs
 from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
@@ -88,7 +89,7 @@ def split(
 
 
 def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -> Model:
-    inputs = check_ports(clone)
+    inputs = check_ports(clone, tokens)
     compare_tokens(clone, tokens, past)
     count_positions(clone, tokens)
     continue_convolutions(clone, tokens)
@@ -105,8 +106,12 @@ def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -
     return clone
 
 
-def check_ports(model: Model) -> tuple[TokenInput, ...]:
+def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
     """Check that a graph is a stateful language model; what it does not read of tokens goes.
+
+    Args:
+        model: changed in place: features of images (DeepStack) become rows of all tokens.
+        tokens: new tokens that it is to take.
 
     Returns:
         The inputs that follow tokens.
@@ -114,6 +119,7 @@ def check_ports(model: Model) -> tuple[TokenInput, ...]:
     Raises:
         ModelError: it is none; says what it has.
     """
+    spread_visual_rows(model, tokens)
     names = {port.name for port in model.inputs}
     # A model that biases attention by distance (ALiBi) has no use for positions.
     unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS}
@@ -126,14 +132,15 @@ def check_ports(model: Model) -> tuple[TokenInput, ...]:
             f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(BESIDE)}, {BEAMS}] and {LOGITS}"
         )
     for port in model.inputs:
-        if port.name == TOKEN_TYPES and not port.value.uses:
-            model.remove_input(TOKEN_TYPES)
+        if port.name in OPTIONAL and not port.value.uses:
+            model.remove_input(port.name)
     if not model.variables():
         raise ModelError(
             "the model is stateless; export it with its KV cache as state "
             "(optimum-cli export openvino --task text-generation-with-past)"
         )
     token_outputs(map(_described, model.outputs))
+    settle_dimensions(model)
     return token_inputs(map(_described, model.inputs))
 
 

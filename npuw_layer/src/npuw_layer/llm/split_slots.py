@@ -59,7 +59,7 @@ def split_slots(
 
 
 def _split(clone: Model, slots: int, past: int, head: Head, layout: KVLayout) -> Model:
-    inputs = check_ports(clone)
+    inputs = check_ports(clone, 1)
     check_slots(inputs, [port.name for port in clone.outputs])
     compare_tokens(clone, 1, past, slots)
     look_up_biases(clone, 1, past, slots)

@@ -240,7 +240,7 @@ def _given(
         if not count or count[0] > len(ids):
             raise ValueError(f"{name} is of other tokens")
         dtype = ELEMENT_TYPES[port.element]
-        found[port.name] = _tensor(header, name, data, dtype, (*count, *port.row))
+        found[port.name] = _tensor(header, name, data, dtype, (*count, *port.each))
     wanted = [found[one.name] for one in conversation.token_inputs if one.name in found]
     if len({len(rows) for rows in wanted}) > 1:
         raise ValueError("its tokens do not fit one another")
@@ -281,7 +281,7 @@ def _kept_in(options: Options) -> str:
 
 
 def _most_bytes(conversation: Conversation) -> int:
-    rows = (math.prod(one.row) * 8 for one in conversation.token_inputs)
+    rows = (math.prod(one.each) * 8 for one in conversation.token_inputs)
     own = conversation.cache.most_bytes + conversation.states.nbytes
     return own + len(conversation.cache.rows) * sum(rows) + _MAX_HEADER
 

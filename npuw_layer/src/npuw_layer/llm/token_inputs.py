@@ -1,8 +1,9 @@
 """Inputs that follow tokens: they have a row for each new token, whatever the token is given as.
 
 A text model takes ids, the language part of a model that sees takes embeddings; positions go with
-either, one for each token or (M-RoPE) one for each of several axes. Whatever there is, prompts are
-cut into pieces, padded and read anew in the same way.
+either, one for each token or (M-RoPE) one for each of several axes; and what else there is of a
+token: its type, states, an embedding for each layer, an image's features for some of them. Whatever
+there is, prompts are cut into pieces, padded and read anew in the same way.
 
 Source: fact sheet npuw §a.6.
 """
@@ -19,8 +20,10 @@ from npuw_layer.llm.names import (
     IDS,
     INTERNAL_HIDDEN_STATES,
     LOGITS,
+    PER_LAYER,
     POSITIONS,
     TOKEN_TYPES,
+    VISUAL_EMBEDS,
 )
 from npuw_layer.ports import Array, TensorInfo
 
@@ -34,6 +37,8 @@ _KINDS: Mapping[str, tuple[str, int]] = {
     EMBEDS: ("f32", 1),
     POSITIONS: ("i64", 0),
     TOKEN_TYPES: ("i64", 0),
+    VISUAL_EMBEDS: ("f32", 1),
+    PER_LAYER: ("f32", 2),
     HIDDEN_STATES: ("f32", 1),
     INTERNAL_HIDDEN_STATES: ("f32", 1),
 }
@@ -44,6 +49,9 @@ BESIDE = tuple(name for name in _KINDS if name not in TOKENS)
 
 _POSITION_AXES = (3, 4)
 """Of M-RoPE: time, height and width; Qwen 3 adds the text's (fact sheet npuw §a.6)."""
+
+OPTIONAL = (TOKEN_TYPES, PER_LAYER)
+"""What exporters leave to models that do not read it: it may be given all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class TokenInput:
     name: str
     element: str
     axes: Shape = ()
-    """Of positions, if they have several: how many."""
+    """Of positions, if they have several: how many; of features, for how many layers."""
     row: Shape = ()
     """What a token has, e.g. the width of embeddings."""
 
@@ -77,14 +85,18 @@ class TokenInput:
         split = max(len(shape) - width, 0)
         axes, row = shape[: max(split - 2, 0)], shape[split:]
         known = all(size > 0 for size in row) and len(row) == width
-        several = name == POSITIONS and len(axes) == 1 and axes[0] in _POSITION_AXES
-        if element != wanted or not known or split < 2 or (axes and not several):
+        if element != wanted or not known or split < 2 or not _has_axes(name, axes):
             raise ModelError(f"{name} of {element} {list(shape)}, which follows no tokens")
         return TokenInput(name, element, axes, row)
 
     def shape(self, sequences: int, tokens: int) -> Shape:
         """That of the port of a static model."""
         return (*self.axes, sequences, tokens, *self.row)
+
+    @property
+    def each(self) -> Shape:
+        """That of what the host has of one token."""
+        return (*self.axes, *self.row)
 
     @property
     def described(self) -> str:
@@ -109,6 +121,13 @@ class TokenInput:
         target = self.rows(values)
         target[: len(rows)] = rows
         target[len(rows) :] = 0
+
+
+def _has_axes(name: str, axes: Shape) -> bool:
+    """Whether an input may have dimensions before those of sequences and tokens."""
+    if name == VISUAL_EMBEDS:
+        return len(axes) == 1 and axes[0] > 0
+    return not axes or (name == POSITIONS and len(axes) == 1 and axes[0] in _POSITION_AXES)
 
 
 def token_inputs(ports: Iterable[TensorInfo]) -> tuple[TokenInput, ...]:

@@ -1,18 +1,23 @@
 """What the language parts of models that see are told: embeddings and positions of random tokens.
 
-Tokens 10 to 33 are an image of 4 by 6 patches. Drawn from a seed, so that goldens, which hold what
-OpenVINO says of them, need not hold them, too.
+Tokens 10 to 33 are an image of 4 by 6 patches. What else a model takes of each token is drawn
+beside, and features of those of images (``visual_pos_masks``) alone. Drawn from a seed, so that
+goldens, which hold what OpenVINO says of them, need not hold them, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 WIDTH = 96
 MOST = 160
 IMAGE, ROWS, COLUMNS = slice(10, 34), 4, 6
+LEVELS = 3
+"""Layers that take features of images."""
+LAYERS, LAYER_WIDTH = 4, 16
+"""Of what each layer takes of a token."""
 
 
 class Drawn:
@@ -21,9 +26,10 @@ class Drawn:
     Args:
         position_axes: 0 if positions count tokens; else of how many axes (M-RoPE) they are.
         seed: of the embeddings.
+        beside: what else the model takes, by name.
     """
 
-    def __init__(self, position_axes: int = 0, seed: int = 3) -> None:
+    def __init__(self, position_axes: int = 0, seed: int = 3, beside: Sequence[str] = ()) -> None:
         draw = np.random.RandomState(seed)
         self.embeds = (draw.standard_normal((1, MOST, WIDTH)) * 0.5).astype(np.float32)
         self.types = np.zeros((1, MOST), np.int64)
@@ -31,6 +37,11 @@ class Drawn:
         self.positions = np.arange(MOST, dtype=np.int64)[None]
         if position_axes:
             self.positions = _of_several_axes(position_axes)[:, None]
+        self.marks = self.types == 1
+        self.features = (draw.standard_normal((LEVELS, MOST, WIDTH)) * 0.5).astype(np.float32)
+        """Of every token, should it be one of an image."""
+        self.layers = draw.standard_normal((1, MOST, LAYERS, LAYER_WIDTH)).astype(np.float32)
+        self._beside = beside
 
     def inputs(self, begin: int, end: int, stored: int | None = None) -> Mapping[str, np.ndarray]:
         """Those of some tokens.
@@ -40,6 +51,11 @@ class Drawn:
             end: the one behind the last.
             stored: tokens before them; ``begin`` if not given.
         """
+        beside = {
+            "visual_pos_masks": self.marks[:, begin:end],
+            "deepstack_visual_embeds": self._features(begin, end),
+            "per_layer_inputs": self.layers[:, begin:end],
+        }
         total = (begin if stored is None else stored) + end - begin
         return {
             "inputs_embeds": self.embeds[:, begin:end],
@@ -47,7 +63,13 @@ class Drawn:
             "position_ids": self.positions[..., begin:end],
             "token_type_ids": self.types[:, begin:end],
             "beam_idx": np.zeros(1, np.int32),
+            **{name: beside[name] for name in self._beside},
         }
+
+    def _features(self, begin: int, end: int) -> np.ndarray:
+        """Those of the tokens of images; without one a row of zeros, as openvino_genai gives it."""
+        found = self.features[:, begin:end][:, self.marks[0, begin:end]]
+        return found if found.size else np.zeros((LEVELS, 1, WIDTH), np.float32)
 
 
 def _of_several_axes(axes: int) -> np.ndarray:

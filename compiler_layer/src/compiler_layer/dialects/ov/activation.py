@@ -61,6 +61,13 @@ class Erf(Unary):
 
 
 @irdl_op_definition
+class ErfInv(Unary):
+    """What Erf gives the value of; Gemma 3n has it of a constant, and the device knows no other."""
+
+    name = "ov.ErfInv"
+
+
+@irdl_op_definition
 class Softplus(Unary):
     """log(1 + exp(x))."""
 

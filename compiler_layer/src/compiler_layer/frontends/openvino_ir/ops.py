@@ -150,6 +150,7 @@ RULES: dict[str, LayerRule] = {
     "Round": _rule("5", 1, mode=(Words("half_to_even", "half_away_from_zero"), "half_to_even")),
     "Swish": _rule("4", 1, 2, fixed=1),
     "Gelu": _rule("2 7", 1, approximation_mode=(Words("ERF", "TANH"), "ERF")),
+    "ErfInv": _rule("17", 1),
     "SoftPlus": _rule("4", 1),
     "HSwish": _rule("4", 1),
     "Clamp": _rule("1", 1, min=(_float, None), max=(_float, None)),

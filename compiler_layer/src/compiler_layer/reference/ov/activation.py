@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from statistics import NormalDist
 
 import numpy as np
 
@@ -34,12 +36,28 @@ def _hswish(x: Array) -> Array:
     return x * np.clip(x + 3, 0, 6) / 6
 
 
+def _erf_inv(x: Array) -> Array:
+    """By the quantiles of the normal distribution: erf x = 2 Φ(x √2) - 1."""
+    return np.array([_erf_inv_of(float(each)) for each in x.flat]).reshape(x.shape)
+
+
+def _erf_inv_of(x: float) -> float:
+    if abs(x) == 1:
+        return math.copysign(math.inf, x)
+    # Of what is below 0, as (x + 1) / 2 is exact there however near to -1.
+    quantile = _NORMAL.inv_cdf((1 - abs(x)) / 2) if abs(x) < 1 else math.nan
+    return math.copysign(quantile, x) / math.sqrt(2)
+
+
+_NORMAL = NormalDist()
+
 _FUNCTIONS: dict[type[OvOp], Callable[..., Array]] = {
     ov.Tanh: np.tanh,
     ov.Sigmoid: _sigmoid,
     ov.Swish: _swish,
     ov.Relu: _relu,
     ov.Erf: erf,
+    ov.ErfInv: _erf_inv,
     ov.Softplus: _softplus,
     ov.HSwish: _hswish,
 }

@@ -1,0 +1,234 @@
+"""DeepStack: an image's features, added to the hidden states of its tokens behind the first layers.
+
+A stateful model takes features of the tokens of images alone, and finds the tokens by a mask: so
+many that no static shape has them. As exporters write it, that is one of
+
+    scattered    scatter(h, at, gather(h, at) + level), at = the places that are marked
+    gathered     h + level[places counted among the marked] * mask
+
+Static models take a row for each token instead, zero for text, and add it: the same to the bit, as
+zeros change nothing. The mask is the host's then; see ``visual_rows``.
+
+Source: optimum-intel writes the first in 2.0 and 2.1 (NPUW's ReplaceDeepstackScatterWithAdd), the
+second in 2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.constant import Constant, values_of
+from compiler_layer.dialects.ov.elementwise import Add
+from compiler_layer.dialects.ov.gather import Gather, GatherND
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.scatter import ScatterNDUpdate
+from compiler_layer.dialects.ov.shape import Range, Reshape, ShapeOf
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.model import Model
+from compiler_layer.passes.match import producer
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.names import VISUAL_EMBEDS, VISUAL_MASKS
+
+AnyOp = TypeVar("AnyOp", bound=OvOp)
+
+_ROWS = f"{VISUAL_EMBEDS}@rows"
+"""What the new input is called as long as the old one is there."""
+
+
+def spread_visual_rows(model: Model, tokens: int) -> None:
+    """Let a model take a row for each token where it takes features of images' tokens.
+
+    Args:
+        model: the stateful graph, changed in place. If it has features, f32 [levels, tokens of
+            images, width], it takes them as f32 [levels, 1, tokens, width] from then on, and no
+            mask.
+        tokens: new tokens that it takes.
+
+    Raises:
+        ModelError: they are of another type or shape, or are not added in a way that is known.
+    """
+    ports = {port.name: port.value for port in model.inputs}
+    if not {VISUAL_EMBEDS, VISUAL_MASKS} <= ports.keys():
+        return
+    embeds, marks = ports[VISUAL_EMBEDS], ports[VISUAL_MASKS]
+    dims = shape_of(embeds)
+    types = element_of(embeds), element_of(marks)
+    if types != ("f32", "boolean") or len(dims) != 3 or dims[2] <= 0 or len(shape_of(marks)) != 2:
+        raise ModelError(
+            f"{VISUAL_EMBEDS} of {types[0]} {list(dims)} with {VISUAL_MASKS} of {types[1]} "
+            f"{list(shape_of(marks))}, not f32 [levels, tokens, width] and boolean [1, tokens]"
+        )
+    walk = _Walk(embeds, marks)
+    for op in list(model.body.ops):
+        walk.visit(op)
+    levels = dims[0] if dims[0] > 0 else len(walk.levels)
+    if not walk.levels or not walk.levels <= {*range(levels)}:
+        raise ModelError(f"of {VISUAL_EMBEDS} {list(dims)} levels {sorted(walk.levels)} are read")
+    for addition in walk.additions:
+        addition.rewrite(model)
+    _take_rows(model, embeds, tokens, levels)
+
+
+def _take_rows(model: Model, embeds: SSAValue, tokens: int, levels: int) -> None:
+    """Replace the inputs, once only levels of the features are read."""
+    width = shape_of(embeds)[2]
+    taken = [port.name for port in model.inputs]
+    rows = model.body.insert_arg(tensor("f32", (levels, 1, tokens, width)), len(taken))
+    g = GraphBuilder(model, model.body.first_op)
+    embeds.replace_all_uses_with(g.reshape(rows, levels, tokens, width))
+    remove_dead_code(model)
+    model.set_inputs([*taken, _ROWS])
+    for name in (VISUAL_EMBEDS, VISUAL_MASKS):
+        model.remove_input(name)
+    names = [port.name for port in model.inputs]
+    model.set_inputs([VISUAL_EMBEDS if name == _ROWS else name for name in names])
+
+
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """Where a level of features is added to hidden states."""
+
+    op: OvOp
+    """What gives the sum."""
+    hidden: int
+    """Which of its operands the hidden states are."""
+    level: SSAValue
+    """The features, [tokens, width]."""
+
+    def rewrite(self, model: Model) -> None:
+        """Add rows of all tokens."""
+        total = GraphBuilder(model, self.op).op(Add, self.op.operands[self.hidden], self.level)
+        Rewriter.replace_op(_assigned(self.op), [], [total])
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a value is made of, beside constants and shapes."""
+
+    level: SSAValue | None = None
+    """Features of this level; None: of the mask alone."""
+    hidden: SSAValue | None = None
+    """Hidden states, at the places that are marked."""
+    at: SSAValue | None = None
+    """These places."""
+
+
+class _Walk:
+    """Visits the ops of a graph in their order, and finds the additions.
+
+    Args:
+        embeds: the features.
+        marks: the mask.
+    """
+
+    def __init__(self, embeds: SSAValue, marks: SSAValue) -> None:
+        self._embeds = embeds
+        self._made = {marks: _Made()}
+        self._known: set[SSAValue] = set()
+        """Made of constants and shapes alone."""
+        self.levels: set[int] = set()
+        self.additions: list[_Addition] = []
+
+    def visit(self, op: Operation) -> None:
+        """Look at the next op.
+
+        Raises:
+            ModelError: it makes something else of features or mask.
+        """
+        if isinstance(op, Constant | ShapeOf):
+            self._known.update(op.results)
+            return
+        if self._embeds in op.operands:
+            self._made[op.results[0]] = self._level(op)
+            return
+        made = [self._made[value] for value in op.operands if value in self._made]
+        rest = [v for v in op.operands if v not in self._made and v not in self._known]
+        if not made:
+            if op.operands and not rest:
+                self._known.update(op.results)
+        elif rest or any(each.hidden is not None for each in made):
+            self._meet(op)
+        else:
+            levels = {each.level for each in made} - {None}
+            if len(levels) > 1:
+                raise _unknown(op)
+            self._made.update((result, _Made(*levels)) for result in op.results)
+
+    def _level(self, op: Operation) -> _Made:
+        """One level of the features."""
+        index = _number(op.indices) if isinstance(op, Gather) else None
+        if not isinstance(op, Gather) or index is None or op.known_axis():
+            raise _unknown(op)
+        self.levels.add(index)
+        return _Made(op.output)
+
+    def _meet(self, op: Operation) -> None:
+        """Features or mask meet hidden states."""
+        made = [self._made.get(value) for value in op.operands]
+        match op, made:
+            case GatherND(), [None, _Made(level=None, hidden=None)]:
+                self._made[op.output] = _Made(hidden=op.data, at=op.indices)
+            case Add(), [_Made(None, SSAValue() as h, at), _Made(SSAValue() as level, None)] | [
+                _Made(SSAValue() as level, None),
+                _Made(None, SSAValue() as h, at),
+            ]:
+                self._made[op.output] = _Made(level, h, at)
+            case ScatterNDUpdate(), [None, _Made(), _Made(SSAValue() as level, h, at)] if (
+                h is op.data and at is op.indices and op.reduction.data == "none"
+            ):
+                self.additions.append(_Addition(op, 0, level))
+            case Add(), [None, _Made(SSAValue() as level, None)]:
+                self.additions.append(_Addition(op, 0, level))
+            case Add(), [_Made(SSAValue() as level, None), None]:
+                self.additions.append(_Addition(op, 1, level))
+            case _:
+                raise _unknown(op)
+
+
+def _assigned(op: OvOp) -> Operation:
+    """What assigns all elements of a result, one by one, as PyTorch's ``h[mask] = …`` does.
+
+    It is ``reshape(scatter(flat h, 0 … n, flat result))``; the op itself, if there is none.
+    """
+    flat = _only_reader(op, Reshape)
+    scatter = _only_reader(flat, ScatterNDUpdate) if flat is not None else None
+    back = _only_reader(scatter, Reshape) if scatter is not None else None
+    if back is None or scatter is None or flat is None or scatter.updates is not flat.results[0]:
+        return op
+    indices = scatter.indices
+    while isinstance(indices.owner, Reshape):
+        indices = indices.owner.operands[0]
+    every = producer(indices, Range)
+    whole = producer(scatter.data, Reshape)
+    if every is None or whole is None or whole.operands[0] is not op.operands[0]:
+        return op
+    if len(shape_of(back.output)) != len(shape_of(op.results[0])):
+        return op
+    return back if (_number(every.start), _number(every.step)) == (0, 1) else op
+
+
+def _only_reader(op: OvOp, kind: type[AnyOp]) -> AnyOp | None:
+    """The op that alone uses the result of another, if it is of a class."""
+    users = {use.operation for use in op.results[0].uses}
+    reader = users.pop() if len(users) == 1 else None
+    return reader if isinstance(reader, kind) else None
+
+
+def _number(value: SSAValue) -> int | None:
+    """A scalar that is known and not negative."""
+    found = values_of(value)
+    return int(found) if found is not None and not found.ndim and found >= 0 else None
+
+
+def _unknown(op: Operation) -> ModelError:
+    name = op.described if isinstance(op, OvOp) else op.name
+    return ModelError(
+        f"{name}: {VISUAL_EMBEDS} and {VISUAL_MASKS} meet here, which is no known way to add "
+        "features to the hidden states of an image's tokens"
+    )
