@@ -79,6 +79,24 @@ def test_the_steps_differ_so_that_the_test_above_can_fail(golden) -> None:
     assert golden["steps"]["none"] == golden["plain"]
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("mode", ["MODE_AUTO", "MODE_STATIC_RANK", "MODE_STATIC", "MODE_FUSE"])
+def test_the_real_openvino_says_the_same_through_our_pipeline(
+    folder, files, adapters, golden, mode
+) -> None:
+    """genai's part alone: names, blending, states, whoever runs the model."""
+    exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
+    pairs = files.config_of(genai_layer, files.FIXED, adapters).get_adapters_and_alphas()
+    fixed = AdapterConfig(pairs, AdapterConfig.Mode[mode])
+    pipeline = LLMPipeline(folder, "CPU", adapters=fixed, **exact)
+    assert ask(files, pipeline, None, adapters) == golden["modes"][mode]
+    if mode == "MODE_AUTO":
+        known = files.config_of(genai_layer, files.FIRST, adapters)
+        pipeline = LLMPipeline(folder, "CPU", adapters=known, **exact)
+        for name, step in files.STEPS.items():
+            assert files.ask(genai_layer, pipeline, step, adapters) == golden["steps"][name], name
+
+
 def test_a_hugging_face_folder_takes_the_same_adapters(demo, make, files, adapters, golden) -> None:
     pipeline = make(AdapterConfig([adapters["all"], adapters["head"]]), demo)
     for name in ("one", "the head", "none"):

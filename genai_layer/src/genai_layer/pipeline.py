@@ -24,12 +24,12 @@ from genai_layer.errors import (
 from genai_layer.generation import Generated, Generation, Limits, Stopwatch
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
-from genai_layer.lora.compiled import compile_adapted
-from genai_layer.lora.controller import AdapterController, NoAdapters
+from genai_layer.lora.compiled import compile_with
+from genai_layer.lora.controller import control
 from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
 from genai_layer.npu import StaticLengths, imports_blob, lengths_of, npu_properties
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.properties import check_names, with_dictionary
+from genai_layer.properties import check_names, taken_adapters, with_dictionary
 from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
@@ -84,6 +84,7 @@ class LLMPipeline:
                 raise PropertyError("give a Tokenizer before the device, or the device alone")
             tokenizer, device = read_tokenizer(folder), tokenizer
         device = "CPU" if device is None else device
+        adapters = taken_adapters(properties, adapters)
         check_names(properties)
         # A blob may have all of the model that there is.
         imported = device == "NPU" and imports_blob(properties)
@@ -96,10 +97,8 @@ class LLMPipeline:
             properties, self._lengths = npu_properties(properties)
         core = load_core(device) if core is None else core
         try:
-            if adapters is None or imported:
-                compiled = core.compile_model(model, device, properties)
-            else:
-                compiled = compile_adapted(core, model, device, properties, adapters)
+            inserted = None if imported else adapters
+            compiled = compile_with(core, model, device, properties, inserted)
             self._request: InferRequest = compiled.create_infer_request()
             if imported:
                 self._lengths = lengths_of(compiled)
@@ -107,7 +106,7 @@ class LLMPipeline:
             raise
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
-        self._adapters = self._control(adapters, imported)
+        self._adapters = control(self._request, adapters, imported)
         self._config.adapters = adapters
         self._chat: ChatHistory | None = None
         self._load_time = watch.microseconds() / 1000
@@ -281,14 +280,6 @@ class LLMPipeline:
         return EncodedResults(
             [generated.tokens], [generated.score], [generated.finish_reason], metrics
         )
-
-    def _control(
-        self, adapters: AdapterConfig | None, imported: bool
-    ) -> AdapterController | NoAdapters:
-        if adapters is None:
-            return NoAdapters()
-        make = AdapterController.of_blob if imported else AdapterController
-        return make(self._request.query_state(), adapters)
 
     def _metrics(self) -> PerfMetrics:
         return PerfMetrics(self._load_time)

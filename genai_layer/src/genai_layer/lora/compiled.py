@@ -12,8 +12,12 @@ from genai_layer.lora.placement import blend
 from genai_layer.runtime import CompiledModel, Core, TakesAdapters
 
 
-def compile_adapted(
-    core: Core, model: Path, device: str, properties: Mapping[str, Any], config: AdapterConfig
+def compile_with(
+    core: Core,
+    model: Path,
+    device: str,
+    properties: Mapping[str, Any],
+    config: AdapterConfig | None,
 ) -> CompiledModel:
     """Compile a model, so that it can take adapters.
 
@@ -22,13 +26,16 @@ def compile_adapted(
         model: its IR or folder.
         device: e.g. "NPU".
         properties: of the runtime.
-        config: the first adapters; of any others at most the same layers count.
+        config: the first adapters; of any others at most the same layers count. None if there are
+            to be none, or the model is compiled already.
 
     Raises:
         PropertyError: the runtime takes none.
         AdapterError: an adapter is not one of this model.
         RuntimeError: the runtime cannot compile the model.
     """
+    if config is None:
+        return core.compile_model(model, device, properties)
     if not isinstance(core, TakesAdapters):
         raise PropertyError(
             f"adapters: the runtime of device {device} takes none; leave them out, or use NPU"

@@ -13,9 +13,28 @@ from genai_layer.errors import AdapterError, ConfigError
 from genai_layer.lora.adapter_config import AdapterConfig, AdapterMode
 from genai_layer.lora.placement import blend
 from genai_layer.lora.states import AdapterStates
-from genai_layer.runtime import LowRank, VariableState
+from genai_layer.runtime import InferRequest, LowRank, VariableState
 
 _FIXED = (AdapterMode.MODE_STATIC, AdapterMode.MODE_FUSE)
+
+
+def control(
+    request: InferRequest, config: AdapterConfig | None, from_blob: bool
+) -> AdapterController | NoAdapters:
+    """Control the adapters of a pipeline's request.
+
+    Args:
+        request: the pipeline's only one.
+        config: the first adapters, which are set at once; None if it was made without.
+        from_blob: whether its model was compiled before.
+
+    Raises:
+        AdapterError: they do not fit what was compiled.
+    """
+    if config is None:
+        return NoAdapters()
+    make = AdapterController.of_blob if from_blob else AdapterController
+    return make(request.query_state(), config)
 
 
 class NoAdapters:
