@@ -93,8 +93,9 @@ def test_the_real_openvino_says_the_same_through_our_pipeline(
     if mode == "MODE_AUTO":
         known = files.config_of(genai_layer, files.FIRST, adapters)
         pipeline = LLMPipeline(folder, "CPU", adapters=known, **exact)
-        for name, step in files.STEPS.items():
-            assert files.ask(genai_layer, pipeline, step, adapters) == golden["steps"][name], name
+        for name in ("as it was made", "none", "names of kohya", "four at once", "bf16"):
+            found = files.ask(genai_layer, pipeline, files.STEPS[name], adapters)
+            assert found == golden["steps"][name], name
 
 
 def test_a_hugging_face_folder_takes_the_same_adapters(demo, make, files, adapters, golden) -> None:
@@ -185,33 +186,6 @@ def _adapted(tools: Any, path: Path) -> Any:
     return tools.insert_adapters(ov.Core().read_model(path))
 
 
-def test_adapters_of_one_kind_share_programs_fixed_ones_do_not(
-    make, adapters, files, golden, tmp_path
-) -> None:
-    """CACHE_DIR: states say nothing of values; constants are values."""
-    mode = AdapterConfig.Mode.MODE_STATIC
-    for pairs, fixed, found in (
-        ([("all", 1.0)], False, False),
-        ([("all", 0.5)], False, True),
-        ([("all", 1.0)], True, False),
-        ([("all", 0.8)], True, False),
-        ([("all", 1.0)], True, True),
-    ):
-        config = files.config_of(genai_layer, pairs, adapters)
-        if fixed:
-            config = AdapterConfig(config.get_adapters_and_alphas(), mode)
-        pipeline = make(config, CACHE_DIR=str(tmp_path))
-        assert _from_cache(pipeline) == found
-        if pairs == [("all", 1.0)]:
-            assert ask(files, pipeline, None, adapters) == golden["steps"]["one"]
-    assert ask(files, make(None, CACHE_DIR=str(tmp_path)), None, adapters) == golden["plain"]
-
-
-def _from_cache(pipeline: LLMPipeline) -> bool:
-    report = pipeline.execution_report()["blobs"]
-    return "compiled" not in report
-
-
 def test_a_blob_keeps_its_adapters(make, files, adapters, golden, tmp_path) -> None:
     """Those that are states are set anew; fixed ones are in it."""
     known = AdapterConfig(adapters["all"])
@@ -254,6 +228,41 @@ def test_what_is_not_possible_is_refused_and_the_pipeline_goes_on(
 def test_too_large_a_rank_is_refused_before_anything_is_compiled(make, adapters) -> None:
     with pytest.raises(RuntimeFailure, match=r"rank 8 together, and NPUW_LLM_MAX_LORA_RANK is 4"):
         make(AdapterConfig(adapters["all"]), NPUW_LLM_MAX_LORA_RANK=4)
+
+
+def test_npu_chat_takes_adapters(folder, adapters, golden, capsys) -> None:
+    """FILE, or FILE=ALPHA; what is wrong is said in a line."""
+    from genai_layer.tools.chat import main
+
+    file = adapters["all"].source
+    argv = [str(folder), "--device", "CPU", "--max-new-tokens", "24", "--prompt", "What is an NPU?"]
+    exact = ["-c", "INFERENCE_PRECISION_HINT=f32", "-c", "KV_CACHE_PRECISION=f32"]
+    for given, name in ((file, "one"), (f"{file}=0.8", "another alpha")):
+        assert main([*argv, *exact, "--adapter", given]) == 0
+        assert capsys.readouterr().out == golden["steps"][name][0] + "\n"
+    assert main([*argv, "--adapter", "no.safetensors"]) == 2
+    assert capsys.readouterr().err == "npu-chat: no.safetensors: no such file\n"
+    with pytest.raises(SystemExit):
+        main([*argv, "--adapter", f"{file}=much"])
+    assert "is not FILE or FILE=ALPHA" in capsys.readouterr().err
+
+
+def test_other_pipelines_take_no_adapters_and_say_so(folder, adapters) -> None:
+    known = AdapterConfig(adapters["all"])
+    with pytest.raises(PropertyError, match="adapters: LLMPipeline alone takes them"):
+        genai_layer.TextEmbeddingPipeline(folder, "NPU", adapters=known)
+
+
+def test_adapters_may_be_in_the_dictionary_and_nothing_else_is_taken_for_them(
+    folder, adapters
+) -> None:
+    for wrong in (adapters["all"], [adapters["all"]], "all.safetensors"):
+        with pytest.raises(PropertyError, match="must be an AdapterConfig"):
+            LLMPipeline(folder, "CPU", adapters=wrong)
+    given = {"adapters": AdapterConfig(adapters["head"])}
+    with pytest.warns(DeprecationWarning, match="properties in a dictionary"):
+        pipeline = LLMPipeline(folder, "CPU", given)
+    assert pipeline.get_generation_config().adapters == given["adapters"]
 
 
 def test_a_runtime_without_adapters_says_so(folder, adapters) -> None:
