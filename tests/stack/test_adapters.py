@@ -112,7 +112,9 @@ def test_each_mode_says_what_openvino_genai_says(make, files, adapters, golden, 
     pairs = same.get_adapters_and_alphas()
     pipeline = make(AdapterConfig(pairs, AdapterConfig.Mode[mode]))
     assert ask(files, pipeline, None, adapters) == golden["modes"][mode]
-    pipeline.generate("What?", max_new_tokens=1, adapters=same)
+    named = AdapterConfig(pairs, AdapterConfig.Mode[mode.replace("AUTO", "DYNAMIC")])
+    for config in (same, named):
+        pipeline.generate("What?", max_new_tokens=1, adapters=config)
     if mode != "MODE_AUTO":
         more = AdapterConfig([*pairs, *pairs])
         with pytest.raises(ConfigError, match=f"in {mode} .*use MODE_DYNAMIC"):
@@ -210,7 +212,7 @@ def test_what_is_not_possible_is_refused_and_the_pipeline_goes_on(
     mode = AdapterConfig.Mode
     alike = ask(files, pipeline, [("all", 1.0)], adapters)
     for config, error, why in (
-        (AdapterConfig(adapters["all"], mode.MODE_FUSE), ConfigError, "is MODE_AUTO since"),
+        (AdapterConfig(adapters["all"], mode.MODE_FUSE), ConfigError, "is MODE_DYNAMIC since"),
         (AdapterConfig([adapters["all"]] * 5), AdapterError, r"all\.safetensors.*MAX_LORA_RANK"),
     ):
         with pytest.raises(error, match=why):

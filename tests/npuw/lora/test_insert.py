@@ -116,6 +116,11 @@ def test_products_of_other_names_and_widths_are_refused() -> None:
     assert not model.variables()
 
 
+def test_a_model_is_adapted_once(llama) -> None:
+    with pytest.raises(ModelError, match="has adapters already"):
+        insert_adapters(read_model(llama.path), Adaptation({}, Mode.DYNAMIC))
+
+
 def test_quantised_weights_are_not_fused(restored) -> None:
     path = restored(GOLDENS / "exported", "llama_int8")
     with pytest.raises(ModelError, match=r"weights of .*proj.* are quantised: .*use MODE_STATIC"):

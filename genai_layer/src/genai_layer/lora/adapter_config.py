@@ -30,6 +30,11 @@ class AdapterMode(Enum):
     MODE_FUSE = 4
     """They are added to the weights."""
 
+    @property
+    def settled(self) -> AdapterMode:
+        """What a pipeline makes of it."""
+        return AdapterMode.MODE_DYNAMIC if self is AdapterMode.MODE_AUTO else self
+
 
 Several = Sequence[Adapter] | Sequence[tuple[Adapter, float]]
 

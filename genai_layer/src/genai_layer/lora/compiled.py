@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from genai_layer.errors import PropertyError
-from genai_layer.lora.adapter_config import AdapterConfig, AdapterMode
+from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.placement import blend
 from genai_layer.runtime import CompiledModel, Core, TakesAdapters
 
@@ -38,8 +38,8 @@ def compile_with(
         return core.compile_model(model, device, properties)
     if not isinstance(core, TakesAdapters):
         raise PropertyError(
-            f"adapters: the runtime of device {device} takes none; leave them out, or use NPU"
+            f"adapters: the runtime of device {device} takes none (TakesAdapters); leave them out"
         )
     added = blend(config.get_adapters_and_alphas(), core.adaptable_products(model))
-    mode = AdapterMode.MODE_DYNAMIC if config.mode is AdapterMode.MODE_AUTO else config.mode
-    return core.compile_adapted(model, device, properties, added, mode.name.removeprefix("MODE_"))
+    mode = config.mode.settled.name.removeprefix("MODE_")
+    return core.compile_adapted(model, device, properties, added, mode)

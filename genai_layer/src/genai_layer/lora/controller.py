@@ -67,7 +67,7 @@ class AdapterController:
     def __init__(self, states: Iterable[VariableState], config: AdapterConfig) -> None:
         self._states = AdapterStates(states)
         self._products = self._states.products()
-        self._wanted = config.copy()
+        self._wanted = AdapterConfig(config.get_adapters_and_alphas(), config.mode.settled)
         self._held: AdapterConfig | None = None
         """What the states hold; unknown while some are set and others not yet."""
         self._rank: int | None = None
@@ -84,7 +84,7 @@ class AdapterController:
             AdapterError: it has no states for adapters, or they are to be set in another way.
         """
         controller = cls(states, AdapterConfig())
-        settable = config.mode in (AdapterMode.MODE_AUTO, AdapterMode.MODE_DYNAMIC)
+        settable = config.mode.settled is AdapterMode.MODE_DYNAMIC
         if not controller._states or not settable:
             raise AdapterError(
                 "adapters: the model of BLOB_PATH has no states for them, or not in this mode; "

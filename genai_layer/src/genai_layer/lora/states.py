@@ -23,11 +23,12 @@ class AdapterStates:
     """
 
     def __init__(self, states: Iterable[VariableState]) -> None:
-        self._states: dict[str, dict[str, HoldsAdapter]] = {}
+        every: dict[str, dict[str, HoldsAdapter]] = {}
         for state in states:
             found = _NAME.fullmatch(state.name)
             if found is not None and isinstance(state, HoldsAdapter):
-                self._states.setdefault(found["product"], {})[found["part"]] = state
+                every.setdefault(found["product"], {})[found["part"]] = state
+        self._states = {name: parts for name, parts in every.items() if parts.keys() == _OFF.keys()}
 
     def __bool__(self) -> bool:
         return bool(self._states)

@@ -22,6 +22,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import stored_constant
 from npuw_layer.errors import ModelError
 from npuw_layer.lora.adaptation import Adaptation, LowRank, Mode
+from npuw_layer.lora.graph import reads_adapters
 from npuw_layer.lora.names import Part
 from npuw_layer.lora.products import products, widths
 from npuw_layer.ports import Array
@@ -37,8 +38,10 @@ def insert_adapters(model: Model, adaptation: Adaptation) -> None:
 
     Raises:
         ModelError: the model has no such product, or one of other widths; or weights that nothing
-            can be added to.
+            can be added to; or states of adapters.
     """
+    if reads_adapters(model):
+        raise ModelError("the model has adapters already; set its states, or take it without them")
     found = products(model)
     for name, added in adaptation.products.items():
         _check(name, added, found.get(name))
