@@ -32,6 +32,7 @@ def test_defaults_are_those_of_openvino_genai() -> None:
         "top_k": UNSET,
         "min_p": 0.0,
         "rng_seed": 0,
+        "adapters": None,
     }
 
 

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from genai_layer.chat_history import ChatHistory as ChatHistory
+    from genai_layer.errors import AdapterError as AdapterError
     from genai_layer.errors import ConfigError as ConfigError
     from genai_layer.errors import GenAIError as GenAIError
     from genai_layer.errors import ModelError as ModelError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from genai_layer.errors import RuntimeFailure as RuntimeFailure
     from genai_layer.errors import TemplateError as TemplateError
     from genai_layer.generation_config import GenerationConfig as GenerationConfig
+    from genai_layer.lora.adapter import Adapter as Adapter
+    from genai_layer.lora.adapter_config import AdapterConfig as AdapterConfig
     from genai_layer.perf_metrics import PerfMetrics as PerfMetrics
     from genai_layer.pipeline import LLMPipeline as LLMPipeline
     from genai_layer.results import DecodedResults as DecodedResults
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from genai_layer.whisper.results import WhisperDecodedResults as WhisperDecodedResults
 
 _HOMES = {
+    "Adapter": "lora.adapter",
+    "AdapterConfig": "lora.adapter_config",
+    "AdapterError": "errors",
     "ChatHistory": "chat_history",
     "ConfigError": "errors",
     "GenAIError": "errors",

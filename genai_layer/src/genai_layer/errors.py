@@ -6,6 +6,7 @@ GenAIError (RuntimeError)
 │   └── PropertyError       a pipeline property or device is unknown or wrong
 ├── GenAIInputError         what you gave cannot be used
 │   ├── ModelError          a folder without model or tokenizer, or with broken ones
+│   ├── AdapterError        a LoRA adapter that is damaged, or not one of this model
 │   ├── TemplateError       a chat template that is missing or fails
 │   └── PromptError         a prompt that is empty, too long, or not of the vocabulary
 └── RuntimeFailure          the runtime below could not compile or run the model
@@ -40,6 +41,10 @@ class PropertyError(GenAIUsageError):
 
 class ModelError(GenAIInputError):
     """A model folder lacks something, or something in it is broken."""
+
+
+class AdapterError(GenAIInputError):
+    """A LoRA adapter is missing or damaged, or does not fit the model."""
 
 
 class TemplateError(GenAIInputError):

@@ -9,12 +9,22 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Collection, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from genai_layer.errors import ConfigError, ModelError
+from genai_layer.lora.adapter_config import AdapterConfig
 
 UNSET = (1 << 64) - 1
 """Stands for "no limit", as in openvino_genai."""
@@ -28,7 +38,6 @@ NOT_SUPPORTED = {
     "assistant_confidence_threshold": 0.0,
     "max_ngram_size": 0,
     "structured_output_config": None,
-    "adapters": None,
     "parsers": None,
 }
 """Fields of openvino_genai that do nothing here, with the only value they may have."""
@@ -47,7 +56,9 @@ class GenerationConfig(BaseModel):
     Unknown names and wrong types raise ConfigError; ``validate`` checks how values go together.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, validate_assignment=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, validate_assignment=True, arbitrary_types_allowed=True
+    )
 
     max_new_tokens: Annotated[int, Field(ge=0, le=UNSET)] = UNSET
     max_length: Annotated[int, Field(ge=0, le=UNSET)] = UNSET
@@ -73,6 +84,8 @@ class GenerationConfig(BaseModel):
     """0 is off, too."""
     min_p: float = 0.0
     rng_seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
+    adapters: Annotated[AdapterConfig | None, AfterValidator(copy)] = None
+    """LoRA adapters, of those that the pipeline was made with; None keeps those in force."""
 
     def __init__(self, **values: Any) -> None:
         _check_names(values, type(self).model_fields)
@@ -235,7 +248,9 @@ class GenerationConfig(BaseModel):
         return problems
 
 
-_NOT_FROM_FILE = frozenset({"rng_seed", "apply_chat_template", "stop_strings", "logprobs"})
+_NOT_FROM_FILE = frozenset(
+    {"rng_seed", "apply_chat_template", "stop_strings", "logprobs", "adapters"}
+)
 
 
 def _check_names(values: Mapping[str, Any], fields: Collection[str]) -> None:

@@ -14,13 +14,22 @@ from typing import Any, overload
 import numpy as np
 
 from genai_layer.chat_history import ChatHistory
-from genai_layer.errors import ConfigError, PromptError, PropertyError, RuntimeFailure
+from genai_layer.errors import (
+    ConfigError,
+    GenAIError,
+    PromptError,
+    PropertyError,
+    RuntimeFailure,
+)
 from genai_layer.generation import Generated, Generation, Limits, Stopwatch
 from genai_layer.generation_config import UNSET, GenerationConfig
+from genai_layer.lora.adapter_config import AdapterConfig
+from genai_layer.lora.compiled import compile_with
+from genai_layer.lora.controller import control
 from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
 from genai_layer.npu import StaticLengths, imports_blob, lengths_of, npu_properties
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.properties import check_names, with_dictionary
+from genai_layer.properties import check_names, taken_adapters, with_dictionary
 from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
@@ -41,13 +50,15 @@ class LLMPipeline:
         device: e.g. "NPU" or "CPU".
         config: properties as a dictionary; deprecated, as in openvino_genai.
         core: a runtime, instead of the one that the device names.
+        adapters: LoRA adapters that generations may use, with the alphas that they have at first.
         properties: for the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
             OpenVINO's names, for the runtime. On NPU, BLOB_PATH loads a compiled model, whose
             lengths count; with EXPORT_BLOB it is written.
 
     Raises:
         ModelError: the folder lacks something, or something in it is broken.
-        PropertyError: a property or the device is unknown.
+        PropertyError: a property or the device is unknown; or the device takes no adapters.
+        AdapterError: an adapter is not one of this model, or its rank is too large.
         RuntimeFailure: the runtime cannot compile the model.
     """
 
@@ -59,6 +70,7 @@ class LLMPipeline:
         config: Mapping[str, Any] | None = None,
         *,
         core: Core | None = None,
+        adapters: AdapterConfig | None = None,
         **properties: Any,
     ) -> None:
         watch = Stopwatch()
@@ -72,6 +84,7 @@ class LLMPipeline:
                 raise PropertyError("give a Tokenizer before the device, or the device alone")
             tokenizer, device = read_tokenizer(folder), tokenizer
         device = "CPU" if device is None else device
+        adapters = taken_adapters(properties, adapters)
         check_names(properties)
         # A blob may have all of the model that there is.
         imported = device == "NPU" and imports_blob(properties)
@@ -84,12 +97,17 @@ class LLMPipeline:
             properties, self._lengths = npu_properties(properties)
         core = load_core(device) if core is None else core
         try:
-            compiled = core.compile_model(model, device, properties)
+            inserted = None if imported else adapters
+            compiled = compile_with(core, model, device, properties, inserted)
             self._request: InferRequest = compiled.create_infer_request()
             if imported:
                 self._lengths = lengths_of(compiled)
+        except GenAIError:
+            raise
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
+        self._adapters = control(self._request, adapters, imported)
+        self._config.adapters = adapters
         self._chat: ChatHistory | None = None
         self._load_time = watch.microseconds() / 1000
 
@@ -281,6 +299,7 @@ class LLMPipeline:
         began: Stopwatch,
     ) -> Generated:
         limits = self._limits(ids, config)
+        self._adapters.apply(config.adapters)
         sink = make_sink(streamer, hold=bool(config.stop_strings))
         decode = self._tokenizer.decode
         generation = Generation(self._request, config, limits, decode, sink, metrics.raw_metrics)

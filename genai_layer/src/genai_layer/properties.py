@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from genai_layer.errors import PropertyError
+from genai_layer.lora.adapter_config import AdapterConfig
+
+_ADAPTERS = "adapters"
 
 
 def with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,6 +22,19 @@ def with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) ->
     return {**config, **properties}
 
 
+def taken_adapters(properties: dict[str, Any], adapters: object) -> AdapterConfig | None:
+    """Give a pipeline's adapters, by keyword or from the dictionary; they leave the properties.
+
+    Raises:
+        PropertyError: they are something else than an AdapterConfig.
+    """
+    given = properties.pop(_ADAPTERS, None)
+    found = given if adapters is None else adapters
+    if found is None or isinstance(found, AdapterConfig):
+        return found
+    raise PropertyError(f"adapters = {found!r}: must be an AdapterConfig, e.g. AdapterConfig(it)")
+
+
 def check_names(properties: Mapping[str, Any]) -> None:
     """Refuse what cannot be a property.
 
@@ -26,6 +42,8 @@ def check_names(properties: Mapping[str, Any]) -> None:
         PropertyError: a name is not upper case, or a value is None.
     """
     for name, value in properties.items():
+        if name == _ADAPTERS:
+            raise PropertyError("adapters: LLMPipeline alone takes them; leave them out")
         if name != name.upper():
             raise PropertyError(
                 f"property {name!r} is not supported; properties are upper case, and generation "

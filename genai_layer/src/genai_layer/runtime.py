@@ -14,6 +14,7 @@ Source: openvino.Core, CompiledModel, InferRequest, VariableState (OpenVINO Pyth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -143,6 +144,75 @@ class ReportsExecution(Protocol):
 
     def execution_report(self) -> Mapping[str, str]:
         """Facts on the last generation, in the order to show them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LowRank:
+    """What adapters add to a product y = x Wᵀ: ((x Aᵀ) · alpha) Bᵀ."""
+
+    a: Array
+    """A [rank, in], f32 or f16."""
+    alpha: Array
+    """Alpha f32 [1, rank]."""
+    b: Array
+    """B [out, rank], of A's type."""
+
+
+@runtime_checkable
+class TakesAdapters(Protocol):
+    """An optional ability of a core: to compile models with LoRA adapters."""
+
+    def adaptable_products(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
+        """Tell the products y = x Wᵀ of a model by name, with the widths of x and of y.
+
+        Names have those in them that a checkpoint has for layers, with dots or underscores.
+        """
+        ...
+
+    def compile_adapted(
+        self,
+        model: str | Path,
+        device_name: str,
+        config: Mapping[str, Any],
+        adapters: Mapping[str, LowRank],
+        mode: str,
+        /,
+    ) -> CompiledModel:
+        """Compile a model as ``Core.compile_model`` does, with adapters.
+
+        Args:
+            model: as for ``Core.compile_model``.
+            device_name: likewise.
+            config: likewise.
+            adapters: what is added to products, by the names of ``adaptable_products``.
+            mode: DYNAMIC or STATIC_RANK: requests have states (``HoldsAdapter``)
+                ``lora_state_<n><product>.A``, ``.alpha`` and ``.B`` for each of the products, of
+                any rank or of at most those given; ``reset_state`` leaves them as they are.
+                STATIC or FUSE: they are part of the model, beside its weights or added to them.
+
+        Raises:
+            RuntimeError: with a message for the user.
+        """
+        ...
+
+
+@runtime_checkable
+class HoldsAdapter(Protocol):
+    """A variable that one of an adapter's tensors is set to."""
+
+    @property
+    def state(self) -> Tensor:
+        """Its values, which may be empty."""
+        ...
+
+    @state.setter
+    def state(self, value: Any, /) -> None:
+        """Set it for the next inferences, to a numpy array f32 or f16; an empty one adds nothing.
+
+        Raises:
+            RuntimeError: it does not fit, or its rank is too large.
+        """
         ...
 
 

@@ -20,6 +20,7 @@ from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.isolations import in_parts
 from npuw_layer.llm.compiled import CompiledLLM, compile_llm
 from npuw_layer.llm.stages import plan
+from npuw_layer.lora.adaptation import Adaptation, LowRank, Mode, adapted_options
 from npuw_layer.model_blob.checks import (
     DEFAULT_PATH,
     check_compatibility,
@@ -86,6 +87,58 @@ class Core:
         options = route(path, options)
         with collected_later():
             return self._compile_llm(path, options) if options.llm else self._static(path, options)
+
+    def adaptable_products(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
+        """Tell what of a model LoRA adapters can be put beside, as ``compile_adapted`` calls it.
+
+        Args:
+            model: as ``compile_model`` takes it.
+
+        Returns:
+            The products y = x Wᵀ by name, in their order, with the widths of x and of y.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        from npuw_layer.lora.products import products, widths
+        from npuw_layer.read_model import read_model
+
+        with collected_later():
+            found = products(read_model(_model_path(Path(model))))
+            return {name: widths(op) for name, op in found.items()}
+
+    def compile_adapted(
+        self,
+        model: str | Path,
+        device_name: str,
+        config: Mapping[str, Any],
+        adapters: Mapping[str, LowRank],
+        mode: str = Mode.DYNAMIC.value,
+        /,
+    ) -> CompiledModel | TextCompiledModel:
+        """Compile a language model with LoRA adapters.
+
+        Args:
+            model: as ``compile_model`` takes it.
+            device_name: "NPU".
+            config: as ``compile_model`` takes it; BLOB_PATH is where to export to.
+            adapters: what is added to products, by the names of ``adaptable_products``.
+            mode: DYNAMIC, states of rank 0 to NPUW_LLM_MAX_LORA_RANK, which requests set to what
+                they want; STATIC_RANK, states of at most the rank that is given; STATIC, constants
+                beside weights; FUSE, added to weights, which must be floats.
+
+        Raises:
+            OptionError: as ``compile_model``; the rank is too large; or the model goes another way
+                than that of language models, or is imported.
+            ModelError: it cannot be read, or adapted with these.
+            NpuwError: compiling or loading failed.
+        """
+        _check_name(device_name)
+        path = _model_path(Path(model))
+        adaptation = Adaptation(adapters, Mode(mode))
+        options = adapted_options(route(path, parse_options(config)), adaptation)
+        with collected_later():
+            return self._compile_llm(path, options, adaptation)
 
     def import_model(
         self,
@@ -169,7 +222,9 @@ class Core:
 
             return _ready(import_llm(opened, self._make_device))
 
-    def _compile_llm(self, path: Path, options: Options) -> CompiledModel | TextCompiledModel:
+    def _compile_llm(
+        self, path: Path, options: Options, adaptation: Adaptation | None = None
+    ) -> CompiledModel | TextCompiledModel:
         """Compile, and export if that is wanted."""
         device = self._make_device(options)
         if options.weights_offload != "NO":
@@ -178,8 +233,10 @@ class Core:
 
             device = offloading(device, path if path.is_dir() else path.parent, options)
         target = _export_target(device, options)
-        compile_split = compile_text if options.reads_texts else compile_llm
-        compiled = _ready(compile_split(path, device, options))
+        if options.reads_texts:
+            compiled = _ready(compile_text(path, device, options))
+        else:
+            compiled = _ready(compile_llm(path, device, options, adaptation))
         if target is not None:
             compiled.export_model(target)
         return compiled

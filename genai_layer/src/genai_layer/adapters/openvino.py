@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from genai_layer.errors import PropertyError
-from genai_layer.runtime import CompiledModel, Core
+from genai_layer.runtime import CompiledModel, Core, LowRank
 
 
 class OpenVINOCore:
@@ -30,12 +30,44 @@ class OpenVINOCore:
         Raises:
             RuntimeError: OpenVINO refuses it, or the folder has weights but no IR.
         """
-        if Path(model).is_dir():
-            raise PropertyError(
-                f"{model} has no openvino_model.xml, which OpenVINO needs; export it with "
-                "optimum-cli export openvino, or use device NPU"
-            )
-        return self._core.compile_model(str(model), device_name, dict(config))
+        return self._core.compile_model(_ir(model), device_name, dict(config))
+
+    def adaptable_products(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
+        """Tell what adapters can be put beside; as ``runtime.TakesAdapters``."""
+        # Imported here and below: who has no adapters loads nothing of them.
+        from genai_layer.adapters.openvino_lora import adaptable, widths
+
+        found = adaptable(self._core.read_model(_ir(model)))
+        return {name: widths(node) for name, node in found.items()}
+
+    def compile_adapted(
+        self,
+        model: str | Path,
+        device_name: str,
+        config: Mapping[str, Any],
+        adapters: Mapping[str, LowRank],
+        mode: str,
+        /,
+    ) -> CompiledModel:
+        """Compile an IR with adapters; as ``runtime.TakesAdapters``.
+
+        Raises:
+            RuntimeError: as ``compile_model``; or weights are quantised, and the mode is FUSE.
+        """
+        from genai_layer.adapters.openvino_lora import AdaptedModel, insert_adapters
+
+        read = self._core.read_model(_ir(model))
+        insert_adapters(read, adapters, mode)
+        return AdaptedModel(self._core.compile_model(read, device_name, dict(config)), adapters)
+
+
+def _ir(model: str | Path) -> str:
+    if Path(model).is_dir():
+        raise PropertyError(
+            f"{model} has no openvino_model.xml, which OpenVINO needs; export it with "
+            "optimum-cli export openvino, or use device NPU"
+        )
+    return str(model)
 
 
 def load_core() -> Core:

@@ -6,6 +6,8 @@ Examples:
     npu-chat models/demo --prompt "…" --stats               and how fast it was
     npu-chat models/demo -c MAX_PROMPT_LEN=256 -c CACHE_DIR=cache
                                                             options of the pipeline and below
+    npu-chat models/demo --adapter mine.safetensors --adapter other.safetensors=0.5
+                                                            with LoRA adapters, at alphas
     npu-chat models/demo --device CPU                       the real OpenVINO, if installed
     echo "What is a blob?" | npu-chat models/demo           questions from a pipe, one a line
 """
@@ -17,7 +19,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from genai_layer import ChatHistory, GenAIError, GenerationConfig, LLMPipeline
+from genai_layer import (
+    Adapter,
+    AdapterConfig,
+    ChatHistory,
+    GenAIError,
+    GenerationConfig,
+    LLMPipeline,
+)
 from genai_layer.results import DecodedResults
 from genai_layer.tools.log import set_up_log
 from genai_layer.tools.progress import Progress
@@ -80,6 +89,9 @@ class Chat:
         self._system = options.system
         self._results: DecodedResults | None = None
         properties = dict(options.config)
+        if options.adapter:
+            pairs = [(Adapter(path), alpha) for path, alpha in options.adapter]
+            properties["adapters"] = AdapterConfig(pairs)
         with Progress("loading the model"):
             self._pipe = LLMPipeline(options.model, options.device, **properties)
             self._config = _generation_config(options, self._pipe.get_generation_config())
@@ -197,6 +209,15 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
+def _adapter(text: str) -> tuple[str, float]:
+    """Read FILE or FILE=ALPHA."""
+    path, _, alpha = text.partition("=")
+    try:
+        return path, float(alpha or 1)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FILE or FILE=ALPHA") from None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="npu-chat", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -211,6 +232,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--top-k", type=int, help="sample among the k likeliest tokens")
     parser.add_argument("--top-p", type=float, help="sample among the likeliest of this sum")
     parser.add_argument("--seed", type=int, help="sample with this seed")
+    parser.add_argument(
+        "--adapter",
+        metavar="FILE[=ALPHA]",
+        type=_adapter,
+        action="append",
+        default=[],
+        help="a LoRA adapter, a safetensors file; repeatable",
+    )
     parser.add_argument(
         "-c",
         "--config",

@@ -26,6 +26,7 @@ from npuw_layer.sharing.bank import share_bank
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
+    from npuw_layer.lora.adaptation import Adaptation
     from npuw_layer.sharing.arena import SharedArena
 
 _log = logging.getLogger(__name__)
@@ -84,7 +85,9 @@ class CompiledLLM:
         return {info.name.removeprefix(READ_PREFIX): info.shape for info in self.adapters}
 
 
-def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
+def compile_llm(
+    path: Path, device: Device, options: Options, adaptation: Adaptation | None = None
+) -> CompiledLLM:
     """Compile, or load from the cache, what an LLM needs.
 
     Args:
@@ -92,26 +95,30 @@ def compile_llm(path: Path, device: Device, options: Options) -> CompiledLLM:
         device: where it will run.
         options: lengths, variants, precision, cache. Where no head can be cut off, each model keeps
             its own, as in the original (fact sheet npuw §a.3, step 5).
+        adaptation: the adapters that it is compiled with, if there are any.
 
     Raises:
-        ModelError: the model cannot be read or split.
+        ModelError: the model cannot be read, adapted or split.
         RuntimeError: the compiler or the device refuses it.
     """
     try:
-        return _compile_stages(path, device, options)
+        return _compile_stages(path, device, options, adaptation)
     except NoHead as error:
         if not options.cuts_head:
             raise
         _log.warning("NPUW_LLM_SHARED_HEAD: %s; each model keeps what makes them", error)
-        return _compile_stages(path, device, options.model_copy(update={"shared_head": False}))
+        whole = options.model_copy(update={"shared_head": False})
+        return _compile_stages(path, device, whole, adaptation)
 
 
-def _compile_stages(path: Path, device: Device, options: Options) -> CompiledLLM:
+def _compile_stages(
+    path: Path, device: Device, options: Options, adaptation: Adaptation | None
+) -> CompiledLLM:
     """Compile an LLM; errors as ``compile_llm``, and NoHead."""
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
-    maker = ProgramMaker(path, files, device, options)
+    maker = ProgramMaker(path, files, device, options, adaptation)
     loaded: list[LoadedModel] = []
     programs: list[StageProgram] = []
     compiled = 0
@@ -121,7 +128,9 @@ def _compile_stages(path: Path, device: Device, options: Options) -> CompiledLLM
         programs.append(StageProgram(stage, obtained.program))
         loaded.append(model)
     wanted = blob_weights(stages, loaded, options)
-    sources = WeightSources(files, None if wanted is None else maker.weights(wanted))
+    stored = None if wanted is None else maker.weights(wanted)
+    changes = "" if adaptation is None else adaptation.of_weights
+    sources = WeightSources(files, stored, changes)
     origin = Origin(time.perf_counter() - began, compiled, len(stages) - compiled)
     _log.info("%s", origin)
     return assemble(device, options, loaded, programs, origin, sources)

@@ -82,10 +82,12 @@ class WeightSources:
     Attributes:
         files: the model's, as far as they are needed.
         stored: those that came with the programs.
+        changes: what tells them from the model's own, if programs have others.
     """
 
     files: ModelFiles
     stored: StoredWeights | None
+    changes: str = ""
 
     def read_digest(self, known: KnownFiles) -> str:
         """Give what tells the weights from others.
@@ -96,8 +98,9 @@ class WeightSources:
         return self.files.read_digest(known) + (self.stored.digest if self.stored else "")
 
     def identity(self, known: KnownFiles) -> str:
-        """Tell the model from others; as ``ModelFiles.identity``."""
-        return self.files.identity(known)
+        """Tell the model from others; as ``ModelFiles.identity``, and by what was changed."""
+        model = self.files.identity(known)
+        return join_digests({"model": model, "changes": self.changes}) if self.changes else model
 
 
 def needed_files(programs: Iterable[LoadedModel], stored: Container[str] = ()) -> set[str]:

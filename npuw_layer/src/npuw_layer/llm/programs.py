@@ -26,6 +26,7 @@ from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from npuw_layer.lora.adaptation import Adaptation
 
 _log = logging.getLogger(__name__)
 
@@ -70,13 +71,22 @@ class ProgramMaker:
         files: those of the model, as they were before anything was read.
         device: what they are for.
         options: precision, variants, cache.
+        adaptation: the adapters that the model is compiled with, if there are any.
 
     Raises:
         NpuwFault: the cache's folder cannot be made.
     """
 
-    def __init__(self, path: Path, files: ModelFiles, device: Device, options: Options) -> None:
+    def __init__(
+        self,
+        path: Path,
+        files: ModelFiles,
+        device: Device,
+        options: Options,
+        adaptation: Adaptation | None = None,
+    ) -> None:
         self._path = path
+        self._adaptation = adaptation
         self._files = files
         self._device = device
         self._options = options
@@ -181,6 +191,10 @@ class ProgramMaker:
         from npuw_layer.read_model import read_model
 
         model = read_model(self._path)
+        if self._adaptation is not None:
+            from npuw_layer.lora.insert import insert_adapters
+
+            insert_adapters(model, self._adaptation)
         return prepare_text(model, self._options) if self._options.reads_texts else model
 
     @cached_property
@@ -189,6 +203,8 @@ class ProgramMaker:
 
     def _key(self, stage: Stage) -> CacheKey:
         key = stage_key(self._digest, stage, self._versions, self._options)
+        if self._adaptation is not None:
+            key = CacheKey({**key.parts, "adapters": self._adaptation.digest})
         if isinstance(self._device, FindsConstants):
             return key
         return CacheKey({**key.parts, "place": str(self._path.resolve())})

@@ -1,0 +1,154 @@
+"""A LoRA adapter: the pairs of its file, by layer."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+
+from genai_layer.errors import AdapterError
+from genai_layer.lora.safetensors import read_tensors
+from genai_layer.runtime import Array
+
+_SUFFIX = ".safetensors"
+_PART = re.compile(r"(?P<layer>.+)[_.]lora[_.](?P<part>A|B|down|up)\.weight", re.DOTALL)
+"""PEFT's names, and kohya's."""
+_IGNORED = re.compile(r".*\.alpha", re.DOTALL)
+"""The file's own alpha: only that of AdapterConfig counts, as in openvino_genai."""
+_WHOLE = re.compile(r".*(lm_head|embed_tokens)\.weight", re.DOTALL)
+_PARTS = {"A": "A", "down": "A", "B": "B", "up": "B"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two matrices of a layer."""
+
+    a: Array
+    """A [rank, in], f32 or f16."""
+    b: Array
+    """B [out, rank], of the same type."""
+
+    @property
+    def rank(self) -> int:
+        """How many rows A has."""
+        return len(self.a)
+
+
+class Adapter:
+    """An adapter of a file; it never changes, and is equal to itself alone.
+
+    Args:
+        path: a safetensors file with PEFT's names (``….lora_A.weight``) or kohya's
+            (``….lora_down.weight``); or, instead of a path, its bytes as a numpy array or an
+            ``openvino.Tensor``. Without anything the adapter is empty, and false.
+        safetensor: the bytes by name.
+
+    Raises:
+        AdapterError: the file is missing, damaged or no adapter; names it.
+    """
+
+    def __init__(
+        self, path: str | bytes | os.PathLike[Any] | Any | None = None, *, safetensor: Any = None
+    ) -> None:
+        self._source = ""
+        self._layers: Mapping[str, Pair] = {}
+        if isinstance(path, str | bytes | os.PathLike):
+            file = Path(os.fsdecode(path))  # pyright: ignore[reportUnknownArgumentType] (of either text)
+            self._source = str(file)
+            self._layers = self._read(_file_content(file))
+        elif path is not None or safetensor is not None:
+            self._source = "the adapter that was given as a tensor"
+            self._layers = self._read(_tensor_content(safetensor if path is None else path))
+
+    @property
+    def source(self) -> str:
+        """What errors call it: its file."""
+        return self._source or "the empty adapter"
+
+    @property
+    def layers(self) -> Mapping[str, Pair]:
+        """Its pairs by layer, as the file names these, sorted."""
+        return self._layers
+
+    def __bool__(self) -> bool:
+        return bool(self._source)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        return f"Adapter({self._source!r})"
+
+    def _read(self, content: bytes) -> Mapping[str, Pair]:
+        try:
+            return _pairs(read_tensors(content))
+        except ValueError as error:
+            raise AdapterError(f"{self._source}: {error}") from None
+
+
+def _file_content(path: Path) -> bytes:
+    if path.suffix != _SUFFIX:
+        raise AdapterError(f"{path}: adapters are {_SUFFIX} files; convert it")
+    if not path.is_file():
+        raise AdapterError(f"{path}: no such file")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise AdapterError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _tensor_content(tensor: object) -> bytes:
+    values: object = getattr(
+        tensor, "data", None
+    )  # of an openvino.Tensor an array, of an array not
+    for each in (tensor, values):
+        if isinstance(each, np.ndarray):
+            return cast(Array, each).tobytes()
+    raise AdapterError(f"an adapter is a path or a tensor of bytes, not {type(tensor).__name__}")
+
+
+def _pairs(tensors: Mapping[str, Array]) -> Mapping[str, Pair]:
+    """Sort tensors by layer.
+
+    Raises:
+        ValueError: one belongs to no pair, or a pair is not whole.
+    """
+    layers: dict[str, dict[str, Array]] = {}
+    for name, values in sorted(tensors.items()):
+        found = _PART.fullmatch(name)
+        if found is not None:
+            layers.setdefault(found["layer"], {})[_PARTS[found["part"]]] = values
+        elif _WHOLE.fullmatch(name):
+            raise ValueError(
+                f"{name!r} replaces a whole matrix (modules_to_save), which is not supported; "
+                "train the adapter without, or merge it into the model"
+            )
+        elif not _IGNORED.fullmatch(name):
+            raise ValueError(
+                f"{name!r} belongs to no LoRA pair (….lora_A.weight and ….lora_B.weight)"
+            )
+    if not layers:
+        raise ValueError("it has no LoRA pair (….lora_A.weight and ….lora_B.weight)")
+    return {layer: _pair(layer, parts) for layer, parts in sorted(layers.items())}
+
+
+def _pair(layer: str, parts: Mapping[str, Array]) -> Pair:
+    for part in ("A", "B"):
+        if part not in parts:
+            raise ValueError(f"layer {layer!r} has no lora_{part}")
+    a, b = parts["A"], parts["B"]
+    if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1] or not a.size or not b.size:
+        raise ValueError(
+            f"layer {layer!r} has A {list(a.shape)} and B {list(b.shape)}, not [rank, in] and "
+            "[out, rank] of one rank"
+        )
+    kind = np.result_type(a, b)
+    return Pair(a.astype(kind, copy=False), b.astype(kind, copy=False))

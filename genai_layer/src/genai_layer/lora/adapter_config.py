@@ -1,0 +1,204 @@
+"""Which adapters count how much, and how they become part of a model.
+
+Source: openvino_genai.AdapterConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from numbers import Real
+from typing import Any, Self, cast, overload
+
+import numpy as np
+
+from genai_layer.errors import ConfigError
+from genai_layer.lora.adapter import Adapter
+
+
+class AdapterMode(Enum):
+    """How adapters become part of a model; it is fixed when the pipeline is made."""
+
+    MODE_AUTO = 0
+    """MODE_DYNAMIC; of a generation: as the pipeline was made."""
+    MODE_DYNAMIC = 1
+    """Adapters and alphas may change with each generation, up to a largest rank."""
+    MODE_STATIC_RANK = 2
+    """The same, of at most the rank that the first ones have together."""
+    MODE_STATIC = 3
+    """They are constants beside the weights, which stay as they are stored."""
+    MODE_FUSE = 4
+    """They are added to the weights."""
+
+    @property
+    def settled(self) -> AdapterMode:
+        """What a pipeline makes of it."""
+        return AdapterMode.MODE_DYNAMIC if self is AdapterMode.MODE_AUTO else self
+
+
+Several = Sequence[Adapter] | Sequence[tuple[Adapter, float]]
+
+
+class AdapterConfig:
+    """Adapters with their alphas.
+
+    Made of nothing but a mode; of one adapter, with or without its alpha; or of a list of adapters,
+    or of pairs with alphas. Where no alpha is given it is 1.
+
+    Raises:
+        ConfigError: it is made of something else.
+    """
+
+    Mode = AdapterMode
+
+    @overload
+    def __init__(self, mode: AdapterMode = ..., /) -> None: ...
+    @overload
+    def __init__(self, adapter: Adapter, alpha: float, mode: AdapterMode = ...) -> None: ...
+    @overload
+    def __init__(self, adapter: Adapter, mode: AdapterMode = ...) -> None: ...
+    @overload
+    def __init__(self, adapters: Several, mode: AdapterMode = ...) -> None: ...
+    @overload
+    def __init__(self, *, mode: AdapterMode = ...) -> None: ...
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = _named(args, kwargs)
+        self._mode: AdapterMode = given.get("mode", AdapterMode.MODE_AUTO)
+        self._pairs: list[tuple[Adapter, float]] = []
+        if "adapter" in given:
+            self._pairs = [_pair((given["adapter"], given.get("alpha", 1.0)))]
+        elif "adapters" in given:
+            several = cast(Sequence[Any], given["adapters"])
+            self._pairs = [_pair((x, 1.0) if isinstance(x, Adapter) else x) for x in several]
+
+    @property
+    def mode(self) -> AdapterMode:
+        """How they become part of a model."""
+        return self._mode
+
+    def add(self, adapter: Adapter, alpha: float = 1.0) -> Self:
+        """Add an adapter.
+
+        Raises:
+            ConfigError: it is there already.
+        """
+        if any(each is adapter for each in self.get_adapters()):
+            raise ConfigError(f"{adapter!r} was added already; use set_alpha")
+        self._pairs.append(_pair((adapter, alpha)))
+        return self
+
+    def remove(self, adapter: Adapter) -> Self:
+        """Remove an adapter.
+
+        Raises:
+            ConfigError: it is not there.
+        """
+        del self._pairs[self._index(adapter)]
+        return self
+
+    def set_alpha(self, adapter: Adapter, alpha: float) -> Self:
+        """Change how much an adapter counts.
+
+        Raises:
+            ConfigError: it is not there.
+        """
+        self._pairs[self._index(adapter)] = _pair((adapter, alpha))
+        return self
+
+    def get_alpha(self, adapter: Adapter) -> float:
+        """Give how much an adapter counts.
+
+        Raises:
+            ConfigError: it is not there.
+        """
+        return self._pairs[self._index(adapter)][1]
+
+    def get_adapters(self) -> list[Adapter]:
+        """Give the adapters in their order."""
+        return [adapter for adapter, _ in self._pairs]
+
+    def get_adapters_and_alphas(self) -> list[tuple[Adapter, float]]:
+        """Give the adapters in their order, with their alphas."""
+        return list(self._pairs)
+
+    def set_adapters_and_alphas(self, adapters: Sequence[tuple[Adapter, float]]) -> None:
+        """Replace all adapters."""
+        self._pairs = [_pair(each) for each in adapters]
+
+    def copy(self) -> AdapterConfig:
+        """Give another one, which changes alone."""
+        return AdapterConfig(self.get_adapters_and_alphas(), self._mode)
+
+    def __bool__(self) -> bool:
+        return bool(self._pairs)
+
+    def __copy__(self) -> AdapterConfig:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> AdapterConfig:
+        return self.copy()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AdapterConfig):
+            return NotImplemented
+        return (self._mode, self._pairs) == (other._mode, other._pairs)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] (it changes)
+
+    def __repr__(self) -> str:
+        return f"AdapterConfig({self._pairs!r}, {self._mode.name})"
+
+    def _index(self, adapter: Adapter) -> int:
+        for index, each in enumerate(self.get_adapters()):
+            if each is adapter:
+                return index
+        raise ConfigError(f"{adapter!r} is not in this AdapterConfig; add it first")
+
+
+def _named(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Tell by their types which arguments these are.
+
+    Raises:
+        ConfigError: they are those of no constructor.
+    """
+    given = dict(kwargs)
+    for index, value in enumerate(args):
+        name = _name_of(index, value)
+        if name in given:
+            raise ConfigError(f"AdapterConfig: {name} is given twice")
+        given[name] = value
+    kinds = {"mode": AdapterMode, "adapter": Adapter, "adapters": Sequence, "alpha": Real}
+    for name, value in given.items():
+        if name not in kinds or not isinstance(value, kinds[name]):
+            raise ConfigError(f"AdapterConfig: {name} = {value!r}: {_FORMS}")
+    if ("alpha" in given) > ("adapter" in given) or {"adapter", "adapters"} <= given.keys():
+        raise ConfigError(f"AdapterConfig: {_FORMS}")
+    return given
+
+
+_FORMS = (
+    "it is made of a mode; of an adapter, its alpha and a mode; or of a list of adapters, or of "
+    "pairs (adapter, alpha), and a mode"
+)
+
+
+def _name_of(index: int, value: object) -> str:
+    if isinstance(value, AdapterMode):
+        return "mode"
+    if index == 0:
+        return "adapter" if isinstance(value, Adapter) else "adapters"
+    return "alpha" if index == 1 else "mode"
+
+
+def _pair(given: Any) -> tuple[Adapter, float]:
+    """Check an adapter with its alpha, which counts as an f32."""
+    try:
+        adapter, alpha = given
+    except (TypeError, ValueError):
+        adapter, alpha = given, None
+    if not isinstance(adapter, Adapter) or not isinstance(alpha, Real):
+        raise ConfigError(f"AdapterConfig: {given!r}: {_FORMS}")
+    if not abs(float(alpha)) <= float(np.finfo(np.float32).max):
+        raise ConfigError(f"AdapterConfig: alpha = {alpha} must be a finite f32")
+    return adapter, float(np.float32(float(alpha)))

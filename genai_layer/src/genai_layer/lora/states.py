@@ -1,0 +1,70 @@
+"""The states of a request that hold adapters.
+
+They are ``lora_state_<n><product>.A``, ``.alpha`` and ``.B``, as openvino_genai calls them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from genai_layer.runtime import Array, HoldsAdapter, LowRank, VariableState
+
+_NAME = re.compile(r"lora_state_\d+(?P<product>.+)\.(?P<part>A|alpha|B)", re.DOTALL)
+
+
+class AdapterStates:
+    """Those of one request.
+
+    Args:
+        states: all of the request.
+    """
+
+    def __init__(self, states: Iterable[VariableState]) -> None:
+        every: dict[str, dict[str, HoldsAdapter]] = {}
+        for state in states:
+            found = _NAME.fullmatch(state.name)
+            if found is not None and isinstance(state, HoldsAdapter):
+                every.setdefault(found["product"], {})[found["part"]] = state
+        self._states = {name: parts for name, parts in every.items() if parts.keys() == _OFF.keys()}
+
+    def __bool__(self) -> bool:
+        return bool(self._states)
+
+    def products(self) -> dict[str, tuple[int, int]]:
+        """The products that they adapt, with the widths of what these take and give."""
+        return {
+            name: (parts["A"].state.data.shape[1], parts["B"].state.data.shape[0])
+            for name, parts in self._states.items()
+        }
+
+    def set(self, added: Mapping[str, LowRank]) -> None:
+        """Set all: what nothing is added to is switched off.
+
+        Raises:
+            RuntimeError: the runtime does not take them, e.g. for their rank.
+        """
+        for product, parts in self._states.items():
+            values = _tensors(added[product]) if product in added else _OFF
+            for part, state in parts.items():
+                state.state = values[part]
+
+    def set_alphas(self, added: Mapping[str, LowRank]) -> None:
+        """Set alphas alone, of adapters that are there.
+
+        Raises:
+            RuntimeError: the runtime does not take them.
+        """
+        for product, low_rank in added.items():
+            self._states[product]["alpha"].state = low_rank.alpha
+
+
+_NOTHING: Array = np.empty((0, 0), np.float32)
+_OFF: Mapping[str, Array] = {"A": _NOTHING, "alpha": _NOTHING, "B": _NOTHING}
+"""An empty tensor adds nothing."""
+
+
+def _tensors(added: LowRank) -> Mapping[str, Array]:
+    return {"A": added.a, "alpha": added.alpha, "B": added.b}

@@ -1,0 +1,172 @@
+"""Puts a runtime that takes adapters through what a pipeline relies on; needs no test framework.
+
+``check_adapters(setting)`` raises AssertionError with what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from genai_layer.lora.states import AdapterStates
+from genai_layer.runtime import (
+    Array,
+    CompiledModel,
+    Core,
+    InferRequest,
+    LowRank,
+    TakesAdapters,
+    last_logits,
+)
+from genai_layer.testing.check_runtime import TOLERANCE, inputs_for
+
+_RANK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is checked, and on which model."""
+
+    make: Callable[[], Core]
+    """Gives the runtime."""
+    model: Path
+    """A language model whose weights are floats."""
+    device: str
+    tokens: Sequence[int]
+    """A few token ids of the model."""
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tolerance: float = TOLERANCE
+    """How far logits may differ, relative to the largest."""
+
+    def compiled(self, mode: str, seed: int = 0) -> CompiledModel:
+        """Compile it with adapters of a seed."""
+        core, added = self.core(), self.added(seed)
+        return core.compile_adapted(self.model, self.device, self.config, added, mode)
+
+    def core(self) -> TakesAdapters:
+        """The runtime."""
+        core = self.make()
+        assert isinstance(core, TakesAdapters), "it has no compile_adapted"
+        return core
+
+    def added(self, seed: int) -> dict[str, LowRank]:
+        """Draw adapters for all products."""
+        draw, found = np.random.default_rng(seed), dict[str, LowRank]()
+        for name, (inputs, outputs) in self.core().adaptable_products(self.model).items():
+            a = draw.standard_normal((_RANK, inputs)) / np.sqrt(inputs)
+            b = draw.standard_normal((outputs, _RANK)) / np.sqrt(outputs)
+            alpha = np.full((1, _RANK), 0.5, np.float32)
+            found[name] = LowRank(a.astype(np.float32), alpha, b.astype(np.float32))
+        return found
+
+    def plain(self) -> Array:
+        """The logits without adapters."""
+        compiled = self.make().compile_model(self.model, self.device, self.config)
+        return self.logits(compiled.create_infer_request())
+
+    def logits(self, request: InferRequest) -> Array:
+        """The logits of a new conversation."""
+        request.reset_state()
+        request.infer(inputs_for(self.tokens))
+        return last_logits(request)
+
+    def assert_close(self, found: Array, expected: Array, what: str) -> None:
+        """See that logits agree."""
+        error = _distance(found, expected)
+        assert error <= self.tolerance, f"{what}: logits differ by {error:.2e} of the largest"
+
+    def assert_other(self, found: Array, expected: Array, what: str) -> None:
+        """See that logits do not."""
+        assert _distance(found, expected) > 10 * self.tolerance, f"{what}: logits are the same"
+
+
+def check_adapters(setting: Setting) -> None:
+    """Run all checks.
+
+    Raises:
+        AssertionError: the runtime does not do what ``runtime.TakesAdapters`` says.
+    """
+    for check in CHECKS:
+        check(setting)
+
+
+def check_products_have_names_and_widths(setting: Setting) -> None:
+    """Every product can be told, and has room for matrices."""
+    products = setting.core().adaptable_products(setting.model)
+    assert products, "nothing can be adapted"
+    assert all(name and min(widths) > 0 for name, widths in products.items()), f"{products}"
+
+
+def check_states_are_those_of_the_products(setting: Setting) -> None:
+    """Each adapted product has three, and no other has any."""
+    request = setting.compiled("DYNAMIC").create_infer_request()
+    found = AdapterStates(request.query_state()).products()
+    expected = setting.core().adaptable_products(setting.model)
+    assert found == dict(expected), f"states of {found}, not of {expected}"
+
+
+def check_empty_tensors_add_nothing(setting: Setting) -> None:
+    """Neither before nor after others were set."""
+    request, plain = setting.compiled("DYNAMIC").create_infer_request(), setting.plain()
+    states = AdapterStates(request.query_state())
+    for added in ({}, setting.added(0), {}):
+        states.set(added)
+        if not added:
+            setting.assert_close(setting.logits(request), plain, "empty tensors")
+        else:
+            setting.assert_other(setting.logits(request), plain, "adapters")
+
+
+def check_adapters_are_of_one_request_and_outlast_conversations(setting: Setting) -> None:
+    """What one sets is there after ``reset_state``, and another knows nothing of it."""
+    compiled = setting.compiled("DYNAMIC")
+    one, two = compiled.create_infer_request(), compiled.create_infer_request()
+    AdapterStates(one.query_state()).set(setting.added(1))
+    AdapterStates(two.query_state()).set({})
+    first = setting.logits(one)
+    setting.assert_close(setting.logits(two), setting.plain(), "another request")
+    setting.assert_close(setting.logits(one), first, "after reset_state")
+
+
+def check_alphas_scale_what_is_added(setting: Setting) -> None:
+    """Alphas of 0 add nothing."""
+    request = setting.compiled("DYNAMIC").create_infer_request()
+    states, added = AdapterStates(request.query_state()), setting.added(1)
+    states.set(added)
+    zero = {name: LowRank(each.a, each.alpha * 0, each.b) for name, each in added.items()}
+    states.set_alphas(zero)
+    setting.assert_close(setting.logits(request), setting.plain(), "alphas of 0")
+
+
+def check_all_modes_add_the_same(setting: Setting) -> None:
+    """States, constants, and weights that they were added to."""
+    request = setting.compiled("DYNAMIC", 2).create_infer_request()
+    AdapterStates(request.query_state()).set(setting.added(2))
+    expected = setting.logits(request)
+    setting.assert_other(expected, setting.plain(), "adapters")
+    for mode in ("STATIC", "FUSE"):
+        found = setting.compiled(mode, 2).create_infer_request()
+        assert not AdapterStates(found.query_state()), f"{mode} has states"
+        setting.assert_close(setting.logits(found), expected, mode)
+    fixed = setting.compiled("STATIC_RANK", 3).create_infer_request()
+    AdapterStates(fixed.query_state()).set(setting.added(2))
+    setting.assert_close(setting.logits(fixed), expected, "STATIC_RANK")
+
+
+def _distance(found: Array, expected: Array) -> float:
+    return float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), 1e-9))
+
+
+CHECKS = (
+    check_products_have_names_and_widths,
+    check_states_are_those_of_the_products,
+    check_empty_tensors_add_nothing,
+    check_adapters_are_of_one_request_and_outlast_conversations,
+    check_alphas_scale_what_is_added,
+    check_all_modes_add_the_same,
+)
+"""All checks; each takes a setting."""
