@@ -17,6 +17,7 @@ from compiler_layer.garbage import collected_later
 from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.check_supported import CheckSupported
+from compiler_layer.passes.decompose_gqa import DecomposeGQA
 from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.fold_blocks import FoldBlocks, folded
 from compiler_layer.passes.fold_constants import FoldConstants
@@ -95,6 +96,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
     return (
         FuseDequantize(),
         SpecializeShapes(options.shapes),
+        DecomposeGQA(),
         DenseExperts(),
         FoldConstants(),
         Simplify(),

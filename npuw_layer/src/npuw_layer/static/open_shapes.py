@@ -17,6 +17,9 @@ from compiler_layer.passes.specialize_shapes import specialize_shapes
 def settle_shapes(model: Model) -> None:
     """Make a model static, if no more than batches and channels of convolutions are open.
 
+    What follows from shapes that are known is computed as well: exporters leave that to who runs
+    the model, e.g. where tensors are reshaped to what others are.
+
     Args:
         model: changed in place, or left as it is.
 
@@ -25,7 +28,11 @@ def settle_shapes(model: Model) -> None:
     """
     opened = {port.name: port.value for port in model.inputs if not is_static(shape_of(port.value))}
     settled = {name: _settled(value) for name, value in opened.items()}
-    if opened and all(map(is_static, settled.values())):
+    reads = [each.read.output for each in model.variables() if each.read is not None]
+    given = [port.value for port in model.outputs]
+    if all(is_static(shape_of(value)) for value in (*reads, *given)) and not opened:
+        return
+    if all(map(is_static, settled.values())) and all(is_static(shape_of(v)) for v in reads):
         model.set_input_shapes(settled)
         specialize_shapes(model)
 

@@ -99,11 +99,15 @@ def _rule(
     return LayerRule(numbered, inputs, fixed, properties, constants)
 
 
+EXTENSION = "extension"
+"""The opset of what OpenVINO makes of other frameworks' own ops."""
+
 _ELEMENT = Words(*NUMPY)
 _KEEP = (_flag, "false")
 _MANY = 1 << 16
 
 _INTEGER_0 = (_integer, "0")
+_NUMBER = (_integer, None)
 _NUMBERS = (_integers, None)
 
 
@@ -213,6 +217,25 @@ RULES: dict[str, LayerRule] = {
     "OneHot": _rule("1", 4, axis=(_integer, None)),
     "Range": _rule("4", 3, output_type=(_ELEMENT, None)),
     "ScaledDotProductAttention": _rule("13", 3, 5, fixed=3, causal=(_flag, "false")),
+    "GroupQueryAttention": LayerRule(
+        frozenset({EXTENSION}),
+        (7, 16),
+        7,
+        {
+            "num_heads": _NUMBER,
+            "kv_num_heads": _NUMBER,
+            "scale": (_float, "0"),
+            "do_rotary": _KEEP,
+            "rotary_interleaved": _KEEP,
+            "local_window_size": (_integer, "-1"),
+            "causal": (_flag, "true"),
+            "kv_cache_bit_width": _INTEGER_0,
+            "sliding_window_cache": _KEEP,
+            "smooth_softmax": _KEEP,
+            "k_quant_type": (Words("NONE"), "NONE"),
+            "v_quant_type": (Words("NONE"), "NONE"),
+        },
+    ),
 }
 """The layers that are understood, besides Parameter, Const, Result, ReadValue and Assign."""
 
@@ -271,7 +294,7 @@ def kind_of(op: OvOp) -> str:
 
 def newest_opset(kind: str) -> str:
     """Give the newest opset in which a layer means what we take it to mean."""
-    return max(RULES[kind].opsets, key=lambda opset: int(opset.removeprefix("opset")))
+    return max(RULES[kind].opsets, key=lambda opset: (len(opset), opset))
 
 
 def layer_kind(op: OvOp) -> str:

@@ -28,7 +28,12 @@ from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView, mapped_file
 from compiler_layer.frontends.openvino_ir.ops import build
-from compiler_layer.frontends.openvino_ir.supported import DYNAMIC, PRECISIONS, check_supported
+from compiler_layer.frontends.openvino_ir.supported import (
+    DYNAMIC,
+    PRECISIONS,
+    check_supported,
+    is_absent,
+)
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network, OutputPort, PortKey, parse_xml
 from compiler_layer.model import Model
 
@@ -156,7 +161,7 @@ class _Reader:
         if len(layer.outputs) != len(values):
             raise self._bad(layer, f"{len(layer.outputs)} outputs instead of {len(values)}")
         for port, value in zip(layer.outputs, values, strict=True):
-            if not _is_as_declared(port, value):
+            if not is_absent(layer) and not _is_as_declared(port, value):
                 raise self._bad(
                     layer,
                     f"output port {port.id} is declared {port.precision} {port.dims}, "
@@ -177,7 +182,8 @@ class _Reader:
 
     def _make(self, layer: Layer) -> OvOp:
         if layer.type == "Const":
-            return self._constant(layer)
+            absent = Constant.inline(np.empty(0, np.float32))
+            return absent if is_absent(layer) else self._constant(layer)
         operands = self._operands(layer)
         if layer.type in ("ReadValue", "Assign"):
             return self._variable(layer, operands)

@@ -29,6 +29,12 @@ PRECISIONS = {
 """Element types by what declarations of ports call them."""
 
 
+def is_absent(layer: Layer) -> bool:
+    """Whether a constant stands for an input that is not given: of no type, without elements."""
+    data = layer.data
+    return layer.type == "Const" and (data.get("element_type"), data.get("shape")) == (DYNAMIC, "0")
+
+
 def check_supported(path: Path, network: Network) -> None:
     """Look at every layer's type, opset, attributes and element types.
 
@@ -54,11 +60,11 @@ def check_supported(path: Path, network: Network) -> None:
 def _unsupported_detail(network: Network, types: Mapping[str, str], layer: Layer) -> str | None:
     """What of a layer of a known type is not understood, or None."""
     for key in ("element_type", "variable_type"):
-        open_type = key == "variable_type" and layer.data.get(key) == DYNAMIC
+        open_type = layer.data.get(key) == DYNAMIC and (key == "variable_type" or is_absent(layer))
         if layer.data.get(key, "f32") not in NUMPY and not open_type:
             return f"of {layer.data[key]}"
     for port in layer.outputs:
-        if port.precision and port.precision not in PRECISIONS:
+        if port.precision and port.precision not in PRECISIONS and not is_absent(layer):
             return f"of {port.precision}"
     if layer.type in _SPECIAL:
         return None

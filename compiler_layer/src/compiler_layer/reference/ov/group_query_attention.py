@@ -1,0 +1,56 @@
+"""Attention with its cache in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler_layer.dialects.ov import group_query_attention as ov
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.reference.meaning import Array, means, wide
+from compiler_layer.reference.ov.reduce import softmax_of
+
+
+@means(ov.GroupQueryAttention)
+def group_query_attention(op: ov.GroupQueryAttention, *operands: Array) -> tuple[Array, ...]:
+    """Put new rows where they belong, and attend to all up to each token's own."""
+    q, k, v, *caches = (wide(each) for each in operands[:5])
+    batch, heads, tokens, width = map(int, q.shape)
+    first = operands[5].reshape(-1)[:batch].astype(np.int64) + 1 - tokens
+    places: Array = first[:, None] + np.arange(tokens)
+    if int_value(op.do_rotary):
+        cos, sin = (wide(each)[np.maximum(places, 0)][:, None] for each in operands[7:9])
+        q, k = (_turned(op, x, cos, sin) for x in (q, k))
+    present = [_stored(cache, rows, places) for cache, rows in zip(caches, (k, v), strict=True)]
+    every_key, every_value = (np.repeat(x, heads // k.shape[1], 1) for x in present)
+    rows: Array = np.arange(int(every_key.shape[2]))
+    own: Array = np.maximum(places, 0)[:, None, :, None]  # padding looks at something, too
+    allowed: Array = rows <= own
+    if op.window is not None:
+        allowed &= rows > own - op.window
+    scores = np.matmul(q, every_key.swapaxes(-1, -2)) * np.float32(op.factor)
+    weights = softmax_of(np.where(allowed, scores, np.float32(-1e30)), -1)
+    y = np.matmul(weights, every_value).transpose(0, 2, 1, 3).reshape(batch, tokens, heads * width)
+    kinds = (operands[0].dtype, operands[3].dtype, operands[4].dtype)
+    return tuple(x.astype(kind, copy=False) for x, kind in zip((y, *present), kinds, strict=True))
+
+
+def _stored(cache: Array, rows: Array, places: Array) -> Array:
+    """A cache with new rows; those before its first one are padding, and stored nowhere."""
+    found = cache.copy()
+    for number, own in enumerate(places):
+        used = own >= 0
+        found[number][:, own[used]] = rows[number][:, used]
+    return found
+
+
+def _turned(op: ov.GroupQueryAttention, x: Array, cos: Array, sin: Array) -> Array:
+    """Turn pairs of the first channels, as many as there are angles for."""
+    turned = 2 * cos.shape[-1]
+    pairs, rest = x[..., :turned], x[..., turned:]
+    if int_value(op.rotary_interleaved):
+        a, b = pairs[..., ::2], pairs[..., 1::2]
+        both = np.stack([a * cos - b * sin, a * sin + b * cos], -1).reshape(pairs.shape)
+    else:
+        a, b = np.split(pairs, 2, -1)
+        both = np.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+    return np.concatenate([both, rest], -1)
