@@ -5,6 +5,8 @@
   and gives each to one of several devices.
 - As it is, to the NPU itself: neither.
 
+What ONNX Runtime splits itself (NPUW_GQA) goes the second way, prefill and generate each.
+
 As in the original, NPU_USE_NPUW decides first and NPUW_LLM second. Where one is not given, the
 model does: what has dynamic shapes can run on an NPU only if it is split.
 
@@ -34,13 +36,8 @@ def route(path: Path, options: Options) -> Options:
     Raises:
         OptionError: they contradict each other, or ask for what there is not.
     """
+    options = _settled_by_mode(options)
     use_npuw, llm = options.use_npuw, options.llm
-    if options.whisper:
-        options, llm = as_whisper(options), llm is not False
-        if not llm:
-            raise OptionError(
-                "NPUW_WHISPER = YES needs NPUW_LLM = YES: its decoder is split as such"
-            )
     if use_npuw is False and llm:
         raise OptionError("NPUW_LLM = YES needs NPU_USE_NPUW = YES: it is NPUW that splits LLMs")
     if options.reads_texts:
@@ -64,6 +61,36 @@ def route(path: Path, options: Options) -> Options:
             "out, or run a static model with NPU_USE_NPUW = NO"
         )
     return options.model_copy(update={"use_npuw": use_npuw, "llm": llm})
+
+
+_GQA = {"online_pipeline": "REP", "cache_mode": "OPTIMIZE_SPEED"}
+"""What the original compiles such models with, if nothing else is said."""
+
+
+def _settled_by_mode(options: Options) -> Options:
+    """Settle what kinds of models ask for that are told by an option of their own."""
+    if options.gqa:
+        return _as_gqa(options)
+    if not options.whisper:
+        return options
+    if options.llm is False:
+        raise OptionError("NPUW_WHISPER = YES needs NPUW_LLM = YES: its decoder is split as such")
+    return as_whisper(options).model_copy(update={"llm": True})
+
+
+def _as_gqa(options: Options) -> Options:
+    """Settle what a model is compiled with whose caches are inputs and outputs.
+
+    Raises:
+        OptionError: it is to go another way.
+    """
+    if options.use_npuw is False or options.llm:
+        raise OptionError(
+            "NPUW_GQA = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: such a model is static, "
+            "and its caches are inputs and outputs"
+        )
+    unset = {name: value for name, value in _GQA.items() if name not in options.model_fields_set}
+    return options.model_copy(update={**unset, "use_npuw": True, "llm": False})
 
 
 def check_plain(options: Options) -> None:

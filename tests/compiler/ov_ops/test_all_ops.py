@@ -16,7 +16,9 @@ def test_every_layer_that_is_understood_is_drawn_in_one_place(
     load_module: Callable[[Path], Any],
 ) -> None:
     tables = [load_module(path).CASES for path in HERE.glob("test_random_*.py")]
-    assert sorted(kind for table in tables for kind in table) == sorted(RULES)
+    # OpenVINO makes no op of this one, and reads none, but from ONNX: see test_decompose_gqa.
+    drawn = ["GroupQueryAttention", *(kind for table in tables for kind in table)]
+    assert sorted(drawn) == sorted(RULES)
 
 
 def test_what_is_no_layer_is_made_by_passes_or_tested_with_whole_models() -> None:

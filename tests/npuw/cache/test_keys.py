@@ -93,6 +93,7 @@ SAME: dict[str, object] = {
     "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO",
     "NPUW_ONLINE_NO_FOLD": "",
     "NPUW_EAGLE": "YES",
+    "NPUW_GQA": "YES",
     "NPUW_ONLINE_MIN_SIZE": 12,
     "NPUW_ONLINE_KEEP_BLOCKS": 3,
     "NPUW_ONLINE_KEEP_BLOCK_SIZE": 30,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -17,6 +17,7 @@ from compiler_layer.dialects.ov.elementwise import Add, Maximum, Multiply, Selec
 from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.logic import Equal, Greater, LessEqual, LogicalAnd
 from compiler_layer.dialects.ov.op import bool_attr, int_value
+from compiler_layer.dialects.ov.shape import Broadcast
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 
@@ -47,8 +48,9 @@ class _Decomposition:
             q, k = (self._turned(x, *angles) for x in (op.q, op.k))
         key, value = self._stored(op.past_key, k), self._stored(op.past_value, op.v)
         scale = g.convert(g.constant(np.array(op.factor, np.float32)), element_of(q))
-        rest = [self._mask(), scale]
-        attended = g.op(ScaledDotProductAttention, q, key, value, rest, causal=bool_attr(False))
+        rest, no = [self._mask(), scale], bool_attr(False)
+        rows = (self._for_each_head(cache) for cache in (key, value))
+        attended = g.op(ScaledDotProductAttention, q, *rows, rest, causal=no)
         by_token = g.transpose(attended, 0, 2, 1, 3)
         return g.reshape(by_token, 1, self._tokens, self._heads * self._width), key, value
 
@@ -102,6 +104,16 @@ class _Decomposition:
             not_before = g.op(LessEqual, first, index)
             here = g.op(LogicalAnd, not_before, g.op(LessEqual, index, last))
         return g.op(Select, g.unsqueeze(here, 0, 1), moved, cache)
+
+    def _for_each_head(self, cache: SSAValue) -> SSAValue:
+        """A cache repeated for the query heads of a group, as OpenVINO wants it."""
+        g = self._g
+        _, shared, rows, width = shape_of(cache)
+        if shared == self._heads:
+            return cache
+        target = g.ints(1, shared, self._heads // shared, rows, width)
+        many = g.op(Broadcast, g.unsqueeze(cache, 2), target, mode=StringAttr("numpy"))
+        return g.reshape(many, 1, self._heads, rows, width)
 
     def _mask(self) -> SSAValue:
         """To which rows each token attends, boolean [1, 1, T, rows]."""

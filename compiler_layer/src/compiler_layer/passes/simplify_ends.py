@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,9 @@ from compiler_layer.dialects.ov.op import OvOp, int_attr
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.passes.rewrite import insert_before
+
+MOST_PADDED = 1 << 22
+"""Elements; what is added to larger tensors is not kept as constants."""
 
 
 def roll(op: slicing.Roll) -> SSAValue | None:
@@ -50,6 +54,8 @@ def pad_of_constants(op: padding.Pad) -> SSAValue | None:
     ends = _ends(op)
     number = np.zeros(()) if op.value is None else values_of(op.value)
     if ends is None or number is None or op.pad_mode.data != "constant":
+        return None
+    if math.prod(shape_of(op.output)) > MOST_PADDED:
         return None
     value = op.x
     for axis, (begin, end) in enumerate(ends):

@@ -46,7 +46,6 @@ ABSENT: dict[str, str] = {
     "NPUW_KOKORO_BLOCK_SIZE": _MODES,
     "NPUW_KOKORO_OVERLAP": _MODES,
     "NPUW_FLUX2": _MODES,
-    "NPUW_GQA": "exported models have their attention written out",
     "NPUW_UNQDQ": "FakeQuantize and compressed weights are understood as they are",
     "NPUW_PA": "NPUW_LLM_BATCH_SLOTS serves several requests at once",
 }
