@@ -86,7 +86,7 @@ def begin(model) -> Begin:
 def loaded_bytes(container: Container[EntryManifest] | Container[ModelManifest]) -> int:
     """What of a file is no weights."""
     weights = [constant.size for part in container.manifest.parts for constant in part.constants]
-    return len(container.content) - sum(weights)
+    return len(container.places[0].content) - sum(weights)
 
 
 def entry_of(path: Path) -> Container[EntryManifest]:
