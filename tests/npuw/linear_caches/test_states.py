@@ -59,6 +59,17 @@ def test_who_goes_back_behind_what_was_set_is_told(begin: Any) -> None:
     assert distance(other.tell([9]), begin().tell([*range(200, 230), 9])) <= 1e-5
 
 
+def test_who_goes_back_a_step_behind_what_was_set_has_it_read_anew(begin: Any) -> None:
+    one, other = begin(), begin(NPUW_LLM_MAX_GENERATION_TOKEN_LEN=4)
+    one.tell(list(range(200, 230)))
+    for name, state in states_of(one).items():
+        states_of(other)[name].state = Tensor(np.array(state.state.data))
+    other.said = one.said
+    other.tell([5, 6, 7, 8])
+    found = other.tell([9], back=2)
+    assert distance(found, begin().tell([*range(200, 230), 5, 6, 9])) <= 1e-5
+
+
 def test_another_shape_is_refused(begin: Any) -> None:
     name, state = next(each for each in states_of(begin()).items() if "conv" in each[0])
     with pytest.raises(StateError, match=rf"{name}.*\[1, 64, 3\], not float32 \[1, 64, 4\]"):

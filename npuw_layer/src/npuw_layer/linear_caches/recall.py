@@ -45,7 +45,7 @@ def recalled(states: LinearStates, history: History, cache: KVStrategy, mask: Ar
     kept, begin = history.count, states.tokens
     if not states.names or begin >= kept:
         return NewTokens.none()
-    everything = history.all(mask[:kept])
+    forgotten = history.since(begin, mask[:kept])
     history.forget(begin)
     cache.truncate(begin)
-    return everything.part(begin, kept)
+    return forgotten

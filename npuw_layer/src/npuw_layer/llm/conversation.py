@@ -353,7 +353,7 @@ class Conversation:
                 "the KV cache is full, and what was set by set_state cannot be read anew: its "
                 "tokens are not known"
             )
-        kept = self.history.drop(self.history.all(tokens.mask[:stored]), recent, sinks)
+        kept = self.history.drop(self.history.since(0, tokens.mask[:stored]), recent, sinks)
         gone = stored - len(kept)
         _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)
         self.cache.reset(len(kept))

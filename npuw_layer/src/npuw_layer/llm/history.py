@@ -137,14 +137,16 @@ class History:
         gone = slice(self.sinks, self.sinks + self.dropped)
         return tokens.moved(np.delete(tokens.mask, gone), -self.dropped)
 
-    def all(self, mask: Array) -> NewTokens:
-        """Give the tokens that are kept, none of which is unknown.
+    def since(self, begin: int, mask: Array) -> NewTokens:
+        """Give the tokens that are kept from one on, none of which is unknown.
 
         Args:
-            mask: over them.
+            begin: how many stand before.
+            mask: over all that are kept.
         """
-        rows = {name: np.array(values) for name, values in self.rows.items()}
-        return NewTokens({**rows, POSITIONS: self._positions(self.count)}, mask)
+        known = begin - self.unknown
+        rows = {name: np.array(values[known:]) for name, values in self.rows.items()}
+        return NewTokens({**rows, POSITIONS: self._positions(self.count)[begin:]}, mask)
 
     def drop(self, tokens: NewTokens, recent: int, sinks: int) -> NewTokens:
         """Drop the middle of tokens that are about to be read, from the first position on.
