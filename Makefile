@@ -7,8 +7,6 @@ RUN := $(VENV)/bin
 LAYERS := driver_layer compiler_layer npuw_layer genai_layer
 QUESTION ?= What is an NPU?
 JOBS ?= auto
-# A file's tests stay together: models that they share are compiled once.
-SPREAD = -n $(JOBS) --dist loadfile
 MODEL ?= models/demo
 MODELS ?= $(VENV)/benchmark-models
 PEERS_PYTHON ?= $(RUN)/python
@@ -31,7 +29,7 @@ chat: $(VENV)/runtime.stamp  ## talk to the demo model
 	@$(RUN)/npu-chat models/demo -c MAX_PROMPT_LEN=512 -c CACHE_DIR=$(VENV)/npu-cache
 
 test: $(VENV)/dev.stamp  ## run every test that needs no oracle live
-	$(RUN)/python -m pytest $(SPREAD) -q -m "not oracle"
+	$(RUN)/python -m pytest -n $(JOBS) -q -m "not oracle"
 
 check: $(VENV)/dev.stamp  ## format, lint, types, and the direction of imports
 	$(RUN)/ruff format --check .
@@ -44,7 +42,7 @@ format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 	$(RUN)/ruff format .
 
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
-	$(RUN)/python -m pytest $(SPREAD) -q -m oracle
+	$(RUN)/python -m pytest -n $(JOBS) -q -m oracle
 
 bench: $(VENV)/dev.stamp  ## speed beside peers: MODELS=folder PEERS_PYTHON=python BENCH=options
 	$(RUN)/python benchmarks/bench.py --models $(MODELS) --peers-python $(PEERS_PYTHON) $(BENCH)
