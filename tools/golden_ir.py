@@ -27,12 +27,17 @@ EXACT = {
 """Lets OpenVINO's CPU plugin compute as the IR says."""
 
 
+PRECISIONS = {"fp16": ["--weight-format", "fp16"], "int8": ["--weight-format", "int8"]}
+"""What the exporter is told."""
+
+
 def load_module(path: Path) -> Any:
     """Import a file that belongs to no package: what the tests make things with, too."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses look their module up there
     spec.loader.exec_module(module)
     return module
 

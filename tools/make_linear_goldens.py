@@ -17,11 +17,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from golden_ir import EXACT, GOLDENS, export, keep
+from golden_ir import EXACT, GOLDENS, PRECISIONS, export, keep
 
 TARGET = GOLDENS / "linear"
 VOCABULARY, PROMPT, STEPS = 1000, 50, 8
-PRECISIONS = {"fp16": ["--weight-format", "fp16"], "int8": ["--weight-format", "int8"]}
 TASK = "text-generation-with-past"
 
 

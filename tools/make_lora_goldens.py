@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import argparse
 import base64
-import importlib.util
 import json
 import lzma
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-GOLDENS = ROOT / "tests" / "goldens"
+from golden_ir import GOLDENS, ROOT, load_module
+
 DEMO = ROOT / "models" / "demo"
 EXACT = {
     "INFERENCE_PRECISION_HINT": "f32",
@@ -29,16 +27,6 @@ EXACT = {
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
     "ATTENTION_BACKEND": "SDPA",
 }
-
-
-def _load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
 
 
 def write_model(folder: Path) -> None:
@@ -92,7 +80,7 @@ def main() -> None:
     argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     with tempfile.TemporaryDirectory() as place:
         write_model(Path(place))
-        said = answers(Path(place), _load(GOLDENS / "adapter_files.py"))
+        said = answers(Path(place), load_module(GOLDENS / "adapter_files.py"))
     text = json.dumps(said, indent=1, ensure_ascii=False)
     (GOLDENS / "adapter_texts.json").write_text(text + "\n")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from golden_ir import EXACT, GOLDENS, export, keep, load_module
+from golden_ir import EXACT, GOLDENS, PRECISIONS, export, keep, load_module
 
 TARGET = GOLDENS / "whisper"
 TASK = "automatic-speech-recognition-with-past"
@@ -32,7 +32,6 @@ SEED = 11
 GIVEN, GREEDY_TOKENS = 24, 32
 EVERY = 100
 """Of what the encoder gives each so-manieth frame is kept."""
-PRECISIONS = {"fp16": ["--weight-format", "fp16"], "int8": ["--weight-format", "int8"]}
 
 
 tools = load_module(TARGET / "folder.py")

@@ -7,12 +7,15 @@ import mmap
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from driver_layer import ze
 from driver_layer.npu.management import ManagementCore
 from driver_layer.npu.shareable import CAN_SHARE
 from npuw_layer import Core
@@ -148,6 +151,16 @@ def test_a_model_that_is_gone_leaves_nothing_on_its_device(
         del kept
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Interrupts raise: whoever starts the tests in the background lets them ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_an_interrupted_run_ends_when_the_device_is_done(device, monkeypatch) -> None:
     """Else the caller would write to what the device still reads."""
     program = bound(device)
@@ -159,14 +172,33 @@ def test_an_interrupted_run_ends_when_the_device_is_done(device, monkeypatch) ->
         time.sleep(0.2)
         done.set()
 
-    # Whoever starts the tests in the background lets them ignore SIGINT.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with monkeypatch.context() as patched:
-            patched.setattr(ManagementCore, "run_inference", interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                program.run()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with monkeypatch.context() as patched:
+        patched.setattr(ManagementCore, "run_inference", interrupt)
+        with interruptible(), pytest.raises(KeyboardInterrupt):
+            program.run()
+    assert done.is_set()
+    program.run()
+
+
+def test_an_interrupt_while_work_is_handed_over_waits_for_it_too(device, monkeypatch) -> None:
+    """It comes anywhere: here the device has its work, and nobody waits for it yet."""
+    program = bound(device)
+    program.run()
+    done = threading.Event()
+    hand_over = ze.zeCommandQueueExecuteCommandLists
+
+    def interrupted(*work: Any) -> None:
+        hand_over(*work)
+        raise KeyboardInterrupt
+
+    def slow(*_: object) -> None:
+        time.sleep(0.2)
+        done.set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ManagementCore, "run_inference", slow)
+        patched.setattr(ze, "zeCommandQueueExecuteCommandLists", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            program.run()
     assert done.is_set()
     program.run()

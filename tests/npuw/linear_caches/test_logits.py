@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from tests.npuw.conftest import Talk
 from tests.npuw.linear_caches.conftest import CHUNKED, LENGTHS, PROMPT, distance
 
+from compiler_layer.frontends.openvino_ir import read_ir
+from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -88,6 +91,25 @@ def test_what_is_taken_back_in_the_last_step_costs_no_new_prompt(begin: Any) -> 
     found = talk.tell([11], back=2)
     assert talk.request.execution_report()["prefill"] == before
     assert distance(found, begin().tell([*range(100, 140), 7, 8, 11])) <= 1e-5
+
+
+def test_what_is_given_of_tokens_is_not_given_again(lfm2: Any, tmp_path: Path) -> None:
+    """Going back far has tokens read anew, whose hidden states nobody asked for."""
+    model = read_ir(lfm2("fp16"))
+    states = model.outputs[0].value.owner.operands[0]
+    model.set_outputs([("logits", model.outputs[0].value), ("last_hidden_state", states)])
+    write_ir(model, tmp_path / "model.xml")
+    compiled = Core().compile_model(tmp_path / "model.xml", "NPU", CHUNKED)
+    talk = Talk(compiled.create_infer_request())
+    talk.tell(list(range(100, 140)))
+    talk.tell([7])
+    talk.tell([8], back=20)
+    found = talk.request.get_tensor("last_hidden_state").data
+    fresh = Talk(compiled.create_infer_request())
+    fresh.tell([*range(100, 121), 8])
+    np.testing.assert_allclose(
+        found, fresh.request.get_tensor("last_hidden_state").data[:, -1:], rtol=1e-4, atol=1e-4
+    )
 
 
 def test_when_the_cache_is_full_the_rest_is_read_anew(begin: Any) -> None:

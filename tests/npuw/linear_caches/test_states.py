@@ -110,7 +110,12 @@ def test_a_model_is_exported_with_them(lfm2: Any, said: Any, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("NPUW_LLM_ENABLE_PREFIX_CACHING", "YES"), ("NPUW_LLM_BATCH_SLOTS", "1,4")],
+    [
+        ("NPUW_LLM_ENABLE_PREFIX_CACHING", "YES"),
+        ("NPUW_LLM_BATCH_SLOTS", "1,4"),
+        ("NPUW_TEXT_EMBED", "YES"),
+        ("NPUW_TEXT_RERANK", "YES"),
+    ],
 )
 def test_what_needs_tokens_by_themselves_is_refused(lfm2: Any, option: str, value: str) -> None:
     with pytest.raises(ModelError, match=rf"{option}.*of all tokens before; leave the option out"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import GOLDENS
 
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
@@ -121,11 +122,9 @@ def test_tokens_that_the_caller_masks_change_nothing_for_others(talks) -> None:
 
 
 @pytest.fixture(scope="module")
-def exported(load_module, tmp_path_factory) -> Callable[[str], Path]:
+def exported(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
     """Give a model that the real exporter wrote."""
-    folder = Path(__file__).resolve().parents[2] / "goldens" / "exported"
-    restore = load_module(folder / "restore.py").restore
-    return lambda name: restore(folder, name, tmp_path_factory.mktemp(name))
+    return lambda name: restored(GOLDENS / "exported", name)
 
 
 @pytest.mark.parametrize(

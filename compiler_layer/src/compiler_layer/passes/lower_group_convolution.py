@@ -6,19 +6,16 @@ import itertools
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.convolution import SPATIAL, GroupConvolution
 from compiler_layer.dialects.ov.elementwise import Add, Multiply
-from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import insert_before, reshape_before, take_over
+from compiler_layer.passes.rewrite import insert_before, reshape_before, slice_before, take_over
 from compiler_layer.passes.sliding import padded, seen
 
 MOST_PLACES = 64
@@ -40,20 +37,12 @@ def _lower(op: GroupConvolution) -> None:
     filters = reshape_before(op, op.filters, (1, channels, math.prod(kernel)))
     total: SSAValue | None = None
     for number, offset in enumerate(itertools.product(*map(range, kernel))):
-        factor = reshape_before(op, _place(op, filters, number), (1, channels, *[1] * len(places)))
+        one = slice_before(op, filters, 2, number, number + 1)  # of each filter
+        factor = reshape_before(op, one, (1, channels, *[1] * len(places)))
         term = insert_before(op, Multiply.make([seen(op, x, offset, places), factor]))
         total = term if total is None else insert_before(op, Add.make([total, term]))
     assert total is not None  # a filter has places
     take_over(op, total)
-
-
-def _place(op: GroupConvolution, filters: SSAValue, number: int) -> SSAValue:
-    """One number of each filter."""
-    bounds = (number, number + 1, 1, 2)
-    start, stop, step, axis = (
-        insert_before(op, Constant.inline(np.array([bound], np.int64))) for bound in bounds
-    )
-    return insert_before(op, Slice.make([filters, start, stop, step, [axis]]))
 
 
 @dataclass(frozen=True)

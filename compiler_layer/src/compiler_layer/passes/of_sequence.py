@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape, Transpose
-from compiler_layer.dialects.ov.slicing import Concat, Slice
+from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.passes.match import producer
-from compiler_layer.passes.rewrite import insert_before, reshape_before
+from compiler_layer.passes.rewrite import insert_before, reshape_before, slice_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +72,7 @@ class SequenceOf:
         )
 
     def _slice(self, value: SSAValue) -> SSAValue:
-        start, stop, step, axis = (
-            self._insert(Constant.inline(np.array([n], np.int64)))
-            for n in (self.number, self.number + 1, 1, 0)
-        )
-        return self._insert(Slice.make([value, start, stop, step, [axis]]))
+        return slice_before(self.place, value, 0, self.number, self.number + 1)
 
     def _insert(self, op: OvOp) -> SSAValue:
         return insert_before(self.place, op)

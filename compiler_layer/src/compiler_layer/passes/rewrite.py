@@ -9,6 +9,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr
 from compiler_layer.dialects.ov.shape import Reshape
+from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import Shape
 
 
@@ -22,6 +23,18 @@ def reshape_before(place: Operation, value: SSAValue, shape: Shape) -> SSAValue:
     """Insert a reshape to a static shape."""
     pattern = insert_before(place, Constant.inline(np.array(shape, np.int64)))
     return insert_before(place, Reshape.make([value, pattern], special_zero=bool_attr(False)))
+
+
+def slice_before(
+    place: Operation, value: SSAValue, axis: int, start: int, stop: int, step: int = 1
+) -> SSAValue:
+    """Insert a slice of one dimension."""
+    bounds = (
+        insert_before(place, Constant.inline(np.array([bound], np.int64)))
+        for bound in (start, stop, step, axis)
+    )
+    first, end, stride, axes = bounds
+    return insert_before(place, Slice.make([value, first, end, stride, [axes]]))
 
 
 def replace(op: Operation, *new: Operation) -> None:

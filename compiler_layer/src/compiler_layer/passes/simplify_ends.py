@@ -13,7 +13,7 @@ from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.op import OvOp, int_attr
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
-from compiler_layer.passes.rewrite import insert_before
+from compiler_layer.passes.rewrite import insert_before, slice_before
 
 MOST_PADDED = 1 << 22
 """Elements; what is added to larger tensors is not kept as constants."""
@@ -29,18 +29,9 @@ def roll(op: slicing.Roll) -> SSAValue | None:
         length = shape_of(value)[axis]
         cut = -count % length if length else 0
         if cut:
-            ends = [_cut(op, value, axis, *bounds) for bounds in ((cut, length), (0, cut))]
+            ends = [slice_before(op, value, axis, *bounds) for bounds in ((cut, length), (0, cut))]
             value = insert_before(op, slicing.Concat.make([ends], axis=int_attr(axis)))
     return value
-
-
-def _cut(place: OvOp, value: SSAValue, axis: int, start: int, stop: int) -> SSAValue:
-    """A part of a value."""
-    first, end, step, axes = (
-        insert_before(place, Constant.inline(np.array([bound], np.int64)))
-        for bound in (start, stop, 1, axis)
-    )
-    return insert_before(place, slicing.Slice.make([value, first, end, step, [axes]]))
 
 
 def pad_of_nothing(op: padding.Pad) -> SSAValue | None:
@@ -62,7 +53,7 @@ def pad_of_constants(op: padding.Pad) -> SSAValue | None:
         length = shape_of(value)[axis]
         first, last = max(-begin, 0), length - max(-end, 0)
         if (first, last) != (0, length):
-            value = _cut(op, value, axis, first, last)
+            value = slice_before(op, value, axis, first, last)
         sides = [_constant(op, value, axis, count, number) for count in (begin, end)]
         if any(sides):
             parts = [*sides[0], value, *sides[1]]

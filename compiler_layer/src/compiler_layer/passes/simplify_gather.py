@@ -11,13 +11,13 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
-from compiler_layer.dialects.ov import elementwise, gather, shape, slicing
+from compiler_layer.dialects.ov import elementwise, gather, shape
 from compiler_layer.dialects.ov.constant import Constant, constant_of, values_of
 from compiler_layer.dialects.ov.op import int_attr, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import Array
 from compiler_layer.passes.match import producer
-from compiler_layer.passes.rewrite import insert_before, reshape_before
+from compiler_layer.passes.rewrite import insert_before, reshape_before, slice_before
 
 
 def gather_of_everything(op: gather.Gather) -> SSAValue | None:
@@ -45,11 +45,7 @@ def gather_of_a_slice(op: gather.Gather) -> SSAValue | None:
     if beyond or len(steps) > 1 or (len(steps) and steps[0] <= 0):
         return None
     step = int(steps[0]) if len(steps) else 1
-    bounds = (int(indices[0]), int(indices[-1]) + 1, step, axis)
-    start, stop, stride, axes = (
-        insert_before(op, Constant.inline(np.array([bound], np.int64))) for bound in bounds
-    )
-    cut = insert_before(op, slicing.Slice.make([op.data, start, stop, stride, [axes]]))
+    cut = slice_before(op, op.data, axis, int(indices[0]), int(indices[-1]) + 1, step)
     return cut if cut.type == op.output.type else reshape_before(op, cut, shape_of(op.output))
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov import scatter, shape, slicing
-from compiler_layer.dialects.ov.constant import Constant, values_of
+from compiler_layer.dialects.ov.constant import values_of
 from compiler_layer.dialects.ov.op import int_attr
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.elements import Array
 from compiler_layer.passes.match import producer
-from compiler_layer.passes.rewrite import insert_before, reshape_before
+from compiler_layer.passes.rewrite import insert_before, reshape_before, slice_before
 
 MOST_RUNS = 64
 """Of slices that follow each other; with more of them pieces cost more than the update."""
@@ -88,20 +88,9 @@ def _joined(
     for run in np.split(np.arange(places.size), breaks):
         first, last = int(places[run[0]]), int(places[run[-1]])
         if first > done:
-            parts.append(_slice(op, data, axis, done, first))
-        parts.append(_slice(op, updates, axis, int(run[0]), int(run[-1]) + 1))
+            parts.append(slice_before(op, data, axis, done, first))
+        parts.append(slice_before(op, updates, axis, int(run[0]), int(run[-1]) + 1))
         done = last + 1
     if done < length:
-        parts.append(_slice(op, data, axis, done, length))
+        parts.append(slice_before(op, data, axis, done, length))
     return insert_before(op, slicing.Concat.make([parts], axis=int_attr(axis)))
-
-
-def _slice(
-    place: scatter.ScatterNDUpdate, value: SSAValue, axis: int, start: int, stop: int
-) -> SSAValue:
-    """Some slices of a value."""
-    bounds = (start, stop, 1, axis)
-    first, end, step, axes = (
-        insert_before(place, Constant.inline(np.array([bound], np.int64))) for bound in bounds
-    )
-    return insert_before(place, slicing.Slice.make([value, first, end, step, [axes]]))

@@ -117,13 +117,16 @@ class RecordedProgram:
         assert self._commands is not None  # prepare() sets it or raises
         with reported("running a blob"):
             # A fence, not the queue: others may have submitted work of their own.
-            ze.zeCommandQueueExecuteCommandLists(self._loaded.queue, [self._commands], self._done)
             try:
+                ze.zeCommandQueueExecuteCommandLists(
+                    self._loaded.queue, [self._commands], self._done
+                )
                 ze.zeFenceHostSynchronize(self._done)
             except KeyboardInterrupt:
-                # Until the device is done, what is bound is not the caller's again.
+                # Until the device is done, what is bound is not the caller's again. The fence may
+                # not know of the work yet: an interrupt comes anywhere.
                 with suppress(ze.ZeError):
-                    ze.zeFenceHostSynchronize(self._done)
+                    ze.zeCommandQueueSynchronize(self._loaded.queue)
                 raise
             finally:
                 ze.zeFenceReset(self._done)

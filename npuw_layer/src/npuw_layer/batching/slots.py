@@ -23,7 +23,7 @@ from npuw_layer.llm.names import (
     slot_of,
     slot_variable,
 )
-from npuw_layer.llm.request_buffers import RequestBuffers
+from npuw_layer.llm.request_buffers import ProgramBuffers
 from npuw_layer.ports import (
     ASSIGN_PREFIX,
     READ_PREFIX,
@@ -42,7 +42,7 @@ class SlotToken:
     """The next token of a conversation, what came before, and its adapters, which are applied."""
 
     cache: KVStrategy
-    adapters: RequestBuffers
+    adapters: ProgramBuffers
     token: int
 
 

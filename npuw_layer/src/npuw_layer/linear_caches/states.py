@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from npuw_layer.llm.arena import Arena, nbytes
-from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Program, TensorInfo
 
 
 class LinearStates:
-    """What layers without K and V keep of a conversation; satisfies ``llm.request_buffers``.
+    """What layers without K and V keep of a conversation; satisfies ``ProgramBuffers``.
 
     Args:
         device: where they lie.
@@ -56,9 +55,6 @@ class LinearStates:
             if found is not None:
                 program.bind(info.name, found.memory, found.offset)
 
-    def apply(self, values: AdapterValues) -> None:
-        """Do nothing: they are no adapters."""
-
     def advance(self, tokens: int) -> None:
         """Take what a run made of so many more tokens."""
         self._before = self.tokens, {name: self.read(name).copy() for name in self._names}
@@ -75,12 +71,12 @@ class LinearStates:
         if tokens >= self.tokens:
             return
         place, before = self.place_of(tokens), self._before
-        if self._names and place and before is not None:
-            for name, values in before[1].items():
-                self.read(name)[...] = values
-        elif self._names:
+        if not place or before is None:
             self.reset()
+            return
         self.tokens = place
+        for name, values in before[1].items():
+            self.read(name)[...] = values
 
     def place_of(self, tokens: int) -> int:
         """Of how many tokens they would be if they went back to the first ones."""

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from npuw_layer.errors import StateError
-from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 
 
-class LinearVariableState:
-    """One variable of a request.
-
-    Args:
-        name: its id in the model.
-        conversation: whose.
-        check_idle: raises if the request is running.
-    """
-
-    def __init__(
-        self, name: str, conversation: Conversation, check_idle: Callable[[], None]
-    ) -> None:
-        self._name = name
-        self._conversation = conversation
-        self._check_idle = check_idle
-
-    @property
-    def name(self) -> str:
-        """The variable's id, as in ReadValue and Assign."""
-        return self._name
+class LinearVariableState(VariableState):
+    """One variable of a request."""
 
     @property
     def state(self) -> Tensor:
@@ -57,12 +37,3 @@ class LinearVariableState:
             )
         states.hold(states.tokens)
         like[...] = values
-
-    def reset(self) -> None:
-        """Begin a new conversation: it is one with K and V.
-
-        Raises:
-            RequestBusy: the request is running.
-        """
-        self._check_idle()
-        self._conversation.reset()

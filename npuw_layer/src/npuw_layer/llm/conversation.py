@@ -310,6 +310,7 @@ class Conversation:
             else:
                 finished(self._read_prompt(piece))
             tokens = tokens.part(stage.tokens, len(tokens))
+        self.gathered.begin()  # nobody asked for what is given of these again
 
     def _select(self) -> None:
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response

@@ -26,7 +26,7 @@ from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
 
-AnyState = VariableState | LinearVariableState | AdapterVariableState | StoredTokensState
+AnyState = VariableState | AdapterVariableState | StoredTokensState
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import partial
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.names import EMBED, LOGITS
-from npuw_layer.llm.request_buffers import RequestBuffers
+from npuw_layer.llm.request_buffers import ProgramBuffers
 from npuw_layer.llm.stages import Stage
 from npuw_layer.lora.names import is_adapter_input
 from npuw_layer.ports import Array, Device, LoadedModel, Memory, Program, TensorInfo
@@ -29,7 +29,7 @@ class LMHead:
         self,
         device: Device,
         models: Mapping[Stage, LoadedModel],
-        adapters: RequestBuffers,
+        adapters: ProgramBuffers,
         bank: WeightsBank,
     ) -> None:
         self._models: dict[int, tuple[Arena, Program]] = {}
@@ -94,7 +94,7 @@ def _is_own(info: TensorInfo) -> bool:
 
 
 def _made(
-    loaded: LoadedModel, arena: Arena, adapters: RequestBuffers, bank: WeightsBank
+    loaded: LoadedModel, arena: Arena, adapters: ProgramBuffers, bank: WeightsBank
 ) -> Program:
     """A program, bound to its tensors and weights."""
     program = loaded.create_program()

@@ -11,7 +11,7 @@ from npuw_layer.llm.history import History
 from npuw_layer.llm.kv_strategy import KVStrategy
 from npuw_layer.llm.names import TOKEN_TYPES
 from npuw_layer.llm.new_tokens import NewTokens
-from npuw_layer.llm.request_buffers import RequestBuffers
+from npuw_layer.llm.request_buffers import ProgramBuffers
 from npuw_layer.llm.stages import Stage, choose_prefill
 from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.token_outputs import Gathered
@@ -44,7 +44,7 @@ class Prefill:
         self,
         compiled: CompiledLLM,
         cache: KVStrategy,
-        buffers: RequestBuffers,
+        buffers: ProgramBuffers,
         gathered: Gathered,
         check_wanted: Callable[[], None],
     ) -> None:

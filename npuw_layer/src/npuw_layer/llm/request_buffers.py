@@ -13,13 +13,8 @@ from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Program, TensorInfo
 
 
-class RequestBuffers(Protocol):
-    """Device memory that all static models of a request share."""
-
-    @property
-    def nbytes(self) -> int:
-        """Device memory that it takes."""
-        ...
+class ProgramBuffers(Protocol):
+    """Device memory as the static models of a request use it."""
 
     def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
         """Let a program find here what it reads or writes of it.
@@ -30,6 +25,19 @@ class RequestBuffers(Protocol):
         """
         ...
 
+    def advance(self, tokens: int) -> None:
+        """Go on behind so many more tokens: a program has run on them."""
+        ...
+
+
+class RequestBuffers(ProgramBuffers, Protocol):
+    """The same as the request sees it."""
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory that it takes."""
+        ...
+
     def apply(self, values: AdapterValues) -> None:
         """Bring adapters that were set to where programs read them; before each inference.
 
@@ -38,35 +46,21 @@ class RequestBuffers(Protocol):
         """
         ...
 
-    def advance(self, tokens: int) -> None:
-        """Go on behind so many more tokens: a program has run on them."""
-        ...
-
 
 class JoinedBuffers:
-    """Several of them.
+    """Several of them; satisfies ``ProgramBuffers``.
 
     Args:
         parts: each with memory of its own.
     """
 
-    def __init__(self, *parts: RequestBuffers) -> None:
+    def __init__(self, *parts: ProgramBuffers) -> None:
         self._parts = parts
-
-    @property
-    def nbytes(self) -> int:
-        """Device memory that they take."""
-        return sum(part.nbytes for part in self._parts)
 
     def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
         """Bind a program to all."""
         for part in self._parts:
             part.bind(program, ports)
-
-    def apply(self, values: AdapterValues) -> None:
-        """Bring adapters where they are read."""
-        for part in self._parts:
-            part.apply(values)
 
     def advance(self, tokens: int) -> None:
         """Go on behind so many more tokens."""

@@ -15,7 +15,7 @@ from npuw_layer.llm.names import (
     MASK,
 )
 from npuw_layer.llm.new_tokens import NewTokens
-from npuw_layer.llm.request_buffers import RequestBuffers
+from npuw_layer.llm.request_buffers import ProgramBuffers
 from npuw_layer.llm.stages import Stage
 from npuw_layer.llm.token_inputs import TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import Gathered, token_outputs
@@ -54,7 +54,7 @@ class Submodel:
         stage: Stage,
         loaded: LoadedModel,
         cache: KVStrategy,
-        buffers: RequestBuffers,
+        buffers: ProgramBuffers,
         bank: WeightsBank,
     ) -> None:
         self.stage = stage

@@ -29,10 +29,9 @@ def settle_shapes(model: Model) -> None:
     opened = {port.name: port.value for port in model.inputs if not is_static(shape_of(port.value))}
     settled = {name: _settled(value) for name, value in opened.items()}
     reads = [each.read.output for each in model.variables() if each.read is not None]
-    given = [port.value for port in model.outputs]
-    if all(is_static(shape_of(value)) for value in (*reads, *given)) and not opened:
-        return
-    if all(map(is_static, settled.values())) and all(is_static(shape_of(v)) for v in reads):
+    settles = all(map(is_static, (*settled.values(), *map(shape_of, reads))))
+    follows = not all(is_static(shape_of(port.value)) for port in model.outputs)
+    if settles and (opened or follows):
         model.set_input_shapes(settled)
         specialize_shapes(model)
 
