@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
 
 from compiler_layer import pipeline
@@ -133,6 +134,19 @@ def restore_ir(name: str, folder: Path, target: Path) -> Path:
     xml = target / "openvino_model.xml"
     xml.write_bytes(lzma.decompress((GOLDENS / f"{name}_ir.xml.xz").read_bytes()))
     return xml
+
+
+@pytest.fixture(autouse=True, scope="session")
+def openvino_stays_loaded() -> Iterator[None]:
+    """Its CPU plugin frees a stack for signals that the main thread goes on to use.
+
+    That happens when a core dies in another thread, as garbage does; the stack of the first plugin
+    is used by all others.
+    """
+    core = openvino.Core()
+    core.get_property("CPU", "FULL_DEVICE_NAME")
+    yield
+    del core
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -212,3 +212,27 @@ except DeviceError as error:
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     assert "pip install openvino" in said.stdout
+
+
+def test_signals_are_handled_when_another_thread_drops_the_device() -> None:
+    """Where OpenVINO's CPU plugin is unloaded there, the next signal ends the process."""
+    program = """if True:
+        import signal, threading
+        from npuw_layer.adapters.openvino import OpenVINODevice
+        from npuw_layer.testing.check_device import CONFIG, small_graph
+        device = OpenVINODevice()
+        loaded = device.load(device.compile(small_graph(), CONFIG))
+        program = loaded.create_program()
+        for info in (*loaded.inputs, *loaded.outputs):
+            program.bind(info.name, device.allocate(1024), 0)
+        program.run()
+        held = [device, loaded, program]
+        del device, loaded, program
+        thread = threading.Thread(target=held.clear)
+        thread.start()
+        thread.join()
+        signal.signal(signal.SIGINT, lambda *_: print("handled"))
+        signal.raise_signal(signal.SIGINT)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "handled\n"), done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,27 @@ from genai_layer.errors import PropertyError
 from genai_layer.runtime import CompiledModel, Core, LowRank
 
 
+@cache
+def _core() -> Any:
+    """One for the process, and for good.
+
+    The CPU plugin gives the thread that loads it a stack for signals, and frees that when its core
+    dies, in whichever thread: a signal to the first one, Ctrl-C say, would then end the process.
+    """
+    try:
+        import openvino
+    except ImportError as error:
+        raise PropertyError(
+            "the package openvino is not installed: pip install 'genai_layer[openvino]'"
+        ) from error
+    return openvino.Core()
+
+
 class OpenVINOCore:
     """``openvino.Core``, for a folder's IR."""
 
     def __init__(self) -> None:
-        try:
-            import openvino
-        except ImportError as error:
-            raise PropertyError(
-                "the package openvino is not installed: pip install 'genai_layer[openvino]'"
-            ) from error
-        self._core: Any = openvino.Core()
+        self._core = _core()
 
     def compile_model(
         self, model: str | Path, device_name: str, config: Mapping[str, Any], /

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,18 @@ def _reported(what: str) -> Generator[None, None, None]:
         raise DeviceError(f"{what}: {lines[-1] if lines else 'OpenVINO failed'}") from error
 
 
+@cache
+def _core() -> Any:
+    """One for the process, and for good.
+
+    The CPU plugin gives the thread that loads it a stack for signals, and frees that when its core
+    dies, in whichever thread: a signal to the first one, Ctrl-C say, would then end the process.
+    """
+    import openvino
+
+    return openvino.Core()
+
+
 class OpenVINODevice:
     """Runs graphs in OpenVINO's CPU plugin; satisfies ``ports.Device``.
 
@@ -64,7 +77,7 @@ class OpenVINODevice:
         except ImportError as error:
             raise DeviceError(f"{error}; OPENVINO_CPU needs it: pip install openvino") from None
         self._version = openvino.__version__
-        self._core: Any = openvino.Core()
+        self._core = _core()
 
     @property
     def version(self) -> str:
