@@ -194,6 +194,13 @@ def lower(model: Model, options: Options, observer: Observer | None = None) -> N
     run_passes(model, passes(options), options, observer)
 
 
+def in_opset(model: Model) -> Model:
+    """Give a copy whose ops are all in OpenVINO's opsets, as far as those of the model can be."""
+    copy = model.clone()
+    ToOpset().apply(context(), copy.module)
+    return copy
+
+
 def run_passes(
     model: Model,
     wanted: Sequence[ModulePass],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.attention.isolate import attention_isolations
@@ -12,7 +13,7 @@ from npuw_layer.options.stages import StageKind
 from npuw_layer.ports import STATIC_MODEL, Device
 
 if TYPE_CHECKING:
-    from npuw_layer.partition.ports import Isolation
+    from npuw_layer.partition.ports import Isolation, Listener
 
 
 def in_parts(device: Device, options: Options, without: Callable[[str], Device]) -> Device:
@@ -26,15 +27,16 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
     Raises:
         OptionError: the device runs models whole, or what is asked for contradicts itself.
     """
-    tells = options.online_dump_plan and options.weights_offload == "NO"
+    listeners = _listeners(options)
     attention = attention_isolations(device, options)
-    asked = options.cuts_models or options.routes_experts or tells
+    asked = options.cuts_models or options.routes_experts or listeners
     if not asked and not attention:
         return device
     if "OPENVINO_CPU" in options.devices:
         raise OptionError(
             f"NPUW_DEVICES = {options.devices}: OPENVINO_CPU runs models whole; leave the options "
-            "NPUW_ONLINE_… as they are, and do not ask for HOST_ROUTED experts"
+            "NPUW_ONLINE_… and NPUW_DUMP_… as they are, but for NPUW_DUMP_IO, and do not ask for "
+            "HOST_ROUTED experts"
         )
     # Imported here: who runs models whole loads nothing of it.
     from npuw_layer.partition.device import partitioning
@@ -47,7 +49,24 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
         kind: {**found, **attention.get(kind, {}), **experts.get(kind, {})} for kind in kinds
     }
     isolations[STATIC_MODEL] = found
-    return partitioning(device, isolations, options.unfolded_tags, options.online_dump_plan)
+    return partitioning(device, isolations, options.unfolded_tags, listeners)
+
+
+def _listeners(options: Options) -> Sequence[Listener]:
+    """Who is told what models are cut into; nobody where layers are brought one by one."""
+    found: list[Listener] = []
+    if options.weights_offload != "NO":
+        return found
+    # Imported here: who writes nothing loads nothing of it.
+    if options.online_dump_plan:
+        from npuw_layer.partition.plan_file import PlanFile
+
+        found.append(PlanFile(Path(options.online_dump_plan)))
+    if options.dumps_graphs:
+        from npuw_layer.dumps.graphs import GraphDumps
+
+        found.append(GraphDumps(options))
+    return found
 
 
 def _experts(

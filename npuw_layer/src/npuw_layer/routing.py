@@ -108,6 +108,10 @@ def check_plain(options: Options) -> None:
         "NPUW_ONLINE_AVOID": options.online_avoid,
         "NPUW_PLAN": options.plan,
         "NPUW_ONLINE_DUMP_PLAN": options.online_dump_plan,
+        "NPUW_DUMP_FULL": options.dump_full,
+        "NPUW_DUMP_SUBS": options.dump_subs,
+        "NPUW_DUMP_SUBS_ON_FAIL": options.dump_subs_on_fail,
+        "NPUW_DUMP_IO": options.dump_io,
     }
     for name in filter(asked.__getitem__, asked):
         raise OptionError(

@@ -215,6 +215,11 @@ OF_A_RUN = {
     "NPUW_WEIGHTS_RESERVED": 2,
     "NPUW_MOE_POOL_SIZE": 3,
     "NPUW_ONLINE_DUMP_PLAN": "nothing is compiled/plan.xml",
+    "NPUW_DUMP_FULL": True,
+    "NPUW_DUMP_SUBS": "YES",
+    "NPUW_DUMP_SUBS_ON_FAIL": "YES",
+    "NPUW_DUMP_IO": "last",
+    "NPUW_DUMP_IO_ITERS": True,
     "NPUW_FALLBACK_EXEC": False,
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "CPU",
@@ -227,7 +232,8 @@ OF_A_RUN = {
 
 def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    config = OF_A_RUN | {"CACHE_DIR": str(tmp_path), "WEIGHTS_PATH": str(tiny)}
+    folders = {"CACHE_DIR": str(tmp_path), "NPUW_DUMP_SUBS_DIR": str(tmp_path / "dumps")}
+    config = OF_A_RUN | folders | {"WEIGHTS_PATH": str(tiny)}
     others = {"BLOB_PATH", "EXPORT_BLOB", "MODEL_PTR"}
     refusing = {"NPUW_ENSURE_COMPATIBILITY", "NPU_UNTRUSTED_SOURCE"}
     assert config.keys() | others | refusing == RUN_TIME

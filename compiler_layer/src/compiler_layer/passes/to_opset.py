@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
-from compiler_layer.dialects.ov.elementwise import Convert, Multiply, Subtract
-from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.attention import RMS, RoPE, ScaledDotProductAttention
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import (
+    Add,
+    Convert,
+    Divide,
+    Multiply,
+    Negative,
+    Sqrt,
+    Subtract,
+)
+from compiler_layer.dialects.ov.op import OvOp, bool_attr, int_attr
+from compiler_layer.dialects.ov.padding import Tile
 from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
-from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.dialects.ov.reduce import ReduceMean
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import insert_before, take_over
+from compiler_layer.passes.rewrite import insert_before, reshape_before, slice_before, take_over
 
 
 def _converted(place: OvOp, value: SSAValue, element: str) -> SSAValue:
@@ -31,6 +44,46 @@ def _expand(op: Dequantize) -> None:
         value = insert_before(op, Subtract.make([value, _converted(op, op.zero, "f32")]))
     value = insert_before(op, Multiply.make([value, _converted(op, op.scale, "f32")]))
     take_over(op, _converted(op, value, op.destination_type.data))
+
+
+def _expand_rms(op: RMS) -> None:
+    x = _converted(op, op.x, "f32")
+    last = insert_before(op, Constant.inline(np.array([-1], np.int64)))
+    epsilon = insert_before(op, Constant.inline(np.array(op.epsilon.value.data, np.float32)))
+    square = insert_before(op, Multiply.make([x, x]))
+    mean = insert_before(op, ReduceMean.make([square, last], keep_dims=bool_attr(True)))
+    root = insert_before(op, Sqrt.make([insert_before(op, Add.make([mean, epsilon]))]))
+    value = insert_before(op, Divide.make([x, root]))
+    if op.gamma is not None:
+        value = insert_before(op, Multiply.make([value, _converted(op, op.gamma, "f32")]))
+    take_over(op, _converted(op, value, element_of(op.output)))
+
+
+def _expand_rope(op: RoPE) -> None:
+    x, cos, sin = (_converted(op, value, "f32") for value in (op.x, op.cos, op.sin))
+    shape = shape_of(x)
+    axis, width = len(shape) - 1, shape[-1]
+    second = slice_before(op, x, axis, width // 2, width)
+    turned = [insert_before(op, Negative.make([second])), slice_before(op, x, axis, 0, width // 2)]
+    rotated = insert_before(op, Concat.make([turned], axis=int_attr(axis)))
+    plain = insert_before(op, Multiply.make([x, cos]))
+    value = insert_before(op, Add.make([plain, insert_before(op, Multiply.make([rotated, sin]))]))
+    take_over(op, _converted(op, value, element_of(op.output)))
+
+
+def _repeat_heads(op: ScaledDotProductAttention) -> None:
+    """Give each query head a key and a value head of its own."""
+    heads = shape_of(op.q)[-3]
+    for index in (1, 2):
+        value = op.operands[index]
+        *outer, own, rows, width = shape_of(value)
+        if own != heads:
+            shape = (*outer, own, 1, rows, width)
+            repeats = np.array([*(1 for _ in outer), 1, heads // own, 1, 1], np.int64)
+            apart = reshape_before(op, value, shape)
+            tiled = Tile.make([apart, insert_before(op, Constant.inline(repeats))])
+            many = insert_before(op, tiled)
+            op.operands[index] = reshape_before(op, many, (*outer, heads, rows, width))
 
 
 def _agree(op: ScaledDotProductAttention | FakeConvert | FakeQuantize) -> None:
@@ -51,6 +104,8 @@ class ToOpset(ModulePass):
              %w = ov.Multiply(%c, %s) : …xf32
              %m = ov.Convert(%mask) : …xf16 ; %y = ov.ScaledDotProductAttention(%q, %k, %v, %m)
 
+    RMS and RoPE become what ``fuse-rms`` and ``fuse-rope`` find, in f32, and K and V are repeated
+    for all heads of attention that read them.
     Whoever runs the graph elsewhere needs it: no opset has Dequantize, or mixes types of floats.
     """
 
@@ -63,5 +118,11 @@ class ToOpset(ModulePass):
         for each in list(model.body.ops):
             if isinstance(each, Dequantize):
                 _expand(each)
+            elif isinstance(each, RMS):
+                _expand_rms(each)
+            elif isinstance(each, RoPE):
+                _expand_rope(each)
             elif isinstance(each, ScaledDotProductAttention | FakeConvert | FakeQuantize):
+                if isinstance(each, ScaledDotProductAttention) and len(shape_of(each.q)) > 2:
+                    _repeat_heads(each)
                 _agree(each)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.cache.model_digest import model_files
+from npuw_layer.dumps import dumped
 from npuw_layer.errors import ModelError, NoHead
 from npuw_layer.linear_caches.names import linear_inputs
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
@@ -157,7 +158,10 @@ def assemble(
     if options.eagle:
         _check_eagle(loaded[0])
     planned = plan(options)
-    models = dict(zip(planned.stages, loaded, strict=True))
+    models = {
+        stage: dumped(model, stage.name, options)
+        for stage, model in zip(planned.stages, loaded, strict=True)
+    }
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
     return CompiledLLM(
         device=device,

@@ -4,6 +4,7 @@
     lengths … plain the options, a file for each group
     stages          PREFILL_CONFIG, GENERATE_CONFIG, SHARED_HEAD_CONFIG, and how they are merged
     model           all of them together
+    run_time        which of them no compiled program depends on
     absent          options of the original that are not here, and why
     parse           from a mapping to options, with errors that say what would be right
     describe        each option as a table shows it; ``npuw options`` prints that
@@ -16,9 +17,10 @@ Source: fact sheet npuw §b; what is this project's own says so.
 
 from npuw_layer.options.absent import ABSENT
 from npuw_layer.options.describe import Described, describe
-from npuw_layer.options.model import GROUPS, NAMES, RUN_TIME, Options
+from npuw_layer.options.model import GROUPS, NAMES, Options
 from npuw_layer.options.names import nearest
 from npuw_layer.options.parse import parse_options
+from npuw_layer.options.run_time import RUN_TIME
 
 __all__ = [
     "ABSENT",

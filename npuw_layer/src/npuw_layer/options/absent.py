@@ -8,7 +8,6 @@ from __future__ import annotations
 _MODES = "models that make speech or images are not split; those of text, and Whisper, are"
 _ATTENTION = "NPUW_LLM_PREFILL_ATTENTION_HINT and NPUW_LLM_GENERATE_ATTENTION_HINT say how"
 _COMPRESSED = "compressed weights go to the device as they are, which computes with them"
-_DUMPS = "npuc compile prints graphs after any pass, and programs log what they do in every build"
 _REPEATED = "NPUW_FOLD and NPUW_ONLINE_NO_FOLD say what is compiled once"
 
 ABSENT: dict[str, str] = {
@@ -36,12 +35,6 @@ ABSENT: dict[str, str] = {
     "NPUW_WEIGHTS_HANDLE_PROVIDER": "WEIGHTS_PATH or MODEL_PTR say where weights are",
     "NPUW_FUNCALL_ASYNC": "programs are bound once: there is nothing to do ahead",
     "NPUW_UNFOLD_IREQS": "each call has a request of its own anyway",
-    "NPUW_DUMP_FULL": _DUMPS,
-    "NPUW_DUMP_SUBS": _DUMPS,
-    "NPUW_DUMP_SUBS_DIR": _DUMPS,
-    "NPUW_DUMP_SUBS_ON_FAIL": _DUMPS,
-    "NPUW_DUMP_IO": _DUMPS,
-    "NPUW_DUMP_IO_ITERS": _DUMPS,
     "NPUW_KOKORO": _MODES,
     "NPUW_KOKORO_BLOCK_SIZE": _MODES,
     "NPUW_KOKORO_OVERLAP": _MODES,

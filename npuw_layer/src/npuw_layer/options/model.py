@@ -10,6 +10,7 @@ from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.cache import CacheOptions
 from npuw_layer.options.compiler import CompilerOptions
 from npuw_layer.options.devices import DeviceOptions
+from npuw_layer.options.dumps import DumpOptions
 from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
@@ -36,6 +37,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     CacheOptions,
     DeviceOptions,
     PartitionOptions,
+    DumpOptions,
     CompilerOptions,
     PlainOptions,
 )
@@ -55,6 +57,7 @@ class Options(
     CacheOptions,
     DeviceOptions,
     PartitionOptions,
+    DumpOptions,
     CompilerOptions,
     PlainOptions,
 ):
@@ -309,43 +312,3 @@ NAMES: dict[str, str] = {
     if field.alias is not None
 }
 """The options by OpenVINO's name, with the name of their field; in the order of their groups."""
-
-RUN_TIME: frozenset[str] = frozenset(
-    {
-        # Where files are.
-        "CACHE_DIR",
-        "BLOB_PATH",
-        "EXPORT_BLOB",
-        "WEIGHTS_PATH",
-        "MODEL_PTR",
-        # Who may read them.
-        "CACHE_ENCRYPTION_CALLBACKS",
-        "NPUW_ENSURE_COMPATIBILITY",
-        "NPU_UNTRUSTED_SOURCE",
-        # What a file is like.
-        "NPU_EXPORT_RAW_BLOB",
-        "NPU_IMPORT_RAW_BLOB",
-        "NPU_DISABLE_VERSION_CHECK",
-        # What a conversation does with its cache, and what is kept of it.
-        "NPUW_LLM_KV_SWITCHOVER",
-        "NPUW_LLM_SINK_TOKENS",
-        "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE",
-        "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS",
-        "NPUW_LLM_PREFIX_CACHING_MAX_BYTES",
-        # How many programs of experts are kept.
-        "NPUW_MOE_POOL_SIZE",
-        # Where weights are.
-        "NPUW_WEIGHTS_BANK",
-        "NPUW_WEIGHTS_BANK_ALLOC",
-        "NPUW_WEIGHTS_BUDGET",
-        "NPUW_WEIGHTS_RESERVED",
-        # What is told of it.
-        "NPUW_ONLINE_DUMP_PLAN",
-        # What happens when a device fails, or is not accurate.
-        "NPUW_FALLBACK_EXEC",
-        "NPUW_ACC_THRESH",
-        "NPUW_ACC_DEVICE",
-    }
-)
-"""Options that no compiled program depends on, nor which programs there are; all others are fixed
-in an exported blob."""

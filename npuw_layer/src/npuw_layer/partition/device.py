@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.devices.pins import kind_of
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.partition.container import Call, is_container, read_container, write_container
 from npuw_layer.partition.model import LoadedParts
-from npuw_layer.partition.ports import Isolation, ReadsModelInputs
+from npuw_layer.partition.ports import Isolation, Listener, ReadsModelInputs
 from npuw_layer.ports import (
+    STATIC_MODEL,
     SUBMODEL,
     Array,
     Device,
@@ -39,7 +39,7 @@ class PartitioningDevice:
         device: runs what lies between groups; all parts share its memory.
         isolations: run the groups.
         no_fold: tags whose parts are compiled one by one, even if they are equal.
-        plan_file: where it is written what went where; empty writes nothing.
+        listeners: are told what is cut, and what cannot be compiled.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class PartitioningDevice:
         device: Device,
         isolations: Isolations,
         no_fold: Collection[str] = (),
-        plan_file: str = "",
+        listeners: Sequence[Listener] = (),
     ) -> None:
         self._device = device
         self._isolations = isolations
         self._no_fold = no_fold
-        self._plan_file = plan_file
+        self._listeners = listeners
 
     @property
     def memory_device(self) -> Device:
@@ -79,30 +79,43 @@ class PartitioningDevice:
         """
         submodel = config.get(SUBMODEL, "")
         isolations = self._isolations.get(kind_of(submodel), {})
-        if not isolations and not self._plan_file:
+        if not isolations and not self._listeners:
             return self._device.compile(model, config)
-        outputs = [port.name for port in model.outputs]
-        inputs = _infos(model)
+        name = submodel or STATIC_MODEL
+        for listener in self._listeners:
+            listener.whole(name, model)
         parts = _cut(model, isolations, config)
+        try:
+            program, calls = self._compile_parts(model, parts, isolations, config)
+        except RuntimeError as error:
+            for listener in self._listeners:
+                listener.failed(name, parts, error)
+            raise
+        for listener in self._listeners:
+            listener.cut(name, parts, calls)
+        return program
+
+    def _compile_parts(
+        self,
+        model: Model,
+        parts: Sequence[Part],
+        isolations: Mapping[str, Isolation],
+        config: Mapping[str, str],
+    ) -> tuple[bytes, Sequence[Call]]:
+        """Compile what a model was cut into; give its program, and the calls of the parts."""
         if len(parts) == 1 and not parts[0].tag:
-            self._write_plan(submodel, parts, [Call(function=0, names={})])
-            return self._device.compile(model, config)
+            return self._device.compile(model, config), [Call(function=0, names={})]
         # Imported here: a warm start, which compiles nothing, loads no graphs.
         from npuw_layer.partition.compile import compile_parts
 
+        inputs = _infos(model)
         groups = {tag: _within(each.device, inputs) for tag, each in isolations.items()}
         devices = {"": self._device} | groups
         # Element types are chosen: who did it again would widen what links parts to f32.
         as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
+        outputs = [port.name for port in model.outputs]
         compiled = compile_parts(parts, devices, as_lowered, self._no_fold, inputs, outputs)
-        self._write_plan(submodel, parts, compiled.calls)
-        return write_container(compiled)
-
-    def _write_plan(self, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> None:
-        if self._plan_file:
-            from npuw_layer.partition.plan_file import write_plan
-
-            write_plan(Path(self._plan_file), submodel or "model", parts, calls)
+        return write_container(compiled), compiled.calls
 
     def foldings(self, model: Model) -> Iterator[Model]:
         """Give the model itself: it is cut before equal parts are found."""
@@ -148,14 +161,17 @@ class ConstantFindingDevice(PartitioningDevice):
 
 
 def partitioning(
-    device: Device, isolations: Isolations, no_fold: Collection[str] = (), plan_file: str = ""
+    device: Device,
+    isolations: Isolations,
+    no_fold: Collection[str] = (),
+    listeners: Sequence[Listener] = (),
 ) -> Device:
     """Let a device run models in parts; the device itself if there is nothing to do."""
-    if not any(isolations.values()) and not plan_file:
+    if not any(isolations.values()) and not listeners:
         return device
     finds = isinstance(device, FindsConstants)
     kind = ConstantFindingDevice if finds else PartitioningDevice
-    return kind(device, isolations, no_fold, plan_file)
+    return kind(device, isolations, no_fold, listeners)
 
 
 def _within(device: Device, inputs: Sequence[TensorInfo]) -> Device:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from npuw_layer.ports import Device, LoadedModel, Memory, Program, TensorInfo
 
 _INSIDE = (LINK_PREFIX, LITERAL_PREFIX)
 """What nobody outside binds."""
+
+WrapsPrograms = Callable[[int, Program], Program]
+"""Gives what runs in place of the program of a call, whose number it is given."""
 
 
 class LoadedParts:
@@ -38,6 +42,7 @@ class LoadedParts:
         self._literals = self._fill_literals()
         self._inputs = self._own(lambda loaded: loaded.inputs, self.unread)
         self._outputs = self._own(lambda loaded: loaded.outputs, {})
+        self._around: WrapsPrograms = lambda number, program: program
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
@@ -55,7 +60,14 @@ class LoadedParts:
         Raises:
             DeviceError: the device has no memory left.
         """
-        return PartsProgram(self, [loaded.create_program() for _, loaded in self.calls()])
+        programs = [loaded.create_program() for _, loaded in self.calls()]
+        return PartsProgram(self, [self._around(*each) for each in enumerate(programs)])
+
+    def around(self, wrap: WrapsPrograms) -> LoadedParts:
+        """Give the same model, where something stands around the program of each call."""
+        other = copy(self)
+        other._around = wrap
+        return other
 
     def calls(self) -> Iterator[tuple[Call, LoadedModel]]:
         """The parts in the order in which they run."""

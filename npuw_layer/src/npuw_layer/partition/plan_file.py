@@ -16,11 +16,26 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault
-from npuw_layer.partition.ports import AVOIDS
+from npuw_layer.partition.ports import AVOIDS, Listener
 
 if TYPE_CHECKING:
     from compiler_layer.passes.partition.parts import Part
     from npuw_layer.partition.container import Call
+
+
+class PlanFile(Listener):
+    """Writes the plan of each static model that is compiled.
+
+    Args:
+        target: the option's file.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+
+    def cut(self, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> None:
+        """Write which ops went where; errors as ``write_plan``."""
+        write_plan(self._target, submodel, parts, calls)
 
 
 def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> Path:

@@ -9,8 +9,9 @@ from npuw_layer.ports import Device, TensorInfo
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Group
+    from compiler_layer.passes.partition.parts import Group, Part
     from compiler_layer.pieces import CompiledFunction
+    from npuw_layer.partition.container import Call
 
 
 AVOIDS = "not "
@@ -68,3 +69,30 @@ class CompilesFunctions(Protocol):
             RuntimeError: it is not supported, or does not fit.
         """
         ...
+
+
+class Listener:
+    """Hears what becomes of static models that are compiled; it changes nothing of them.
+
+    Who only wants to hear of some of it leaves the rest out.
+    """
+
+    def whole(self, submodel: str, model: Model) -> None:
+        """Hear of a model before it is cut.
+
+        Args:
+            submodel: what the static model is called.
+            model: not to be changed.
+        """
+
+    def cut(self, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> None:
+        """Hear of a model that is compiled.
+
+        Args:
+            submodel: as above.
+            parts: of it, in the order in which they run; one if it is not cut.
+            calls: of the same; equal parts have one function.
+        """
+
+    def failed(self, submodel: str, parts: Sequence[Part], error: RuntimeError) -> None:
+        """Hear of a model that nobody compiles; parameters as above."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from npuw_layer.cache.key import (
     partition_choices,
 )
 from npuw_layer.cache.model_digest import digest_model, model_files
+from npuw_layer.dumps import dumped
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.programs import Origin, constants_of, load
@@ -148,7 +149,8 @@ def assemble(
         ModelError: a variable has two types or shapes.
         DeviceError: the initial values are those of another program.
     """
-    loaded = programs.loaded
+    loaded = dumped(programs.loaded, STATIC_MODEL, options)
+    programs = replace(programs, loaded=loaded)
     inputs, outputs = (list(filter(is_port, infos)) for infos in (loaded.inputs, loaded.outputs))
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
     return CompiledStatic(

@@ -1,0 +1,73 @@
+"""What is written down of submodels, for who wants to look at them or run them elsewhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from npuw_layer.options.base import OptionGroup
+
+LAST = "last"
+
+
+def selected(text: str, count: int) -> list[int]:
+    """Read "YES", "NO", or "0,1,last" as the numbers of submodels; those beyond are left out.
+
+    Args:
+        text: an option's value.
+        count: of the submodels that a static model has.
+
+    Raises:
+        ValueError: an entry is neither.
+    """
+    entries = [part.strip() for part in text.split(",") if part.strip()]
+    if len(entries) == 1 and entries[0].upper() in ("YES", "NO"):
+        return list(range(count)) if entries[0].upper() == "YES" else []
+    for entry in entries:
+        if entry.lower() != LAST and not (entry.isascii() and entry.isdigit()):
+            raise ValueError(f'{entry!r} is no number; write "YES", "NO" or "0,1,last"')
+    numbers = {count - 1 if entry.lower() == LAST else int(entry) for entry in entries}
+    return sorted(number for number in numbers if number < count)
+
+
+def _checked(text: str) -> str:
+    selected(text, 0)
+    return text
+
+
+Selection = Annotated[str, AfterValidator(_checked)]
+"""Which submodels of each static model; "" selects none."""
+
+
+class DumpOptions(OptionGroup):
+    """Submodels as files: IRs that OpenVINO loads, and the tensors that went in and out."""
+
+    title: ClassVar[str] = "Dumps"
+
+    dump_full: bool = Field(False, alias="NPUW_DUMP_FULL")
+    """Writes each static model as an IR, "prefill_1024.xml" with its ".bin", before it is cut into
+    submodels. Like those of submodels it is written when it is compiled, not when it is taken from
+    the cache, and not of models whose weights are offloaded."""
+    dump_subs: Selection = Field("", alias="NPUW_DUMP_SUBS")
+    """Writes submodels as IRs, "prefill_1024_03.xml": "YES" all, "0,1,last" those of a static model
+    by their places; "" or "NO" none. A static model that is not cut is its submodel 0. Variables
+    are inputs and outputs, and what links submodels has a name in both."""
+    dump_subs_dir: str = Field("", alias="NPUW_DUMP_SUBS_DIR")
+    """The folder for all that is written so; it is made. "" is the one that the process is in."""
+    dump_subs_on_fail: Selection = Field("", alias="NPUW_DUMP_SUBS_ON_FAIL")
+    """As NPUW_DUMP_SUBS, but only of a static model that cannot be compiled:
+    "failed_prefill_1024_03.xml", and in "failed_prefill_1024.txt" why."""
+    dump_io: Selection = Field("", alias="NPUW_DUMP_IO")
+    """Writes what goes in and out of submodels, chosen as for NPUW_DUMP_SUBS, whenever they run:
+    "prefill_1024_03_input_0.bin", its type and shape in ".txt", and the names of all in
+    "prefill_1024_03_ilist.txt"; "output" and "olist" likewise. Each run replaces the one before."""
+    dump_io_iters: bool = Field(False, alias="NPUW_DUMP_IO_ITERS")
+    """Keeps the tensors of every run, as "prefill_1024_03_iter_0000_input_0.bin". That may be
+    much."""
+
+    @property
+    def dumps_graphs(self) -> bool:
+        """Whether anything is written when a model is compiled."""
+        chosen = (self.dump_subs, self.dump_subs_on_fail)
+        return self.dump_full or any(selected(text, 1 << 20) for text in chosen)
