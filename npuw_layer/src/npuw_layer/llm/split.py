@@ -28,6 +28,7 @@ from npuw_layer.linear_caches.names import is_linear_cache
 from npuw_layer.linear_caches.short_convolution import continue_convolutions
 from npuw_layer.llm.cache_positions import compare_tokens, count_positions
 from npuw_layer.llm.deepstack import spread_visual_rows
+from npuw_layer.llm.grouped_attention import take_apart
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
@@ -90,6 +91,7 @@ def split(
 
 def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -> Model:
     inputs = check_ports(clone, tokens)
+    take_apart(clone, tokens)
     compare_tokens(clone, tokens, past)
     count_positions(clone, tokens)
     continue_convolutions(clone, tokens)

@@ -16,6 +16,7 @@ from compiler_layer.model import Model
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
+from npuw_layer.llm.grouped_attention import take_apart
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
@@ -61,6 +62,7 @@ def split_slots(
 def _split(clone: Model, slots: int, past: int, head: Head, layout: KVLayout) -> Model:
     inputs = check_ports(clone, 1)
     check_slots(inputs, [port.name for port in clone.outputs])
+    take_apart(clone, 1, slots)
     compare_tokens(clone, 1, past, slots)
     look_up_biases(clone, 1, past, slots)
     store_caches(clone, past, slots, layout)

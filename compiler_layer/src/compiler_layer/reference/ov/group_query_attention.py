@@ -18,7 +18,9 @@ def group_query_attention(op: ov.GroupQueryAttention, *operands: Array) -> tuple
     first = operands[5].reshape(-1)[:batch].astype(np.int64) + 1 - tokens
     places: Array = first[:, None] + np.arange(tokens)
     if int_value(op.do_rotary):
-        cos, sin = (wide(each)[np.maximum(places, 0)][:, None] for each in operands[7:9])
+        given = op.other("position_ids") is not None
+        turns: Array = operands[9] if given else np.maximum(places, 0)
+        cos, sin = (wide(each)[turns][:, None] for each in operands[7:9])
         q, k = (_turned(op, x, cos, sin) for x in (q, k))
     present = [_stored(cache, rows, places) for cache, rows in zip(caches, (k, v), strict=True)]
     every_key, every_value = (np.repeat(x, heads // k.shape[1], 1) for x in present)
