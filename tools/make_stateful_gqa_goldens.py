@@ -42,6 +42,8 @@ class Kind:
     nibbles: bool = False
     """Whether weights have 4 bits."""
     floats: type[np.floating[Any]] = np.float32
+    sinks: bool = False
+    """Whether each head attends to nothing, too, with a score of its own."""
     attention: dict[str, Any] = field(default_factory=lambda: {"do_rotary": 1})
 
 
@@ -57,6 +59,8 @@ KINDS = {
         },
     ),
     "positions": Kind(kv_heads=HEADS, positions=True, angles=HEAD // 4),
+    "smooth": Kind(attention={"smooth_softmax": 1}),
+    "sinks": Kind(sinks=True, attention={"do_rotary": 1, "local_window_size": 6}),
     "nibbles": Kind(kv_heads=1, nibbles=True),
     "half": Kind(kv_heads=1, floats=np.float16, nibbles=True),
 }
@@ -116,12 +120,16 @@ class Decoder:
         second = g.constant("second", np.array(1, np.int64))
         g.node("Gather", ["mask_shape", second], ["mask_length"], axis=0)
         g.node("Cast", ["mask_length"], ["total_sequence_length"], to=TensorProto.INT32)
+        sizes = ["seqlens_k", "total_sequence_length"]
+        if not self._kind.attention.get("do_rotary"):
+            return sizes
         steps = np.arange(self._kind.angles) / self._kind.angles
         angles = np.outer(np.arange(POSITIONS), 100.0**-steps)
         turns = {"cos": np.cos(angles), "sin": np.sin(angles)}
         tables = [g.weight(name, g.rounded(values)) for name, values in turns.items()]
-        positions = ["position_ids"] if self._kind.positions else []
-        return ["seqlens_k", "total_sequence_length", *tables, *positions]
+        positions = "position_ids" if self._kind.positions else ""
+        sinks = [g.weight("sinks", np.linspace(-1, 2, HEADS))] if self._kind.sinks else []
+        return [*sizes, *tables, positions, *(["", *sinks] if sinks else [])]
 
     def _normed(self, name: str, states: str) -> str:
         weight = self._g.weight(f"{name}_norm", np.linspace(0.5, 1.5, WIDTH))

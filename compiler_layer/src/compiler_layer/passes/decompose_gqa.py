@@ -17,7 +17,7 @@ from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.logic import Equal, Greater, LessEqual, LogicalAnd
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.grouped_attention import attended, rotated
+from compiler_layer.grouped_attention import GroupedAttention
 from compiler_layer.model import Model
 
 
@@ -40,13 +40,15 @@ class _Decomposition:
 
     def results(self) -> tuple[SSAValue, SSAValue, SSAValue]:
         """What the op gives."""
-        op, g = self._op, self._g
+        op = self._op
+        parts = GroupedAttention(self._g, op, 1, self._tokens)
         q, k = op.q, op.k
         if int_value(op.do_rotary):
-            cos, sin = (self._angles(name) for name in ("cos", "sin"))
-            q, k = (rotated(g, op, x, cos, sin) for x in (op.q, op.k))
+            positions = self._positions()
+            cos, sin = (parts.looked_up(name, positions) for name in ("cos", "sin"))
+            q, k = (parts.rotated(x, cos, sin) for x in (op.q, op.k))
         key, value = self._stored(op.past_key, k), self._stored(op.past_value, op.v)
-        return attended(g, op, q, (key, value), self._mask()), key, value
+        return parts.attended(q, key, value, self._mask()), key, value
 
     def _find_places(self) -> SSAValue:
         """The row of each new token, i32 [T]; below 0 is padding before a short prompt."""
@@ -55,13 +57,11 @@ class _Decomposition:
         back = np.arange(self._tokens, dtype=np.int32) + 1 - self._tokens
         return g.op(Add, last, g.constant(back))
 
-    def _angles(self, name: str) -> SSAValue:
-        """Rows of a table for all new tokens, [1, 1, T, angles]."""
-        table, g = self._op.other(name), self._g
-        assert table is not None  # infer() has seen to it
+    def _positions(self) -> SSAValue:
+        """Which angles are those of new tokens, i64 [1, T]."""
         given = self._op.other("position_ids")
-        places = self._own if given is None else g.reshape(given, -1)
-        return g.unsqueeze(g.gather(table, g.convert(places, "i64"), 0), 0, 1)
+        found = self._g.convert(self._own if given is None else given, "i64")
+        return self._g.reshape(found, 1, self._tokens)
 
     def _stored(self, cache: SSAValue, rows: SSAValue) -> SSAValue:
         """A cache with new rows: where they go is not known before, so each is chosen or not.
@@ -82,7 +82,7 @@ class _Decomposition:
         return g.op(Select, g.unsqueeze(here, 0, 1), moved, cache)
 
     def _mask(self) -> SSAValue:
-        """To which rows each token attends, boolean [1, 1, T, rows]."""
+        """To which rows each token attends, as numbers to add, f32 [1, 1, T, rows]."""
         g = self._g
         index = g.constant(np.arange(self._rows, dtype=np.int32).reshape(1, -1))
         own = g.reshape(self._own, self._tokens, 1)
@@ -90,7 +90,17 @@ class _Decomposition:
         if self._op.window is not None:
             first = g.op(Subtract, own, g.constant(np.full((1, 1), self._op.window, np.int32)))
             allowed = g.op(LogicalAnd, allowed, g.op(Greater, index, first))
-        return g.unsqueeze(allowed, 0, 1)
+        zero, least = (np.full((), each, np.float32) for each in (0, np.finfo(np.float32).min))
+        passing = g.unsqueeze(allowed, 0, 1)
+        return g.op(Select, passing, g.constant(zero), g.constant(least))
+
+
+def gqa_refusal(op: GroupQueryAttention) -> str:
+    """Tell why an op is still there."""
+    return (
+        f"over a batch of {shape_of(op.q)[0]}: each sequence fills its cache to a row of its own; "
+        "make the model one with a batch of 1, and infer sequence by sequence"
+    )
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,7 @@ class DecomposeGQA(ModulePass):
              %K = ov.Select([0, 1 …] = %p, ov.RoPE(%k, %p), %past_key) ; %V likewise
              %y = ov.ScaledDotProductAttention(ov.RoPE(%q, %p), %K, %V, [0, 1 …] <= %p)
 
-    Several conversations at once stay as they are, and are refused later.
+    Several conversations at once stay as they are, and are refused later (``gqa_refusal``).
 
     Requires: ``specialize-shapes``.
 

@@ -27,9 +27,9 @@ from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.state import ReadValue
-from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import CompilerError
-from compiler_layer.grouped_attention import attended, rotated
+from compiler_layer.grouped_attention import GroupedAttention
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.errors import ModelError
@@ -46,23 +46,24 @@ _TRIED = (1, 2, 9)
 """Lengths of masks for which it is looked how many tokens are counted."""
 
 
-def take_apart(model: Model, tokens: int, slots: int = 1) -> None:
+def take_apart(model: Model, tokens: int, past: int, slots: int = 1) -> None:
     """Make of each GroupQueryAttention what it consists of.
 
     Args:
         model: the stateful graph, changed in place; it gets the input ``cache_position`` where
             rotary angles are those of counted tokens, and not of position_ids.
         tokens: new tokens that it takes.
+        past: rows of its caches.
         slots: conversations that it takes tokens of.
 
     Raises:
-        ModelError: one keeps no variable, or counts something else than the tokens of
-            attention_mask.
+        ModelError: one keeps no variable, counts something else than the tokens of
+            attention_mask, or has angles for fewer tokens than there may be.
     """
     found = [op for op in model.body.ops if isinstance(op, GroupQueryAttention)]
     if not found:
         return
-    parts = _CommonParts(model, tokens, slots)
+    parts = _CommonParts(model, tokens, past, slots)
     for op in found:
         _replace(model, op, parts)
     remove_dead_code(model)
@@ -73,13 +74,14 @@ def _replace(model: Model, op: GroupQueryAttention, parts: _CommonParts) -> None
     _check_variable(op, op.past_value)
     parts.check_counted(op)
     g = GraphBuilder(model, op)
+    own = parts.of(g, op)
     q, k = op.q, op.k
     if int_value(op.do_rotary):
         cos, sin = (parts.angles(g, op, name) for name in ("cos", "sin"))
-        q, k = (rotated(g, op, each, cos, sin) for each in (q, k))
+        q, k = (own.rotated(each, cos, sin) for each in (q, k))
     key = g.concat([op.past_key, k], _SEQUENCE_AXIS)
     value = g.concat([op.past_value, op.v], _SEQUENCE_AXIS)
-    found = attended(g, op, q, (key, value), parts.mask(g, op))
+    found = own.attended(q, key, value, parts.mask(g, op))
     Rewriter.replace_op(op, [], [found, key, value])
 
 
@@ -100,16 +102,23 @@ class _CommonParts:
     Args:
         model: gets ops.
         tokens: new tokens that it takes.
+        past: rows of its caches.
         slots: conversations that it takes tokens of.
     """
 
-    def __init__(self, model: Model, tokens: int, slots: int) -> None:
+    def __init__(self, model: Model, tokens: int, past: int, slots: int) -> None:
         self._model = model
         self._sizes = tokens, slots
+        self._capacity = past + tokens
         self._inputs = {port.name: port.value for port in model.inputs}
         self._counted = set[SSAValue]()
-        self._angles: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
-        self._masks: dict[tuple[int | None, str], SSAValue] = {}
+        self._angles: dict[tuple[SSAValue, SSAValue, int], SSAValue] = {}
+        self._masks: dict[int | None, SSAValue] = {}
+
+    def of(self, g: GraphBuilder, op: GroupQueryAttention) -> GroupedAttention:
+        """What writes the rest of an op."""
+        tokens, slots = self._sizes
+        return GroupedAttention(g, op, slots, tokens)
 
     def check_counted(self, op: GroupQueryAttention) -> None:
         """See that the op attends to all tokens that attention_mask has.
@@ -138,13 +147,21 @@ class _CommonParts:
         )
 
     def angles(self, g: GraphBuilder, op: GroupQueryAttention, name: str) -> SSAValue:
-        """Rows of a table of sines or cosines, [batch, 1, new, angles]."""
+        """Sines or cosines of new tokens, as ``GroupedAttention.looked_up``."""
         table, places = op.other(name), self._positions(op)
         assert table is not None  # infer() has seen to it
-        if (table, places) not in self._angles:
+        rows = shape_of(table)[0]
+        if rows < self._capacity:
+            raise ModelError(
+                f"{op.described}: its tables have rotary angles for {rows} tokens, a static model "
+                f"is to take {self._capacity}; lower NPUW_LLM_MAX_PROMPT_LEN or "
+                "NPUW_LLM_MIN_RESPONSE_LEN"
+            )
+        key = table, places, int_value(op.rotary_interleaved)
+        if key not in self._angles:
             index = places if element_of(places) == "i64" else g.convert(places, "i64")
-            self._angles[table, places] = g.unsqueeze(g.gather(table, index, 0), 1)
-        return self._angles[table, places]
+            self._angles[key] = self.of(g, op).looked_up(name, index)
+        return self._angles[key]
 
     def _positions(self, op: GroupQueryAttention) -> SSAValue:
         """Which angles are those of new tokens, [batch, new]."""
@@ -162,9 +179,7 @@ class _CommonParts:
 
     def mask(self, g: GraphBuilder, op: GroupQueryAttention) -> SSAValue:
         """To which rows tokens attend, as numbers to add to the scores."""
-        element = element_of(op.q)
-        if (op.window, element) not in self._masks:
+        if op.window not in self._masks:
             tokens = next(self._inputs[name] for name in TOKENS if name in self._inputs)
-            made = causal_mask(g, tokens, self._inputs[MASK], op.window)
-            self._masks[op.window, element] = made if element == "f32" else g.convert(made, element)
-        return self._masks[op.window, element]
+            self._masks[op.window] = causal_mask(g, tokens, self._inputs[MASK], op.window)
+        return self._masks[op.window]

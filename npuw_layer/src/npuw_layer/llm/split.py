@@ -91,7 +91,7 @@ def split(
 
 def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -> Model:
     inputs = check_ports(clone, tokens)
-    take_apart(clone, tokens)
+    take_apart(clone, tokens, past)
     compare_tokens(clone, tokens, past)
     count_positions(clone, tokens)
     continue_convolutions(clone, tokens)

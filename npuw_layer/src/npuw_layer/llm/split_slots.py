@@ -62,7 +62,7 @@ def split_slots(
 def _split(clone: Model, slots: int, past: int, head: Head, layout: KVLayout) -> Model:
     inputs = check_ports(clone, 1)
     check_slots(inputs, [port.name for port in clone.outputs])
-    take_apart(clone, 1, slots)
+    take_apart(clone, 1, past, slots)
     compare_tokens(clone, 1, past, slots)
     look_up_biases(clone, 1, past, slots)
     store_caches(clone, past, slots, layout)

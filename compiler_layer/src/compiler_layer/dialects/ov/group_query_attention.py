@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.dialects.builtin import BoolAttr, Float64Type, FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
@@ -13,7 +15,7 @@ _RANK = 4
 _OTHERS = ("cos", "sin", "position_ids", "attention_bias", "head_sink", "k_scale", "v_scale")
 """Operands behind those that are always there; one that is not given has no elements."""
 
-_UNKNOWN = _OTHERS[3:]
+_UNKNOWN = ("attention_bias", "k_scale", "v_scale")
 """Those that are not understood."""
 
 
@@ -25,7 +27,8 @@ class GroupQueryAttention(OvOp):
     first rows count. seqlens_k i32 says how many, new ones among them, less 1: token t has the
     position p = seqlens_k + 1 - T + t. Its row of K, turned by rotary angles p if ``do_rotary``
     (or those of ``position_ids`` [B, T]), and its row of V are put at row p; it attends to rows up
-    to p, with ``local_window_size`` W to the last W of them. Results: y [B, T, H · D], and the
+    to p, with ``local_window_size`` W to the last W of them. With ``smooth_softmax`` it attends to
+    nothing, too, with a score of 0, or of ``head_sink`` [H]. Results: y [B, T, H · D], and the
     caches with the new rows.
     """
 
@@ -77,13 +80,17 @@ class GroupQueryAttention(OvOp):
         size = int_value(self.local_window_size)
         return size if size > 0 else None
 
+    @property
+    def attends_to_nothing(self) -> bool:
+        """Whether weights of tokens add up to less than 1."""
+        return bool(int_value(self.smooth_softmax)) or self.other("head_sink") is not None
+
     def refusal(self) -> str | None:
         """Tell what is asked for that is not understood, or None."""
         asked = {
             "packed K and V": len(shape_of(self.k)) != _RANK,
             "a cache of few bits": int_value(self.kv_cache_bit_width),
             "a cache that slides": int_value(self.sliding_window_cache),
-            "smooth_softmax": int_value(self.smooth_softmax),
             "no causal mask": not int_value(self.causal),
             **{name: self.other(name) is not None for name in _UNKNOWN},
         }
@@ -108,6 +115,9 @@ class GroupQueryAttention(OvOp):
             raise ValueError("a cache whose channels are not known")
         if int_value(self.do_rotary):
             self._check_tables()
+        sinks = self.other("head_sink")
+        if sinks is not None and math.prod(shape_of(sinks)) != heads:
+            raise ValueError(f"a head_sink of {list(shape_of(sinks))} for {heads} heads")
         attended = tensor(element_of(self.q), (shapes[0][0], shapes[0][2], heads * self.width))
         return [attended, *(tensor(element_of(each), shape_of(each)) for each in rows[3:])]
 
@@ -118,7 +128,8 @@ class GroupQueryAttention(OvOp):
         if len(shapes) != len(tables):
             raise ValueError("do_rotary without tables of angles")
         first = shapes[0]
-        if shapes != [first, first] or len(first) != 2 or not 0 < 2 * first[1] <= self.width:
+        known = len(first) == 2 and first[0] > 0 and 0 < 2 * first[1] <= self.width
+        if shapes != [first, first] or not known:
             raise ValueError(
                 f"tables of angles of {[*map(list, shapes)]} for {self.width} channels"
             )

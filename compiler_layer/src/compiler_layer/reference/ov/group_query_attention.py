@@ -30,7 +30,14 @@ def group_query_attention(op: ov.GroupQueryAttention, *operands: Array) -> tuple
     if op.window is not None:
         allowed &= rows > own - op.window
     scores = np.matmul(q, every_key.swapaxes(-1, -2)) * np.float32(op.factor)
-    weights = softmax_of(np.where(allowed, scores, np.float32(-1e30)), -1)
+    scores = np.where(allowed, scores, np.float32(-1e30))
+    if op.attends_to_nothing:
+        given = op.other("head_sink") is not None
+        sinks = wide(operands[11]).reshape(-1, 1, 1) if given else np.zeros(1, np.float32)
+        nothing = np.broadcast_to(sinks, (*scores.shape[:-1], 1))
+        weights = softmax_of(np.concatenate([scores, nothing], -1), -1)[..., :-1]
+    else:
+        weights = softmax_of(scores, -1)
     y = np.matmul(weights, every_value).transpose(0, 2, 1, 3).reshape(batch, tokens, heads * width)
     kinds = (operands[0].dtype, operands[3].dtype, operands[4].dtype)
     return tuple(x.astype(kind, copy=False) for x, kind in zip((y, *present), kinds, strict=True))
