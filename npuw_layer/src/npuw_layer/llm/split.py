@@ -71,8 +71,9 @@ def split(
 
     Returns:
         A graph with the inputs that follow tokens (``token_inputs``) for as many, e.g. input_ids
-        and position_ids i64 [1, tokens]; attention_mask i64 [1, past + tokens], where windows
-        slide or biases are looked up cache_position i64 [1, tokens]; logits f32
+        and position_ids i64 [1, tokens]; attention_mask i64 [1, past + tokens]; where windows
+        slide, biases are looked up or the model counts tokens itself cache_position i64 [1,
+        tokens]; logits f32
         [1, 1 or tokens, V] or what the head makes them of; and one variable
         [1, rows, heads, width] for each K and V cache (two if it has 8 bits): ``past`` rows are
         read, ``tokens`` rows assigned. In blocks, each piece of the past is read by a variable of

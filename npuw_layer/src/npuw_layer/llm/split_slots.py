@@ -43,11 +43,12 @@ def split_slots(
 
     Returns:
         A graph with input_ids and position_ids i64 [slots, 1], attention_mask i64
-        [slots, past + 1], where windows slide or biases are looked up cache_position i64
-        [slots, 1]; and logits f32 [slots, 1, V] or what the head makes them of. For each variable
-        of the stateful graph it reads one of each slot, ``slot_variable``, [1, past, heads, width],
-        and assigns a single one of the old name, [1, slots, heads, width]: a new row of each slot;
-        blocks, and V's with ``room``, as ``split`` says.
+        [slots, past + 1]; where windows slide, biases are looked up or the model counts tokens
+        itself cache_position i64 [slots, 1]; and logits f32 [slots, 1, V] or what the head makes
+        them of. For each variable of the stateful graph it reads one of each slot,
+        ``slot_variable``, [1, past, heads, width], and assigns a single one of the old name,
+        [1, slots, heads, width]: a new row of each slot; blocks, and V's with ``room``, as
+        ``split`` says.
 
     Raises:
         ModelError: the graph is no language model with K and V caches, or windows or biases of it
