@@ -207,6 +207,13 @@ def _count_otherwise(model: Model, op: GroupQueryAttention) -> None:
     op.operands[5] = GraphBuilder(model, op).constant(np.array([[7]], np.int32))
 
 
+def _count_what_is_not_there(model: Model, op: GroupQueryAttention) -> None:
+    """Of a short text the tenth token."""
+    g = GraphBuilder(model, op)
+    mask = next(port.value for port in model.inputs if port.name == "attention_mask")
+    op.operands[5] = g.convert(g.gather(mask, g.ints(9), 1), "i32")
+
+
 def _forget(model: Model, op: GroupQueryAttention) -> None:
     op.operands[3] = GraphBuilder(model, op).constant(np.zeros((1, 4, 3, 8), np.float32))
 
@@ -220,6 +227,7 @@ def _place_otherwise(model: Model, op: GroupQueryAttention) -> None:
     ("change", "says"),
     [
         (_count_otherwise, "seqlens_k is not the number of tokens in attention_mask less 1"),
+        (_count_what_is_not_there, "seqlens_k is not the number of tokens"),
         (_forget, "its cache is no variable; make the model stateful"),
         (_place_otherwise, "its position_ids are not the model's input of that name"),
     ],

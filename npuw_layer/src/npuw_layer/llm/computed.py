@@ -5,11 +5,12 @@ So what a part of a graph means is found by trying it, not by recognising who ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.errors import UnsupportedModel
 from compiler_layer.reference.interpreter import evaluate
 from npuw_layer.ports import Array
 
@@ -50,6 +51,13 @@ class Computed:
             if isinstance(op, Constant):
                 self._known[value] = op.load()
             else:
-                found = evaluate(op, [self.of(each) for each in op.operands])
+                found = _evaluated(op, [self.of(each) for each in op.operands])
                 self._known.update(zip(op.results, found, strict=True))
         return self._known[value]
+
+
+def _evaluated(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
+    try:
+        return evaluate(op, operands)
+    except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
+        raise UnsupportedModel(f"{op.name} cannot be computed: {error}") from error

@@ -42,6 +42,9 @@ from npuw_layer.llm.token_inputs import TOKENS
 _SEQUENCE_AXIS = 2
 """Where K and V [batch, heads, tokens, width] have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
 
+_POSITIONS_RANK = 2
+"""position_ids are [batch, new]; of several axes (M-RoPE) no single one tells an angle."""
+
 _TRIED = (1, 2, 9)
 """Lengths of masks for which it is looked how many tokens are counted."""
 
@@ -170,10 +173,10 @@ class _CommonParts:
             return cache_position(self._model, *self._sizes)
         while isinstance(given.owner, Convert | Reshape | Squeeze | Unsqueeze):
             given = given.owner.operands[0]
-        if POSITIONS not in inputs or given is not inputs[POSITIONS]:
+        if given is not inputs.get(POSITIONS) or len(shape_of(given)) != _POSITIONS_RANK:
             raise ModelError(
-                f"{op.described}: its position_ids are not the model's input of that name; leave "
-                "them out, then tokens are counted"
+                f"{op.described}: its position_ids are not the model's input of that name, one for "
+                "each token; leave them out, then tokens are counted"
             )
         return given
 
