@@ -86,6 +86,15 @@ def restored(
 
 
 @pytest.fixture(scope="session")
+def grouped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of stateful ONNX decoders: each as IR, some as ONNX, too."""
+    folder = tmp_path_factory.mktemp("stateful_gqa")
+    for file in (GOLDENS / "stateful_gqa").glob("*.xz"):
+        (folder / file.stem).write_bytes(lzma.decompress(file.read_bytes()))
+    return folder
+
+
+@pytest.fixture(scope="session")
 def adapt(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Put LoRA adapters into an exported model as openvino_genai does, into each once."""
     tools = load_module(GOLDENS / "adapters.py")

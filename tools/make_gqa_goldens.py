@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from golden_ir import EXACT, GOLDENS
+from onnx_graph import Graph
 
 TARGET = GOLDENS / "gqa"
 VOCABULARY, WIDTH, HEADS, KV_HEADS, HEAD, ROWS, LAYERS = 40, 16, 4, 2, 4, 24, 2
@@ -25,37 +26,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "plain": {"do_rotary": 1},
     "window": {"do_rotary": 1, "rotary_interleaved": 1, "local_window_size": 4},
 }
-
-
-class Graph:
-    """An ONNX graph as it grows.
-
-    Args:
-        seed: of its weights.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self.nodes: list[Any] = []
-        self.weights: list[Any] = []
-        self._draw = np.random.RandomState(seed)
-
-    def weight(self, name: str, values: np.ndarray) -> str:
-        """Add a constant."""
-        from onnx import numpy_helper
-
-        self.weights.append(numpy_helper.from_array(values.astype(np.float32), name))
-        return name
-
-    def drawn(self, name: str, *shape: int) -> str:
-        """Add a matrix."""
-        return self.weight(name, self._draw.standard_normal(shape) / np.sqrt(shape[0]))
-
-    def node(self, kind: str, inputs: list[str], outputs: list[str], **more: Any) -> str:
-        """Add an operation; give its first output."""
-        from onnx import helper
-
-        self.nodes.append(helper.make_node(kind, inputs, outputs, **more))
-        return outputs[0]
 
 
 def decoder(tokens: int, **attention: Any) -> Any:
@@ -96,9 +66,7 @@ def decoder(tokens: int, **attention: Any) -> Any:
         out = g.node("MatMul", [attended, weight], [f"out{layer}"])
         states = g.node("Add", [states, out], [f"hidden{layer}"])
     g.node("MatMul", [states, g.drawn("head", WIDTH, VOCABULARY)], ["logits"])
-    graph = helper.make_graph(g.nodes, "decoder", inputs, outputs, g.weights)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=opsets)
+    return g.model(inputs, outputs)
 
 
 def oracle(models: dict[int, Path]) -> dict[str, np.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import StringAttr
@@ -14,11 +15,21 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.op import bool_attr, float_attr, int_attr
 from compiler_layer.dialects.ov.types import tensor
+from compiler_layer.errors import UnsupportedOps
 from compiler_layer.model import Model
 from compiler_layer.passes.decompose_gqa import DecomposeGQA
+from compiler_layer.pipeline import Options, compile_model
 from compiler_layer.reference.interpreter import Interpreter
 
 NAMES = ("q", "k", "v", "past_key", "past_value", "seqlens_k")
+ABSENT = np.empty(0, np.float32)
+USUAL: dict[str, Any] = {
+    "causal": bool_attr(True),
+    "kv_cache_bit_width": int_attr(0),
+    "sliding_window_cache": bool_attr(False),
+    "k_quant_type": StringAttr("NONE"),
+    "v_quant_type": StringAttr("NONE"),
+}
 
 
 @settings(max_examples=60, deadline=None)
@@ -43,15 +54,21 @@ def test_it_computes_the_same(data: st.DataObject) -> None:
         name: draw.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()
     }
     feeds["seqlens_k"] = np.array([[last]], np.int32)
+    positions = draw.integers(0, rows, (1, tokens)) if data.draw(st.booleans()) else ABSENT
+    sinks = draw.standard_normal(heads).astype(np.float32) if data.draw(st.booleans()) else ABSENT
     model = graph(
         shapes,
-        [draw.standard_normal((rows, angles)).astype(np.float32) for _ in range(2)],
+        [
+            *(draw.standard_normal((rows, angles)).astype(np.float32) for _ in range(2)),
+            *(positions, ABSENT, sinks),
+        ],
         num_heads=int_attr(heads),
         kv_num_heads=int_attr(shared),
         scale=float_attr(data.draw(st.sampled_from([0.0, 0.3]))),
         do_rotary=bool_attr(rotary),
         rotary_interleaved=bool_attr(data.draw(st.booleans())),
         local_window_size=int_attr(data.draw(st.sampled_from([-1, 1, 2, 4]))),
+        smooth_softmax=bool_attr(data.draw(st.booleans())),
     )
     expected = Interpreter(model).run(feeds)
     DecomposeGQA().apply(None, model.module)  # pyright: ignore[reportArgumentType] (no pass needs it)
@@ -63,24 +80,62 @@ def test_it_computes_the_same(data: st.DataObject) -> None:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
 
 
-def graph(shapes: Any, tables: list[np.ndarray], **properties: Any) -> Model:
+def graph(shapes: Any, others: list[np.ndarray], **properties: Any) -> Model:
     kinds = [(name, tensor("f32", shape)) for name, shape in shapes.items()]
-    model, arguments = Model.build([*kinds, ("seqlens_k", tensor("i32", (1, 1)))])
+    model, arguments = Model.build([*kinds, ("seqlens_k", tensor("i32", (shapes["q"][0], 1)))])
     g = GraphBuilder(model)
     total = g.constant(np.array([0], np.int32))
-    constants = [g.add(Constant.inline(each)).output for each in tables]
+    constants = [g.add(Constant.inline(each)).output for each in others]
     op = g.add(
         GroupQueryAttention.make(
             [*arguments, total, constants],
-            **properties,
-            causal=bool_attr(True),
-            kv_cache_bit_width=int_attr(0),
-            sliding_window_cache=bool_attr(False),
-            smooth_softmax=bool_attr(False),
-            k_quant_type=StringAttr("NONE"),
-            v_quant_type=StringAttr("NONE"),
+            **USUAL | properties,
         )
     )
     names = ("y", "present_key", "present_value")
     model.set_outputs(list(zip(names, op.results, strict=True)))
     return model
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no key heads": ({"kv_num_heads": int_attr(0)}, "2 query heads over 0 key heads"),
+    "heads that are no groups": ({"num_heads": int_attr(3)}, "3 query heads over 2 key heads"),
+    "other heads": ({"num_heads": int_attr(4)}, r"an operand of \[1, 2, 1, 4\], not 4 heads of 4"),
+    "too many angles": (
+        {"tables": 3},
+        r"tables of angles of \[\[6, 3\], \[6, 3\]\] for 4 channels",
+    ),
+    "a sink too few": ({"sinks": 1}, r"a head_sink of \[1\] for 2 heads"),
+    "a cache of few bits": ({"kv_cache_bit_width": int_attr(4)}, "with a cache of few bits"),
+    "no causal mask": ({"causal": bool_attr(False)}, "with no causal mask"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_does_not_go_together_is_refused(what: str) -> None:
+    changed, says = BAD[what]
+    with pytest.raises(ValueError, match=says):
+        small(1, **changed)
+
+
+def test_of_a_batch_it_is_said_why_it_is_refused() -> None:
+    model = small(2)
+    with pytest.raises(UnsupportedOps, match="GroupQueryAttention-extension over a batch of 2: "):
+        compile_model(model, Options())
+
+
+def small(batch: int, tables: int = 2, sinks: int = 2, **properties: Any) -> Model:
+    shapes = dict.fromkeys(("q", "k", "v"), (batch, 2, 1, 4))
+    caches = dict.fromkeys(("past_key", "past_value"), (batch, 2, 6, 4))
+    angles = np.ones((6, tables), np.float32)
+    others = [angles, angles, ABSENT, ABSENT, np.ones(sinks, np.float32)]
+    usual = {
+        "num_heads": int_attr(2),
+        "kv_num_heads": int_attr(2),
+        "scale": float_attr(0.0),
+        "do_rotary": bool_attr(True),
+        "rotary_interleaved": bool_attr(False),
+        "local_window_size": int_attr(-1),
+        "smooth_softmax": bool_attr(False),
+    }
+    return graph(shapes | caches, others, **usual | properties)

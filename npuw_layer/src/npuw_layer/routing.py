@@ -5,7 +5,8 @@
   and gives each to one of several devices.
 - As it is, to the NPU itself: neither.
 
-What ONNX Runtime splits itself (NPUW_GQA) goes the second way, prefill and generate each.
+What ONNX Runtime splits itself (NPUW_GQA) goes the second way, prefill and generate each; what it
+made stateful goes the first.
 
 As in the original, NPU_USE_NPUW decides first and NPUW_LLM second. Where one is not given, the
 model does: what has dynamic shapes can run on an NPU only if it is split.
@@ -87,7 +88,7 @@ def _as_gqa(options: Options) -> Options:
     if options.use_npuw is False or options.llm:
         raise OptionError(
             "NPUW_GQA = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: such a model is static, "
-            "and its caches are inputs and outputs"
+            "and its caches are inputs and outputs; leave it out for one that is stateful"
         )
     unset = {name: value for name, value in _GQA.items() if name not in options.model_fields_set}
     return options.model_copy(update={**unset, "use_npuw": True, "llm": False})

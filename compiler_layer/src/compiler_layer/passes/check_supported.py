@@ -15,6 +15,7 @@ from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.convolution import Convolution, GroupConvolution
 from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp
@@ -25,6 +26,7 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import layer_kind
 from compiler_layer.model import Model
+from compiler_layer.passes.decompose_gqa import gqa_refusal
 from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.passes.lower_attention import attention_refusal
 from compiler_layer.passes.lower_convolution import convolution_refusal
@@ -63,6 +65,8 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
 
 def refusal(op: OvOp) -> str | None:
     """Tell what of an op the device cannot do, "" if nothing at all; None if it can do it."""
+    if isinstance(op, GroupQueryAttention):
+        return gqa_refusal(op)  # operands that are not given have no elements
     if any(0 in shape_of(value) for value in (*op.operands, *op.results)):
         return None if isinstance(op, Constant) else "of an empty tensor"
     why = _lowering_refusal(op)

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
-from compiler_layer.dialects.ov.elementwise import Add, Maximum, Multiply, Select, Subtract
+from compiler_layer.dialects.ov.elementwise import Add, Maximum, Select, Subtract
 from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.logic import Equal, Greater, LessEqual, LogicalAnd
-from compiler_layer.dialects.ov.op import bool_attr, int_value
-from compiler_layer.dialects.ov.shape import Broadcast
+from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.grouped_attention import GroupedAttention
 from compiler_layer.model import Model
 
 
@@ -33,7 +32,7 @@ class _Decomposition:
     def __init__(self, model: Model, op: GroupQueryAttention) -> None:
         self._g = GraphBuilder(model, op)
         self._op = op
-        _, self._heads, self._tokens, self._width = shape_of(op.q)
+        self._tokens = shape_of(op.q)[2]
         self._rows = shape_of(op.past_key)[2]
         self._places = self._find_places()
         self._own = self._g.op(Maximum, self._places, self._g.constant(np.zeros(1, np.int32)))
@@ -41,18 +40,15 @@ class _Decomposition:
 
     def results(self) -> tuple[SSAValue, SSAValue, SSAValue]:
         """What the op gives."""
-        op, g = self._op, self._g
+        op = self._op
+        parts = GroupedAttention(self._g, op, 1, self._tokens)
         q, k = op.q, op.k
         if int_value(op.do_rotary):
-            angles = [self._angles(name) for name in ("cos", "sin")]
-            q, k = (self._turned(x, *angles) for x in (op.q, op.k))
+            positions = self._positions()
+            cos, sin = (parts.looked_up(name, positions) for name in ("cos", "sin"))
+            q, k = (parts.rotated(x, cos, sin) for x in (op.q, op.k))
         key, value = self._stored(op.past_key, k), self._stored(op.past_value, op.v)
-        scale = g.convert(g.constant(np.array(op.factor, np.float32)), element_of(q))
-        rest, no = [self._mask(), scale], bool_attr(False)
-        rows = (self._for_each_head(cache) for cache in (key, value))
-        attended = g.op(ScaledDotProductAttention, q, *rows, rest, causal=no)
-        by_token = g.transpose(attended, 0, 2, 1, 3)
-        return g.reshape(by_token, 1, self._tokens, self._heads * self._width), key, value
+        return parts.attended(q, key, value, self._mask()), key, value
 
     def _find_places(self) -> SSAValue:
         """The row of each new token, i32 [T]; below 0 is padding before a short prompt."""
@@ -61,31 +57,11 @@ class _Decomposition:
         back = np.arange(self._tokens, dtype=np.int32) + 1 - self._tokens
         return g.op(Add, last, g.constant(back))
 
-    def _angles(self, name: str) -> SSAValue:
-        """Rows of a table for all new tokens, [1, 1, T, angles]."""
-        table, g = self._op.other(name), self._g
-        assert table is not None  # infer() has seen to it
-        return g.unsqueeze(g.gather(table, g.convert(self._own, "i64"), 0), 0, 1)
-
-    def _turned(self, x: SSAValue, cos: SSAValue, sin: SSAValue) -> SSAValue:
-        """Turn pairs of channels, as many as there are angles for."""
-        g, angles = self._g, shape_of(cos)[-1]
-        _, heads, tokens, width = shape_of(x)
-        whole = width == 2 * angles
-        paired, *rest = [x] if whole else g.split(x, 3, [2 * angles, width - 2 * angles])
-        if int_value(self._op.rotary_interleaved):
-            pairs = g.reshape(paired, 1, heads, tokens, angles, 2)
-            a, b = (g.reshape(each, 1, heads, tokens, angles) for each in g.split(pairs, 4, [1, 1]))
-        else:
-            a, b = g.split(paired, 3, [angles, angles])
-        left = g.op(Subtract, g.op(Multiply, a, cos), g.op(Multiply, b, sin))
-        right = g.op(Add, g.op(Multiply, a, sin), g.op(Multiply, b, cos))
-        if int_value(self._op.rotary_interleaved):
-            both = g.concat([g.unsqueeze(left, 4), g.unsqueeze(right, 4)], 4)
-            turned = g.reshape(both, 1, heads, tokens, 2 * angles)
-        else:
-            turned = g.concat([left, right], 3)
-        return turned if whole else g.concat([turned, *rest], 3)
+    def _positions(self) -> SSAValue:
+        """Which angles are those of new tokens, i64 [1, T]."""
+        given = self._op.other("position_ids")
+        found = self._g.convert(self._own if given is None else given, "i64")
+        return self._g.reshape(found, 1, self._tokens)
 
     def _stored(self, cache: SSAValue, rows: SSAValue) -> SSAValue:
         """A cache with new rows: where they go is not known before, so each is chosen or not.
@@ -105,18 +81,8 @@ class _Decomposition:
             here = g.op(LogicalAnd, not_before, g.op(LessEqual, index, last))
         return g.op(Select, g.unsqueeze(here, 0, 1), moved, cache)
 
-    def _for_each_head(self, cache: SSAValue) -> SSAValue:
-        """A cache repeated for the query heads of a group, as OpenVINO wants it."""
-        g = self._g
-        _, shared, rows, width = shape_of(cache)
-        if shared == self._heads:
-            return cache
-        target = g.ints(1, shared, self._heads // shared, rows, width)
-        many = g.op(Broadcast, g.unsqueeze(cache, 2), target, mode=StringAttr("numpy"))
-        return g.reshape(many, 1, self._heads, rows, width)
-
     def _mask(self) -> SSAValue:
-        """To which rows each token attends, boolean [1, 1, T, rows]."""
+        """To which rows each token attends, as numbers to add, f32 [1, 1, T, rows]."""
         g = self._g
         index = g.constant(np.arange(self._rows, dtype=np.int32).reshape(1, -1))
         own = g.reshape(self._own, self._tokens, 1)
@@ -124,7 +90,17 @@ class _Decomposition:
         if self._op.window is not None:
             first = g.op(Subtract, own, g.constant(np.full((1, 1), self._op.window, np.int32)))
             allowed = g.op(LogicalAnd, allowed, g.op(Greater, index, first))
-        return g.unsqueeze(allowed, 0, 1)
+        zero, least = (np.full((), each, np.float32) for each in (0, np.finfo(np.float32).min))
+        passing = g.unsqueeze(allowed, 0, 1)
+        return g.op(Select, passing, g.constant(zero), g.constant(least))
+
+
+def gqa_refusal(op: GroupQueryAttention) -> str:
+    """Tell why an op is still there."""
+    return (
+        f"over a batch of {shape_of(op.q)[0]}: each sequence fills its cache to a row of its own; "
+        "make the model one with a batch of 1, and infer sequence by sequence"
+    )
 
 
 @dataclass(frozen=True)
@@ -136,7 +112,7 @@ class DecomposeGQA(ModulePass):
              %K = ov.Select([0, 1 …] = %p, ov.RoPE(%k, %p), %past_key) ; %V likewise
              %y = ov.ScaledDotProductAttention(ov.RoPE(%q, %p), %K, %V, [0, 1 …] <= %p)
 
-    Several conversations at once stay as they are, and are refused later.
+    Several conversations at once stay as they are, and are refused later (``gqa_refusal``).
 
     Requires: ``specialize-shapes``.
 

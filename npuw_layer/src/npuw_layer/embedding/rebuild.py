@@ -9,12 +9,11 @@ Source: the original's PrepareTextEmbeddingModel (fact sheet npuw §a.3, step 2)
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov import elementwise, logic, shape, slicing
+from compiler_layer.dialects.ov import shape, slicing
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant, ints_of
 from compiler_layer.dialects.ov.op import OvOp, bool_attr
@@ -27,6 +26,7 @@ from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.embedding.attends import is_causal, makers
 from npuw_layer.errors import NotCausal
+from npuw_layer.llm.causal_mask import causal_mask
 from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, MASK, POSITIONS
 
 _SEQUENCE_AXIS = 2
@@ -94,18 +94,7 @@ def _positions(model: Model) -> SSAValue:
 def _causal_mask(model: Model) -> SSAValue:
     """Write the mask f32 [batch, 1, new tokens, stored and new tokens] of all attentions."""
     inputs = {port.name: port.value for port in model.inputs}
-    g = GraphBuilder(model, model.body.first_op)
-    new, whole = g.dim(inputs[IDS], 1), g.dim(inputs[MASK], 1)
-    zero, one, last = g.scalar(0), g.scalar(1), g.op(shape.Squeeze, whole, [g.ints(0)])
-    first = g.op(shape.Squeeze, g.op(elementwise.Subtract, whole, new), [g.ints(0)])
-    kind = StringAttr("i64")
-    keys = g.op(shape.Range, zero, last, one, output_type=kind)
-    queries = g.op(shape.Range, first, last, one, output_type=kind)
-    before = g.op(logic.LessEqual, g.unsqueeze(keys, 0, 1, 2), g.unsqueeze(queries, 0, 1, 3))
-    there = g.unsqueeze(g.convert(inputs[MASK], "boolean"), 1, 2)
-    passing = g.op(logic.LogicalAnd, before, there)
-    least = g.constant(np.full((), np.finfo(np.float32).min, np.float32))
-    return g.op(elementwise.Select, passing, g.constant(np.zeros((), np.float32)), least)
+    return causal_mask(GraphBuilder(model, model.body.first_op), inputs[IDS], inputs[MASK])
 
 
 def _store(

@@ -258,9 +258,9 @@ class Conversation:
         """Do now what first runs would do: for whole chunks and all variants."""
         if self._options.on_full == "SLIDE" and self._variants[0].counts_tokens:
             raise ModelError(
-                "NPUW_LLM_ON_FULL = SLIDE: the model's attention depends on how far tokens are "
-                "apart (sliding windows or biases by distance), which sliding would change; "
-                "use TRUNCATE"
+                "NPUW_LLM_ON_FULL = SLIDE: the model counts tokens itself, as its attention "
+                "depends on how far they are apart (sliding windows, biases by distance) or takes "
+                "no position_ids; sliding would change that; use TRUNCATE"
             )
         self._prefill.prepare()
         for variant in self._variants:

@@ -13,16 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Cos, Sin
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.reference.interpreter import evaluate
+from npuw_layer.llm.computed import Computed, made_of
 from npuw_layer.llm.names import POSITIONS
 from npuw_layer.ports import Array
 
@@ -52,23 +51,8 @@ def cache_rope(model: Model, rows: int) -> None:
 
 def _is_angle(op: Sin | Cos, positions: SSAValue) -> bool:
     """Whether something f32 [batch, tokens, angles] is made of positions and constants alone."""
-    if len(shape_of(op.x)) != 3 or element_of(op.x) != "f32":
-        return False
-    pending, seen, found = [op.x], set[SSAValue](), False
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if value is positions:
-            found = True
-        elif isinstance(value.owner, Constant):
-            continue
-        elif isinstance(value.owner, Operation) and value.owner.operands:
-            pending += value.owner.operands
-        else:
-            return False
-    return found
+    angles = len(shape_of(op.x)) == 3 and element_of(op.x) == "f32"
+    return angles and {*made_of(op.x)} == {positions}
 
 
 def _tables(ops: Sequence[Sin | Cos], positions: SSAValue, rows: int) -> list[Array | None]:
@@ -85,17 +69,5 @@ def _tables(ops: Sequence[Sin | Cos], positions: SSAValue, rows: int) -> list[Ar
 
 def _values(ops: Sequence[Sin | Cos], positions: SSAValue, numbers: Sequence[int]) -> list[Array]:
     """Compute ops that are made of positions and constants, for some positions."""
-    known: dict[SSAValue, Array] = {positions: np.array([numbers], np.int64)}
-
-    def value_of(value: SSAValue) -> Array:
-        if value not in known:
-            op = value.owner
-            assert isinstance(op, Operation)  # _is_angle saw to it
-            if isinstance(op, Constant):
-                known[value] = op.load()
-            else:
-                found = evaluate(op, [value_of(each) for each in op.operands])
-                known.update(zip(op.results, found, strict=True))
-        return known[value]
-
-    return [value_of(op.results[0]) for op in ops]
+    computed = Computed({positions: np.array([numbers], np.int64)})
+    return [computed.of(op.results[0]) for op in ops]

@@ -28,6 +28,7 @@ from npuw_layer.linear_caches.names import is_linear_cache
 from npuw_layer.linear_caches.short_convolution import continue_convolutions
 from npuw_layer.llm.cache_positions import compare_tokens, count_positions
 from npuw_layer.llm.deepstack import spread_visual_rows
+from npuw_layer.llm.grouped_attention import take_apart
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
@@ -70,8 +71,9 @@ def split(
 
     Returns:
         A graph with the inputs that follow tokens (``token_inputs``) for as many, e.g. input_ids
-        and position_ids i64 [1, tokens]; attention_mask i64 [1, past + tokens], where windows
-        slide or biases are looked up cache_position i64 [1, tokens]; logits f32
+        and position_ids i64 [1, tokens]; attention_mask i64 [1, past + tokens]; where windows
+        slide, biases are looked up or the model counts tokens itself cache_position i64 [1,
+        tokens]; logits f32
         [1, 1 or tokens, V] or what the head makes them of; and one variable
         [1, rows, heads, width] for each K and V cache (two if it has 8 bits): ``past`` rows are
         read, ``tokens`` rows assigned. In blocks, each piece of the past is read by a variable of
@@ -90,6 +92,7 @@ def split(
 
 def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -> Model:
     inputs = check_ports(clone, tokens)
+    take_apart(clone, tokens, past)
     compare_tokens(clone, tokens, past)
     count_positions(clone, tokens)
     continue_convolutions(clone, tokens)

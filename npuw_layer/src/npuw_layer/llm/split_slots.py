@@ -16,6 +16,7 @@ from compiler_layer.model import Model
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.cache_positions import compare_tokens
+from npuw_layer.llm.grouped_attention import take_apart
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
@@ -42,11 +43,12 @@ def split_slots(
 
     Returns:
         A graph with input_ids and position_ids i64 [slots, 1], attention_mask i64
-        [slots, past + 1], where windows slide or biases are looked up cache_position i64
-        [slots, 1]; and logits f32 [slots, 1, V] or what the head makes them of. For each variable
-        of the stateful graph it reads one of each slot, ``slot_variable``, [1, past, heads, width],
-        and assigns a single one of the old name, [1, slots, heads, width]: a new row of each slot;
-        blocks, and V's with ``room``, as ``split`` says.
+        [slots, past + 1]; where windows slide, biases are looked up or the model counts tokens
+        itself cache_position i64 [slots, 1]; and logits f32 [slots, 1, V] or what the head makes
+        them of. For each variable of the stateful graph it reads one of each slot,
+        ``slot_variable``, [1, past, heads, width], and assigns a single one of the old name,
+        [1, slots, heads, width]: a new row of each slot; blocks, and V's with ``room``, as
+        ``split`` says.
 
     Raises:
         ModelError: the graph is no language model with K and V caches, or windows or biases of it
@@ -61,6 +63,7 @@ def split_slots(
 def _split(clone: Model, slots: int, past: int, head: Head, layout: KVLayout) -> Model:
     inputs = check_ports(clone, 1)
     check_slots(inputs, [port.name for port in clone.outputs])
+    take_apart(clone, 1, past, slots)
     compare_tokens(clone, 1, past, slots)
     look_up_biases(clone, 1, past, slots)
     store_caches(clone, past, slots, layout)

@@ -23,7 +23,8 @@ class PlainOptions(OptionGroup):
     gqa: bool = Field(False, alias="NPUW_GQA")
     """The model is a static one as ONNX Runtime has them: its caches are inputs and outputs, and
     its attention is GroupQueryAttention. It goes through NPUW (NPU_USE_NPUW) as one with
-    NPUW_ONLINE_PIPELINE = REP and CACHE_MODE = OPTIMIZE_SPEED, unless these say something else."""
+    NPUW_ONLINE_PIPELINE = REP and CACHE_MODE = OPTIMIZE_SPEED, unless these say something else.
+    A stateful model with such attention needs NPUW_LLM instead, which splits it."""
     export_raw_blob: bool = Field(False, alias="NPU_EXPORT_RAW_BLOB")
     """Export a static model as what the compiler made and nothing else: an ELF, for tools that read
     such. Models that go through NPUW have no such thing; of one with state it would not say what

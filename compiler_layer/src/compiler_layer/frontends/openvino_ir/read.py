@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.constant_value import Inline, InlineAttr
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
+from compiler_layer.dialects.ov.shape import Range
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import (
     Shape,
@@ -36,6 +37,10 @@ from compiler_layer.frontends.openvino_ir.supported import (
 )
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network, OutputPort, PortKey, parse_xml
 from compiler_layer.model import Model
+from compiler_layer.reference.interpreter import evaluate
+
+_COUNTED = 16
+"""Numbers of a Range that are written out; axes are fewer."""
 
 _INLINE_BYTES = 256
 """Constants up to this size are held in the IR: axes, shapes, scalars."""
@@ -187,7 +192,8 @@ class _Reader:
         operands = self._operands(layer)
         if layer.type in ("ReadValue", "Assign"):
             return self._variable(layer, operands)
-        return build(layer.type, operands, layer.data)
+        op = build(layer.type, operands, layer.data)
+        return _counted(op) if isinstance(op, Range) else op
 
     def _variable(self, layer: Layer, operands: Sequence[SSAValue]) -> OvOp:
         name = layer.data["variable_id"]
@@ -234,6 +240,16 @@ class _Reader:
         values = from_bytes(data, element, math.prod(shape)) if expected else np.zeros(0)
         value = InlineAttr(Inline(element, values.astype(NUMPY[element]).tobytes()))
         return Constant(properties={"value": value}, result_types=[tensor(element, shape)])
+
+
+def _counted(op: Range) -> OvOp:
+    """The numbers of a short Range of constants: axes must be known when an op is made of them."""
+    bounds = [values_of(bound) for bound in op.operands]
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds) or shape_of(op.output)[0] > _COUNTED:
+        return op
+    (values,) = evaluate(op, known)
+    return Constant.inline(values, element_of(op.output))
 
 
 def _is_as_declared(port: OutputPort, value: SSAValue) -> bool:

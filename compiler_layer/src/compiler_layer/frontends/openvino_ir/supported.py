@@ -42,7 +42,7 @@ def check_supported(path: Path, network: Network) -> None:
         UnsupportedOps: all that are not understood.
     """
     unsupported: list[tuple[str, str]] = []
-    types = {layer.id: layer.type for layer in network.layers}
+    layers = {layer.id: layer for layer in network.layers}
     for layer in network.layers:
         opsets = _SPECIAL.get(layer.type)
         if opsets is None:
@@ -50,14 +50,14 @@ def check_supported(path: Path, network: Network) -> None:
         if layer.version not in opsets:
             unsupported.append((layer.kind, layer.name))
             continue
-        detail = _unsupported_detail(network, types, layer)
+        detail = _unsupported_detail(network, layers, layer)
         if detail is not None:
             unsupported.append((f"{layer.kind} {detail}", layer.name))
     if unsupported:
         raise UnsupportedOps(path, unsupported)
 
 
-def _unsupported_detail(network: Network, types: Mapping[str, str], layer: Layer) -> str | None:
+def _unsupported_detail(network: Network, layers: Mapping[str, Layer], layer: Layer) -> str | None:
     """What of a layer of a known type is not understood, or None."""
     for key in ("element_type", "variable_type"):
         open_type = layer.data.get(key) == DYNAMIC and (key == "variable_type" or is_absent(layer))
@@ -69,9 +69,18 @@ def _unsupported_detail(network: Network, types: Mapping[str, str], layer: Layer
     if layer.type in _SPECIAL:
         return None
     for index in RULES[layer.type].constants:
-        if index < len(layer.inputs) and types[network.feeder(layer, index)[0]] != "Const":
+        if index < len(layer.inputs) and not _is_known(network, layers, layer, index):
             return f"whose input {index} is no constant"
     floats = all(PRECISIONS.get(port.precision) in FLOATS for port in layer.outputs)
     if layer.data.get("m_pythondiv", "true") not in ("true", "1") and not floats:
         return f"of integers with m_pythondiv {layer.data['m_pythondiv']!r}"
     return unsupported_value(layer.type, layer.data)
+
+
+def _is_known(network: Network, layers: Mapping[str, Layer], layer: Layer, index: int) -> bool:
+    """Whether an input is a constant, or a Range of constants: axes that an exporter counted."""
+    feeder = layers[network.feeder(layer, index)[0]]
+    if feeder.type != "Range":
+        return feeder.type == "Const"
+    bounds = (network.feeder(feeder, number)[0] for number in range(len(feeder.inputs)))
+    return all(layers[each].type == "Const" for each in bounds)

@@ -18,7 +18,9 @@ def group_query_attention(op: ov.GroupQueryAttention, *operands: Array) -> tuple
     first = operands[5].reshape(-1)[:batch].astype(np.int64) + 1 - tokens
     places: Array = first[:, None] + np.arange(tokens)
     if int_value(op.do_rotary):
-        cos, sin = (wide(each)[np.maximum(places, 0)][:, None] for each in operands[7:9])
+        given = op.other("position_ids") is not None
+        turns: Array = operands[9] if given else np.maximum(places, 0)
+        cos, sin = (wide(each)[turns][:, None] for each in operands[7:9])
         q, k = (_turned(op, x, cos, sin) for x in (q, k))
     present = [_stored(cache, rows, places) for cache, rows in zip(caches, (k, v), strict=True)]
     every_key, every_value = (np.repeat(x, heads // k.shape[1], 1) for x in present)
@@ -28,7 +30,14 @@ def group_query_attention(op: ov.GroupQueryAttention, *operands: Array) -> tuple
     if op.window is not None:
         allowed &= rows > own - op.window
     scores = np.matmul(q, every_key.swapaxes(-1, -2)) * np.float32(op.factor)
-    weights = softmax_of(np.where(allowed, scores, np.float32(-1e30)), -1)
+    scores = np.where(allowed, scores, np.float32(-1e30))
+    if op.attends_to_nothing:
+        given = op.other("head_sink") is not None
+        sinks = wide(operands[11]).reshape(-1, 1, 1) if given else np.zeros(1, np.float32)
+        nothing = np.broadcast_to(sinks, (*scores.shape[:-1], 1))
+        weights = softmax_of(np.concatenate([scores, nothing], -1), -1)[..., :-1]
+    else:
+        weights = softmax_of(scores, -1)
     y = np.matmul(weights, every_value).transpose(0, 2, 1, 3).reshape(batch, tokens, heads * width)
     kinds = (operands[0].dtype, operands[3].dtype, operands[4].dtype)
     return tuple(x.astype(kind, copy=False) for x, kind in zip((y, *present), kinds, strict=True))

@@ -1,0 +1,154 @@
+"""What GroupQueryAttention computes, but for its cache: that may lie here or there.
+
+Source: com.microsoft.GroupQueryAttention of ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.elementwise import Add, Multiply, Negative
+from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
+from compiler_layer.dialects.ov.op import bool_attr, int_value
+from compiler_layer.dialects.ov.shape import Broadcast
+from compiler_layer.dialects.ov.types import element_of, shape_of
+
+_PAIR = 2
+"""Channels that an angle turns."""
+
+_REPEATS = StringAttr("bidirectional")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedAttention:
+    """Writes the parts of one op; shapes of its operands need not be known.
+
+    Attributes:
+        g: where ops go.
+        op: says what is computed.
+        batch: sequences.
+        tokens: new ones of each.
+    """
+
+    g: GraphBuilder
+    op: GroupQueryAttention
+    batch: int
+    tokens: int
+
+    def rotated(self, x: SSAValue, cos: SSAValue, sin: SSAValue) -> SSAValue:
+        """Turn pairs of the first channels, as many as there are angles for.
+
+        Args:
+            x: queries or keys [B, heads, T, D].
+            cos: of each token's angles, as ``looked_up``.
+            sin: the same.
+        """
+        g, turned = self.g, shape_of(cos)[-1]
+        turn = _neighbours if int_value(self.op.rotary_interleaved) else _halves
+        if turned == self.op.width:
+            return turn(g, x, cos, sin)
+        found = turn(g, g.slice(x, 3, 0, turned), cos, sin)
+        return g.concat([found, g.slice(x, 3, turned)], 3)
+
+    def looked_up(self, name: str, positions: SSAValue) -> SSAValue:
+        """Sines or cosines of tokens, for each channel that is turned.
+
+        Args:
+            name: of the op's table [rows, angles], "cos" or "sin".
+            positions: i64 [B or 1, T].
+
+        Returns:
+            [B or 1, 1, T, 2 · angles], in the order of channels. Layers have them in common.
+        """
+        g, table = self.g, self.op.other(name)
+        assert table is not None  # infer() has seen to it
+        found = g.unsqueeze(g.gather(table, positions, 0), 1)
+        if not int_value(self.op.rotary_interleaved):
+            return g.concat([found, found], 3)
+        each = g.unsqueeze(found, 4)
+        return g.reshape(g.concat([each, each], 4), 0, 0, 0, _PAIR * shape_of(table)[-1])
+
+    def attended(self, q: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue) -> SSAValue:
+        """What the op's first result is.
+
+        Args:
+            q: [B, H, T, D], turned if it is to be.
+            key: all rows that there are, [B, Hkv, S, D], turned like q.
+            value: the same.
+            mask: which of them each token attends to, as numbers to add, f32 [B, 1, T, S].
+
+        Returns:
+            [B, T, H · D].
+        """
+        g, op = self.g, self.op
+        scale = g.convert(g.constant(np.array(op.factor, np.float32)), element_of(q))
+        if op.attends_to_nothing:
+            key, value = (self._behind_nothing(each) for each in (key, value))
+            mask = g.concat([self._nothing(), self._for_sinks(mask)], 3)
+        rows = (self._for_each_head(each) for each in (key, value))
+        no = bool_attr(False)
+        found = g.op(ScaledDotProductAttention, q, *rows, [mask, scale], causal=no)
+        return g.reshape(g.transpose(found, 0, 2, 1, 3), 0, 0, int_value(op.num_heads) * op.width)
+
+    def _for_each_head(self, rows: SSAValue) -> SSAValue:
+        """K or V repeated for the query heads of a group, as OpenVINO wants it."""
+        g, op = self.g, self.op
+        heads, shared = int_value(op.num_heads), int_value(op.kv_num_heads)
+        if shared == heads:
+            return rows
+        often = g.ints(1, 1, heads // shared, 1, 1)
+        many = g.op(Broadcast, g.unsqueeze(rows, 2), often, mode=_REPEATS)
+        return g.reshape(many, 0, heads, -1, op.width)
+
+    def _behind_nothing(self, rows: SSAValue) -> SSAValue:
+        """K or V behind a row of zeros, whose score is what the mask adds."""
+        shape = (self.batch, int_value(self.op.kv_num_heads), 1, self.op.width)
+        zeros = self.g.constant(np.zeros(shape, np.float32))
+        if element_of(rows) != "f32":
+            zeros = self.g.convert(zeros, element_of(rows))
+        return self.g.concat([zeros, rows], 2)
+
+    def _nothing(self) -> SSAValue:
+        """The scores of nothing, f32 [B, 1 or H, T, 1]."""
+        g, sinks = self.g, self.op.other("head_sink")
+        if sinks is None:
+            return g.constant(np.zeros((self.batch, 1, self.tokens, 1), np.float32))
+        each = g.reshape(sinks, 1, int_value(self.op.num_heads), 1, 1)
+        if element_of(each) != "f32":
+            each = g.convert(each, "f32")
+        return g.op(Broadcast, each, g.ints(self.batch, 1, self.tokens, 1), mode=_REPEATS)
+
+    def _for_sinks(self, mask: SSAValue) -> SSAValue:
+        """A mask of each head, if each has a sink of its own."""
+        if self.op.other("head_sink") is None:
+            return mask
+        often = self.g.ints(1, int_value(self.op.num_heads), 1, 1)
+        return self.g.op(Broadcast, mask, often, mode=_REPEATS)
+
+
+def _halves(g: GraphBuilder, x: SSAValue, cos: SSAValue, sin: SSAValue) -> SSAValue:
+    """Channel n and n + angles are a pair; written as ``fuse-rope`` knows it."""
+    angles = shape_of(cos)[-1] // _PAIR
+    first, second = g.slice(x, 3, 0, angles), g.slice(x, 3, angles)
+    return _turned(g, x, g.concat([g.op(Negative, second), first], 3), cos, sin)
+
+
+def _neighbours(g: GraphBuilder, x: SSAValue, cos: SSAValue, sin: SSAValue) -> SSAValue:
+    """Channel 2n and 2n + 1 are a pair."""
+    turned = shape_of(cos)[-1]
+    pairs = g.reshape(x, 0, 0, 0, turned // _PAIR, _PAIR)
+    first, second = g.split(pairs, 4, [1, 1])
+    crossed = g.concat([g.op(Negative, second), first], 4)
+    return _turned(g, x, g.reshape(crossed, 0, 0, 0, turned), cos, sin)
+
+
+def _turned(
+    g: GraphBuilder, x: SSAValue, crossed: SSAValue, cos: SSAValue, sin: SSAValue
+) -> SSAValue:
+    return g.op(Add, g.op(Multiply, x, cos), g.op(Multiply, crossed, sin))
