@@ -1,0 +1,122 @@
+"""The tokens of the last step, and what stays of them once it is told which were accepted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npuw_layer.errors import StateError
+from npuw_layer.llm.history import History
+from npuw_layer.llm.kv_strategy import KVStrategy
+from npuw_layer.ports import Array
+from npuw_layer.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT
+
+
+class Candidates:
+    """The candidates that a conversation has in its cache.
+
+    It keeps the path that was accepted as soon as it is told of it: whatever is asked of the
+    conversation then, its tokens are those of that path.
+
+    Args:
+        cache: the conversation's K and V.
+        history: its tokens.
+    """
+
+    def __init__(self, cache: KVStrategy, history: History) -> None:
+        self._cache = cache
+        self._history = history
+        self._count = 0
+        """Tokens of the last step; 0 if there is none, or it was told what stays of it."""
+        self.told: Array = _nothing()
+        """What was told since the last step, i64 [2 + 512]; else zeros."""
+
+    def note(self, count: int) -> None:
+        """Note a step of so many tokens, the last ones that are stored."""
+        self.forget()
+        self._count = count
+
+    def forget(self) -> None:
+        """There is no step any more that something could be told of."""
+        self._count, self.told = 0, _nothing()
+
+    def settle(self, result: Array) -> bool:
+        """Keep those alone that were accepted.
+
+        Args:
+            result: i64, as the variable has it. Zeros tell nothing. Candidates behind those that it
+                counts are not accepted.
+
+        Returns:
+            Whether it tells anything.
+
+        Raises:
+            StateError: it does not fit the last step, or itself; nothing has changed.
+        """
+        if not result[0]:
+            return False
+        accepted = self._accepted(result)
+        if not self._count:
+            raise StateError(
+                f"{SAMPLING_RESULT}: there are no candidates; it is set once after each inference "
+                "of candidates, before anything else changes the conversation"
+            )
+        if len(accepted) > self._count:
+            raise StateError(
+                f"{SAMPLING_RESULT} tells of {len(accepted)} candidates, but the last inference "
+                f"was of {self._count}; tell of those"
+            )
+        self._keep(np.flatnonzero(accepted))
+        self._count = 0
+        self.told[: HEADER + len(accepted)] = result[: HEADER + len(accepted)]
+        return True
+
+    def _accepted(self, result: Array) -> Array:
+        """Which candidates were accepted, i64 [candidates] of 0 and 1.
+
+        Raises:
+            StateError: the numbers contradict one another.
+        """
+        total, count = int(result[0]), int(result[1])
+        room = min(len(result) - HEADER, MOST_CANDIDATES)
+        problem = ""
+        if not 0 < total <= room:
+            problem = f"tells of {total} candidates, but has room for {room}"
+        elif not 0 < count <= total:
+            problem = f"says that {count} of {total} candidates were accepted"
+        flags = result[HEADER : HEADER + total] if not problem else result[:0]
+        if not problem and not np.isin(flags, (0, 1)).all():
+            problem = f"has {flags.tolist()} for candidates, not 1 for each accepted one, else 0"
+        elif not problem and int(flags.sum()) != count:
+            problem = f"says that {count} candidates were accepted, but marks {int(flags.sum())}"
+        elif not problem and not flags[0]:
+            problem = "does not accept the first candidate, the root that all others follow"
+        if problem:
+            raise StateError(
+                f"{SAMPLING_RESULT} {problem}; set it to [candidates, accepted ones, 1 or 0 for "
+                "each candidate], the root among those accepted; to accept none, let position_ids "
+                "go back"
+            )
+        return flags
+
+    def _keep(self, kept: Array) -> None:
+        """Move the rows of some candidates together, and forget the rest.
+
+        Args:
+            kept: their numbers in the step, ascending, from 0 on.
+        """
+        begin = self._cache.rows.tokens - self._count
+        solid = int((kept == np.arange(len(kept))).sum())
+        moved = kept[solid:]
+        rows = [
+            each[:, moved - solid]
+            for each in self._cache.between(begin + solid, begin + self._count)
+            if len(moved)
+        ]
+        self._cache.truncate(begin + solid)
+        if len(moved):
+            self._cache.restore(rows, len(moved))
+        self._history.keep(begin, kept)
+
+
+def _nothing() -> Array:
+    return np.zeros(HEADER + MOST_CANDIDATES, np.int64)
