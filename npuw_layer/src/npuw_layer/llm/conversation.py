@@ -188,17 +188,19 @@ class Conversation:
         keep = history.place_of(tokens)
         self.continuation.check(tokens, keep)
         self._admission.check_place(tokens, keep, history.said)
-        if self._begins(tokens) or not self._admission.is_step(len(tokens)):
+        begins, is_step = self._begins(tokens), self._admission.is_step(len(tokens))
+        if not begins:
+            self._admission.check_room(history.kept_of(keep), len(tokens))
+        if begins or not is_step:
             check_read_in_order(tokens, self._plan.generate[-1].tokens)
-        if self._begins(tokens):
+        if begins:
             tokens = self._begin(tokens)
             return (yield from self._read_prompt(tokens))
-        self._admission.check_room(history.kept_of(keep), len(tokens))
         self.rewind(keep)
         self.continuation.end()
         tokens = history.kept(tokens)
         self._recall(tokens.mask)
-        if self._admission.is_step(len(tokens)):
+        if is_step:
             return self._generate(tokens)
         return (yield from self._continue_prompt(tokens))
 

@@ -104,17 +104,15 @@ class Candidates:
         Args:
             kept: their numbers in the step, ascending, from 0 on.
         """
-        begin = self._cache.rows.tokens - self._count
+        cache = self._cache
+        begin, end = cache.rows.tokens - self._count, cache.rows.tokens
         solid = int((kept == np.arange(len(kept))).sum())
-        moved = kept[solid:]
-        rows = [
-            each[:, moved - solid]
-            for each in self._cache.between(begin + solid, begin + self._count)
-            if len(moved)
-        ]
-        self._cache.truncate(begin + solid)
-        if len(moved):
-            self._cache.restore(rows, len(moved))
+        moved = kept[solid:] - solid
+        behind = cache.between(begin + solid, end) if len(moved) else []
+        rows = [each[:, moved] for each in behind]  # copies: they lie where they go to
+        cache.truncate(begin + solid)
+        if rows:
+            cache.restore(rows, len(moved))
         self._history.keep(begin, kept)
 
 
