@@ -2,7 +2,8 @@
 
 The CPU plugin is told prompts and accepted paths alone; its masks are not padded. The real NPUW is
 told trees and what became of them. Where its rows are of 32 bits it moves none of them: what goes
-on then follows the first candidates. Should that test fail with a newer ``openvino``, it was mended.
+on then follows the first candidates. Should that test fail with a newer ``openvino``, then it was
+mended.
 """
 
 from __future__ import annotations
