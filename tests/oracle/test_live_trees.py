@@ -17,6 +17,7 @@ import openvino as ov
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openvino import opset13 as ops
 from tests.npuw.trees.conftest import EAGLE, OPTIONS, STATES, Talk, Tree, distance, result
 from tests.npuw.trees.test_paths import MOST, Round, rounds
 from tests.oracle.real_npuw import EXACT, EXACTLY, ON_CPU
@@ -163,13 +164,23 @@ def test_rows_of_32_bits_are_moved_here_and_not_there(begin, real) -> None:
     assert distance(other, plain.tell(*after)["logits"]) <= 1e-5, "behind the first candidates"
 
 
-@pytest.mark.parametrize("name", ["target", "draft"])
+LYING: dict[str, dict[str, Any]] = {
+    "in one piece": {},
+    "transposed": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
+    "in blocks": {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"},
+    "in tiles": {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [("draft", "in one piece"), *(("target", way) for way in LYING)]
+)
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(st.integers(1, 64), st.lists(rounds(), min_size=1, max_size=6), st.integers(0, 1 << 32))
 def test_any_path_of_any_tree_is_what_the_cpu_plugin_says_of_it_alone(
-    begin, real, name: str, prompt: int, told: list[Round], seed: int
+    begin, real, name: str, way: str, prompt: int, told: list[Round], seed: int
 ) -> None:
-    talk, plain, tokens = begin(name), real(name, "CPU"), drawn(name, seed)
+    talk, plain, tokens = begin(name, **LYING[way]), real(name, "CPU"), drawn(name, seed)
     first = tokens(prompt)
     for one in (talk, plain):
         one.tell(*first)
@@ -183,3 +194,38 @@ def test_any_path_of_any_tree_is_what_the_cpu_plugin_says_of_it_alone(
         for output in ("logits", STATES):
             assert distance(found[output][:, path], expected[output]) <= 1e-5
         talk.accept(path, of=len(ids))
+
+
+def with_16_bits(path: Path) -> ov.Model:
+    """The model whose mask is f16, as openvino_genai makes it where masks are of that type."""
+    model = ov.Core().read_model(path)
+    (old,) = (port for port in model.get_parameters() if "eagle_tree_mask" in port.output(0).names)
+    new = ops.parameter(old.get_partial_shape(), np.float16, "eagle_tree_mask")
+    new.output(0).set_names({"eagle_tree_mask"})
+    wide = ops.convert(new, "f32")
+    for reader in old.output(0).get_target_inputs():
+        reader.replace_source_output(wide.output(0))
+    model.replace_parameter(model.get_parameter_index(old), new)
+    return model
+
+
+def test_sixty_candidates_with_a_mask_of_16_bits(restored, tmp_path) -> None:
+    model, path = with_16_bits(restored(EAGLE, "tree_target")), tmp_path / "openvino_model.xml"
+    ov.save_model(model, path, compress_to_fp16=False)
+    options = OPTIONS | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 60}
+    compiled = ov.Core().compile_model(model, "CPU", EXACT)
+    looking, accepting = RealTalk(Real(compiled)), RealTalk(Real(compiled))
+    talk = Talk(Core().compile_model(path, "NPU", options).create_infer_request())
+    draw = np.random.default_rng(5)
+    ids = draw.integers(10, 1000, 60)
+    tree = Tree([-1, *(int(draw.integers(node)) for node in range(1, 60))])
+    none, mask = np.zeros((1, 1, 1, 1), np.float16), tree.mask(30).astype(np.float16)
+    for one in (talk, looking, accepting):
+        one.tell(range(20, 50), mask=none)
+    found, expected = (one.tell(ids, tree=tree, mask=mask) for one in (talk, looking))
+    for output in ("logits", STATES):
+        assert distance(found[output], expected[output]) <= 1e-5
+    talk.accept(tree.path(59), of=60)
+    accepting.tell(ids[tree.path(59)], mask=none)
+    found, expected = (one.tell([7], mask=none) for one in (talk, accepting))
+    assert distance(found["logits"], expected["logits"]) <= 1e-5
