@@ -129,6 +129,12 @@ def test_tokens_behind_those_that_stay_are_refused_by_their_number(told) -> None
         told.tell([7])
 
 
+def test_what_was_said_is_the_accepted_path(told) -> None:
+    """Whatever is read anew, or saved, is that."""
+    told.accept([0, 2, 4], of=5)
+    assert told.request._conversation.history.ids == [*range(20, 50), 60, 62, 64]
+
+
 def test_a_proposal_is_taken_back(begin) -> None:
     talk = begin(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="YES")
     talk.tell(range(20, 50))
