@@ -71,6 +71,8 @@ def test_candidates_that_it_does_not_count_are_not_accepted(told) -> None:
         ([5, 2, 1, 1, 0, 0], "tells of 5 candidates, but has room for 4"),
         ([-5, 2, 1, 1, 0, 0, 0], "tells of -5 candidates"),
         ([1 << 40, 2, 1, 1, 0, 0, 0], "tells of 1099511627776 candidates"),
+        ([5, 2, 1, 0, 0, 1, 0], "accepts candidate 3, which saw candidate 1, which is not"),
+        ([5, 3, 1, 1, 1, 0, 0], "candidate 2, which did not see candidate 1, which is accepted"),
     ],
 )
 def test_what_contradicts_itself_or_the_last_inference_is_refused(told, value, problem) -> None:
@@ -133,6 +135,16 @@ def test_what_was_said_is_the_accepted_path(told) -> None:
     """Whatever is read anew, or saved, is that."""
     told.accept([0, 2, 4], of=5)
     assert told.request._conversation.history.ids == [*range(20, 50), 60, 62, 64]
+
+
+def test_tokens_that_all_saw_one_another_stay_from_the_first_on(begin) -> None:
+    talk = begin()
+    talk.tell(range(20, 50))
+    talk.tell(range(60, 65))
+    with pytest.raises(StateError, match="accepts candidate 2, which saw candidate 1"):
+        talk.accept([0, 2], of=5)
+    talk.accept([0, 1, 2], of=5)
+    assert talk.rows[0].shape[2] == 33
 
 
 def test_a_proposal_is_taken_back(begin) -> None:

@@ -355,7 +355,7 @@ class Conversation:
         variant.run(tokens, direct=False)
         variant.gather(self.gathered)
         self.history.extend(tokens)
-        self.candidates.note(len(tokens))
+        self.candidates.note(tokens)
         return Answer(variant, len(tokens))
 
     def _with_room(self, tokens: NewTokens) -> NewTokens:
