@@ -111,6 +111,33 @@ def test_a_conversation_goes_back_exactly_behind_any_accepted_token(begin) -> No
         assert distance(talk.tell([5])["logits"], plain.tell([5])["logits"]) <= 1e-5
 
 
+def test_a_long_text_goes_on_behind_an_accepted_path(begin) -> None:
+    """More tokens than a step takes are read as a prompt."""
+    options = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"}
+    talk, plain = begin(**options), begin(**options)
+    for one in (talk, plain):
+        one.tell(range(20, 40))
+    talk.tell(range(60, 65), tree=Tree([-1, 0, 0, 1, 2]))
+    talk.accept([0, 2, 4], of=5)
+    plain.tell([60, 62, 64])
+    for more in (range(100, 130), [7]):
+        assert distance(talk.tell(more)["logits"], plain.tell(more)["logits"]) <= 1e-5
+
+
+@pytest.mark.parametrize("kind", ["i8", "f8e4m3"])
+def test_rows_of_8_bits_move_as_they_are_stored(begin, kind: str) -> None:
+    talk = begin("draft", KV_CACHE_PRECISION=kind)
+    draw = np.random.default_rng(2)
+    hidden = draw.standard_normal((35, 96)).astype(np.float32)
+    talk.tell(range(20, 50), hidden[:30])
+    talk.tell(range(60, 65), hidden[30:], tree=Tree([-1, 0, 0, 1, 2]))
+    before = talk.rows
+    talk.accept([0, 2, 4], of=5)
+    kept = [*range(30), 30, 32, 34]
+    for row, whole in zip(talk.rows, before, strict=True):
+        assert np.array_equal(row, whole[:, :, kept])
+
+
 def test_two_requests_accept_paths_of_their_own(begin) -> None:
     ids, tree = np.arange(60, 65), Tree([-1, 0, 0, 1, 2])
     talks = [begin(), begin()]
