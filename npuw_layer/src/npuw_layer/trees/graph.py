@@ -16,9 +16,7 @@ from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.trees.names import TREE_MASK
-
-ELEMENTS = ("f32", "f16")
-"""What it may be of."""
+from npuw_layer.trees.tree_mask import ELEMENTS, tree_shape
 
 _RANK = 4
 
@@ -28,13 +26,8 @@ def takes_trees(model: Model) -> bool:
     return any(port.name == TREE_MASK for port in model.inputs)
 
 
-def tree_shape(tokens: int, past: int) -> tuple[int, ...]:
-    """That of the input of a static model: a row for each new token, a column for each row of K."""
-    return (1, 1, tokens, past + tokens)
-
-
 def tree_shapes(model: Model, tokens: int, past: int) -> dict[str, tuple[int, ...]]:
-    """The same by name; none for a model that takes no trees.
+    """The shape of the input of a static model, by its name; none for one that takes no trees.
 
     Raises:
         ModelError: the input is of another type or rank.

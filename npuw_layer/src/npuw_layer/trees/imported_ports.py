@@ -9,8 +9,8 @@ from npuw_layer.llm.stages import Kind, Stage
 from npuw_layer.options import Options
 from npuw_layer.ports import READ_PREFIX, LoadedModel
 from npuw_layer.trees.check import check_trees
-from npuw_layer.trees.graph import ELEMENTS, tree_shape
 from npuw_layer.trees.names import TREE_MASK
+from npuw_layer.trees.tree_mask import ELEMENTS, tree_shape
 
 
 def check_tree_masks(

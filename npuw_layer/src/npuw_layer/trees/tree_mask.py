@@ -24,6 +24,14 @@ _LOWEST = {"f32": -1e30, "f16": -65504.0}
 """What takes the place of minus infinity: no score counts beside it, and where all positions of a
 tile are forbidden it makes no NaN."""
 
+ELEMENTS = tuple(_LOWEST)
+"""What it may be of."""
+
+
+def tree_shape(tokens: int, past: int) -> tuple[int, ...]:
+    """That of the input of a static model: a row for each new token, a column for each row of K."""
+    return (1, 1, tokens, past + tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class TreeMask:
