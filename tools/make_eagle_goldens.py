@@ -4,6 +4,10 @@ openvino_genai lets a target give out the states of some layers, and a draft tak
 the same is done here to two of the exported models, by OpenVINO itself. What it says of them in f32
 is kept as make_export_goldens.py keeps it, whose recipe of the ``.bin`` they share.
 
+Both are made once more with ``eagle_tree_mask``, which openvino_genai adds to the mask that all
+attentions share. They are told a tree of candidates after a prompt; what follows its accepted path
+is what OpenVINO says of a conversation that had the prompt and that path alone.
+
     pip install openvino
     python tools/make_eagle_goldens.py
 """
@@ -11,6 +15,7 @@ is kept as make_export_goldens.py keeps it, whose recipe of the ``.bin`` they sh
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +26,12 @@ from make_export_goldens import VOCABULARY
 TARGET = EXPORTED / "eagle"
 PROMPT, STEP, WIDTH = 24, 3, 96
 STATES = "last_hidden_state"
+TREE_MASK = "eagle_tree_mask"
+PARENTS = [-1, 0, 0, 1, 1, 2, 3, 4, 6, 6]
+"""Of the candidates of a tree, each before its children; more than a step of 8 takes."""
+ACCEPTED = [0, 1, 3, 6, 9]
+AFTER = 3
+"""Tokens behind the accepted path."""
 
 
 def as_target(model: Any) -> None:
@@ -48,6 +59,31 @@ def as_draft(model: Any) -> None:
         reader.replace_source_output(joined.output(0))
     model.add_parameters([states])
     _give(model, found["__module.model.layers.1/aten::add/Add_1"])
+
+
+def with_tree(change: Callable[[Any], None]) -> Callable[[Any], None]:
+    """The same model, which also takes what is added to the scores of candidates."""
+
+    def changed(model: Any) -> None:
+        import openvino as ov
+        from openvino import opset13 as ops
+
+        change(model)
+        attentions = [op for op in model.get_ops() if op.get_type_name() == _ATTENTION]
+        (mask,) = {op.input(3).get_source_output() for op in attentions}
+        shape = ov.PartialShape([-1, 1, -1, -1])
+        tree = ops.parameter(shape, mask.get_element_type().to_dtype(), TREE_MASK)
+        tree.output(0).set_names({TREE_MASK})
+        joined = ops.add(mask, tree)
+        for op in attentions:
+            op.input(3).replace_source_output(joined.output(0))
+        model.add_parameters([tree])
+        model.validate_nodes_and_infer_types()
+
+    return changed
+
+
+_ATTENTION = "ScaledDotProductAttention"
 
 
 def _give(model: Any, node: Any) -> None:
@@ -84,18 +120,70 @@ def oracle(xml: Path) -> dict[str, np.ndarray]:
     return found
 
 
-def main() -> None:
-    """Make the golden files of both."""
+def tree_oracle(xml: Path) -> dict[str, np.ndarray]:
+    """What is said of a tree's candidates, and behind its accepted path, in f32."""
     import openvino as ov
 
-    sources = {"target": ("llama_deep_fp16", as_target), "draft": ("llama_fp16", as_draft)}
-    for name, (source, change) in sources.items():
+    compiled = ov.Core().compile_model(xml, "CPU", EXACT)
+    names = {name for port in compiled.inputs for name in port.get_names()}
+    draw = np.random.RandomState(6)
+    count = len(PARENTS)
+    found = {
+        name: draw.randint(10, VOCABULARY, (1, n)).astype(np.int64)
+        for name, n in (("prompt", PROMPT), ("tree", count), ("after", AFTER))
+    }
+    if "hidden_states" in names:
+        for name in ("prompt", "tree", "after"):
+            shape = (1, found[name].shape[1], WIDTH)
+            found[f"{name}_hidden"] = draw.standard_normal(shape).astype(np.float32)
+    ancestors = np.eye(count, dtype=bool)
+    for node, parent in enumerate(PARENTS[1:], 1):
+        ancestors[node] |= ancestors[parent]
+    mask = np.zeros((1, 1, count, PROMPT + count), np.float32)
+    mask[..., PROMPT:] = np.where(ancestors, 0, -np.inf)
+    found |= {"parents": np.array(PARENTS), "accepted": np.array(ACCEPTED), "mask": mask}
+
+    def say(request: Any, name: str, chosen: Any, begin: int, depths: Any, tree: Any) -> None:
+        inputs = {"input_ids": found[name][:, chosen], TREE_MASK: tree}
+        if "hidden_states" in names:
+            inputs["hidden_states"] = found[f"{name}_hidden"][:, chosen]
+        total = begin + inputs["input_ids"].shape[1]
+        inputs["attention_mask"] = np.ones((1, total), np.int64)
+        inputs["position_ids"] = np.array(depths, np.int64)[None] + begin
+        inputs["beam_idx"] = np.zeros(1, np.int32)
+        request.infer(inputs)
+
+    none = np.zeros((1, 1, 1, 1), np.float32)
+    whole = slice(None)
+    looking, accepting = compiled.create_infer_request(), compiled.create_infer_request()
+    say(looking, "prompt", whole, 0, range(PROMPT), none)
+    say(looking, "tree", whole, PROMPT, ancestors.sum(1) - 1, mask)
+    say(accepting, "prompt", whole, 0, range(PROMPT), none)
+    say(accepting, "tree", ACCEPTED, PROMPT, range(len(ACCEPTED)), none)
+    say(accepting, "after", whole, PROMPT + len(ACCEPTED), range(AFTER), none)
+    for what, request in (("tree", looking), ("after", accepting)):
+        found[f"{what}_logits"] = np.array(request.get_tensor("logits").data)
+        found[f"{what}_states"] = np.array(request.get_tensor(STATES).data)
+    return found
+
+
+def main() -> None:
+    """Make the golden files of all."""
+    import openvino as ov
+
+    makers = {
+        "target": ("llama_deep_fp16", as_target, oracle),
+        "draft": ("llama_fp16", as_draft, oracle),
+        "tree_target": ("llama_deep_fp16", with_tree(as_target), tree_oracle),
+        "tree_draft": ("llama_fp16", with_tree(as_draft), tree_oracle),
+    }
+    for name, (source, change, ask) in makers.items():
         with tempfile.TemporaryDirectory() as scratch:
             work = Path(scratch)
             model = ov.Core().read_model(restore.restore(EXPORTED, source, work / "source"))
             change(model)
             ov.save_model(model, work / f"{name}.xml", compress_to_fp16=False)
-            found = oracle(keep(work / f"{name}.xml", TARGET, name, work))
+            found = ask(keep(work / f"{name}.xml", TARGET, name, work))
             np.savez_compressed(TARGET / f"{name}.npz", **found)
             print(name, {key: value.shape for key, value in found.items()}, flush=True)
 

@@ -24,6 +24,7 @@ from npuw_layer.lora.names import adapter_inputs
 from npuw_layer.options import Options
 from npuw_layer.ports import READ_PREFIX, Device, LoadedModel, TensorInfo
 from npuw_layer.sharing.bank import share_bank
+from npuw_layer.trees.tree_mask import TreeMask
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class CompiledLLM:
     def token_outputs(self) -> tuple[TokenOutput, ...]:
         """What it gives of each new token beside logits."""
         return token_outputs(self._one.outputs)
+
+    @property
+    def tree_mask(self) -> TreeMask | None:
+        """What it is told of candidates; None if it takes no trees of them."""
+        return TreeMask.of(self._one.inputs)
 
     @property
     def _one(self) -> LoadedModel:

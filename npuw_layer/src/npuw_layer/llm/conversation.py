@@ -34,6 +34,8 @@ from npuw_layer.llm.variants import select_generate_request
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Array, Memory
+from npuw_layer.trees.candidates import Candidates
+from npuw_layer.trees.tree_mask import check_read_in_order
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +76,7 @@ class Conversation:
         rereads = self._options.on_full == "TRUNCATE" or bool(self.states.names)
         self.history = History(self.token_inputs, rereads)
         self.continuation = Continuation()
+        self.candidates = Candidates(self.cache, self.history)
         self._check_wanted = check_wanted
         self._prepare()
 
@@ -144,6 +147,20 @@ class Conversation:
         """
         self.continuation.propose(tokens, self.history, self.cache.rows)
 
+    def accept(self, result: Array) -> None:
+        """Keep those of the last step's tokens alone that were accepted; see ``trees``.
+
+        What was proposed before is taken back.
+
+        Args:
+            result: i64, as npuw_eagle3_sampling_result has it.
+
+        Raises:
+            StateError: it does not fit the last step, or itself; nothing has changed.
+        """
+        if self.candidates.settle(result):
+            self.continuation.end()
+
     def reading(self, tokens: NewTokens) -> Reading:
         """Run on new tokens, with a break after each piece of a prompt: others may run then.
 
@@ -171,15 +188,19 @@ class Conversation:
         keep = history.place_of(tokens)
         self.continuation.check(tokens, keep)
         self._admission.check_place(tokens, keep, history.said)
-        if self._begins(tokens):
+        begins, is_step = self._begins(tokens), self._admission.is_step(len(tokens))
+        if not begins:
+            self._admission.check_room(history.kept_of(keep), len(tokens))
+        if begins or not is_step:
+            check_read_in_order(tokens, self._plan.generate[-1].tokens)
+        if begins:
             tokens = self._begin(tokens)
             return (yield from self._read_prompt(tokens))
-        self._admission.check_room(history.kept_of(keep), len(tokens))
         self.rewind(keep)
         self.continuation.end()
         tokens = history.kept(tokens)
         self._recall(tokens.mask)
-        if self._admission.is_step(len(tokens)):
+        if is_step:
             return self._generate(tokens)
         return (yield from self._continue_prompt(tokens))
 
@@ -209,6 +230,7 @@ class Conversation:
         self.history.rewind(said)
         self.cache.truncate(kept)
         self.states.rewind(kept)
+        self.candidates.forget()
 
     @property
     def is_full(self) -> bool:
@@ -225,11 +247,13 @@ class Conversation:
         self.states.reset()
         self.history.begin(0)
         self.continuation.end()
+        self.candidates.forget()
 
     def hold(self, tokens: int) -> None:
         """Take so many tokens for stored; their rows are set from outside."""
         self.history.hold(tokens)
         self.states.hold(tokens)
+        self.candidates.forget()
 
     def restore(
         self,
@@ -252,6 +276,7 @@ class Conversation:
         for name, values in states.items():
             self.states.read(name)[...] = values
         self.continuation.end()
+        self.candidates.forget()
         self._select()
 
     def _prepare(self) -> None:
@@ -330,6 +355,7 @@ class Conversation:
         variant.run(tokens, direct=False)
         variant.gather(self.gathered)
         self.history.extend(tokens)
+        self.candidates.note(tokens)
         return Answer(variant, len(tokens))
 
     def _with_room(self, tokens: NewTokens) -> NewTokens:

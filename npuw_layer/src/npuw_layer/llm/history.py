@@ -168,6 +168,18 @@ class History:
         rows[POSITIONS] = self._positions(len(chosen))
         return NewTokens(rows, tokens.mask[chosen])
 
+    def keep(self, begin: int, chosen: Array) -> None:
+        """Keep some of the tokens from one on, none of which is unknown, and forget the others.
+
+        Args:
+            begin: how many stand before.
+            chosen: their numbers from there on, ascending.
+        """
+        known = begin - self.unknown
+        for rows in self.rows.values():
+            rows[known:] = [rows[known + number] for number in chosen]
+        self.count = begin + len(chosen)
+
     def restore(self, said: Said) -> None:
         """Take what another conversation noted; all is unknown where it noted less than this."""
         self.begin(said.first_position)

@@ -17,6 +17,7 @@ from npuw_layer.lora.names import is_adapter_input
 from npuw_layer.lora.ports import check_adapters
 from npuw_layer.options import Options
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
+from npuw_layer.trees.imported_ports import check_tree_masks
 from npuw_layer.whisper.imported_ports import check_cross_attention
 from npuw_layer.whisper.names import is_cross_variable
 
@@ -47,6 +48,7 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     if options.whisper:
         check_cross_attention(stages, loaded, options.whisper_encoder_len)
     check_states(stages, loaded)
+    check_tree_masks(stages, loaded, options)
     rows_of_all: dict[str, _Row] = {}
     taken_by_all: tuple[TokenInput, ...] = ()
     given_by_all: tuple[TokenOutput, ...] | None = None

@@ -25,8 +25,9 @@ from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
+from npuw_layer.trees.variable_state import SamplingState
 
-AnyState = VariableState | AdapterVariableState | StoredTokensState
+AnyState = VariableState | AdapterVariableState | StoredTokensState | SamplingState
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,10 @@ class InferRequest(AsyncRequest):
                 stay, the mask says. If the model has them: token_type_ids i64 [1, n];
                 visual_pos_masks boolean [1, n], with deepstack_visual_embeds f32 [levels, as many
                 as are marked, width], any number if none is; per_layer_inputs f32 [1, n, layers,
-                width]; hidden_states f32 [1, n, width]. beam_idx is ignored. Arrays or remote
-                tensors; what is missing is taken from ``set_tensor``.
+                width]; hidden_states f32 [1, n, width]; eagle_tree_mask f32 or f16 [1, 1, n,
+                stored + n], or less that ends with the last new token, which is added to scores.
+                beam_idx is ignored. Arrays or remote tensors; what is missing is taken from
+                ``set_tensor``.
 
         Returns:
             logits f32 [1, 1, V] of the last token; after a generate step that takes several,
@@ -150,7 +153,8 @@ class InferRequest(AsyncRequest):
     def query_state(self) -> Sequence[AnyState]:
         """The variables: each layer's K and V, states of other layers, then those of adapters.
 
-        With NPUW_LLM_ENABLE_CONTINUOUS_PREFILL also npuw_stored_tokens_state, the last one.
+        With NPUW_LLM_ENABLE_CONTINUOUS_PREFILL then npuw_stored_tokens_state; of models that take
+        eagle_tree_mask also npuw_eagle3_sampling_result, the last one.
         """
         self._run.check_idle()
         talk, check = self._conversation, self._run.check_idle
@@ -159,7 +163,9 @@ class InferRequest(AsyncRequest):
         adapters = [AdapterVariableState(n, talk.adapters, check) for n in talk.adapters.names]
         proposes = self._compiled.options.enable_continuous_prefill
         proposal = [StoredTokensState(talk, check)] if proposes else []
-        return [*caches, *states, *adapters, *proposal]
+        takes_trees = self._compiled.tree_mask is not None
+        sampling = [SamplingState(talk, check)] if takes_trees else []
+        return [*caches, *states, *adapters, *proposal, *sampling]
 
     def save_state(self, path: str | Path, /) -> None:
         """Keep the conversation in a file; ``load_state`` of a request goes on with it.
@@ -225,7 +231,8 @@ class InferRequest(AsyncRequest):
         return Conversation(self._compiled, self._run.check_wanted)
 
     def _make_inputs(self) -> InputPorts:
-        return InputPorts(self._conversation.token_inputs, self.transfers)
+        tree = self._compiled.tree_mask
+        return InputPorts(self._conversation.token_inputs, self.transfers, tree)
 
     def _infer(self, inputs: Mapping[str, AnyTensor] | None) -> None:
         tokens = self._inputs.take(inputs or {})

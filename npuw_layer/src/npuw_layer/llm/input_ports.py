@@ -22,6 +22,8 @@ from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
+from npuw_layer.trees.names import TREE_MASK
+from npuw_layer.trees.tree_mask import TreeMask
 
 
 class InputPorts:
@@ -30,16 +32,21 @@ class InputPorts:
     Args:
         inputs: what the model wants of each new token.
         transfers: where bytes are counted.
+        tree: what it is told of candidates, if it takes trees of them.
     """
 
-    def __init__(self, inputs: Sequence[TokenInput], transfers: Transfers) -> None:
+    def __init__(
+        self, inputs: Sequence[TokenInput], transfers: Transfers, tree: TreeMask | None = None
+    ) -> None:
         self._inputs: dict[str, TokenInput | VisualRows] = {one.name: one for one in inputs}
         self._takes_positions = POSITIONS in self._inputs
         self._inputs.setdefault(POSITIONS, TokenInput(POSITIONS, "i64"))
         for one in inputs:
             if one.name == VISUAL_EMBEDS:
                 self._inputs |= {VISUAL_MASKS: MARKS, VISUAL_EMBEDS: VisualRows.of(one)}
-        self._names = {*self._inputs, MASK, BEAMS, *OPTIONAL}
+        self._tree = tree
+        self._beside = (MASK,) if tree is None else (MASK, TREE_MASK)
+        self._names = {*self._inputs, *self._beside, BEAMS, *OPTIONAL}
         self._transfers = transfers
         self.were_remote = False
         """Whether any was a tensor that the NPU reaches."""
@@ -72,7 +79,7 @@ class InputPorts:
         first, *others = self._inputs
         if POSITIONS not in tensors and not self._takes_positions:
             tensors |= _continued(tensors, first)
-        missing = [name for name in (first, MASK, *others) if name not in tensors]
+        missing = [name for name in (first, *self._beside, *others) if name not in tensors]
         if missing:
             raise TensorError(f"inputs are missing: {', '.join(missing)}")
         mask = self._values(_MASK, tensors[MASK])
@@ -83,9 +90,14 @@ class InputPorts:
                 raise TensorError(f"{count} {first} with {len(rows[name])} {name}")
         if VISUAL_EMBEDS in rows:
             rows[VISUAL_EMBEDS] = spread(rows.pop(VISUAL_MASKS), rows[VISUAL_EMBEDS])
-        return NewTokens(rows, mask)
+        tree = None
+        if self._tree is not None:
+            tree = self._tree.whole(self._values(self._tree, tensors[TREE_MASK]), count, len(mask))
+        return NewTokens(rows, mask, tree)
 
-    def _values(self, port: TokenInput | VisualRows, tensor: Tensor | RemoteTensor) -> Array:
+    def _values(
+        self, port: TokenInput | VisualRows | TreeMask, tensor: Tensor | RemoteTensor
+    ) -> Array:
         """The values of an input, by tokens."""
         remote = isinstance(tensor, RemoteTensor)
         element = tensor.element_type if remote else tensor.data.dtype
@@ -106,7 +118,7 @@ class InputPorts:
     def _checked(self, name: str, value: AnyTensor) -> Tensor | RemoteTensor:
         if name not in self._names:
             first, *others = self._inputs
-            *listed, last = (first, MASK, *others, BEAMS)
+            *listed, last = (first, *self._beside, *others, BEAMS)
             raise TensorError(
                 f"no input {name!r}; there are {', '.join(listed)} and {last}, and an output "
                 f"{LOGITS}"

@@ -19,10 +19,13 @@ class NewTokens:
         rows: for each input that follows tokens [n, ...]; position_ids, i64 [n] or [n, axes], are
             always among them.
         mask: i64, over all that is stored and new.
+        tree: what is added to scores, f32 or f16 [n, stored + n], where new tokens are candidates
+            that do not all see one another; see ``trees``.
     """
 
     rows: Mapping[str, Array]
     mask: Array
+    tree: Array | None = None
 
     @staticmethod
     def none() -> NewTokens:
@@ -57,7 +60,9 @@ class NewTokens:
     def part(self, begin: int, end: int) -> NewTokens:
         """Some of them, after those before are stored."""
         rows = {name: values[begin:end] for name, values in self.rows.items()}
-        return NewTokens(rows, self.mask[: self.stored + end])
+        seen = self.stored + end
+        tree = None if self.tree is None else self.tree[begin:end, :seen]
+        return NewTokens(rows, self.mask[:seen], tree)
 
     def moved(self, mask: Array, by: int) -> NewTokens:
         """The same after others, so that they are elsewhere."""

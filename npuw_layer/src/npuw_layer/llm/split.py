@@ -48,6 +48,8 @@ from npuw_layer.llm.token_outputs import token_outputs
 from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
 from npuw_layer.ports import TensorInfo
+from npuw_layer.trees.graph import tree_shapes
+from npuw_layer.trees.names import TREE_MASK
 
 SEQUENCE_AXIS = 2
 """Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
@@ -73,7 +75,7 @@ def split(
         A graph with the inputs that follow tokens (``token_inputs``) for as many, e.g. input_ids
         and position_ids i64 [1, tokens]; attention_mask i64 [1, past + tokens]; where windows
         slide, biases are looked up or the model counts tokens itself cache_position i64 [1,
-        tokens]; logits f32
+        tokens]; eagle_tree_mask [1, 1, tokens, past + tokens], if the model takes trees; logits f32
         [1, 1 or tokens, V] or what the head makes them of; and one variable
         [1, rows, heads, width] for each K and V cache (two if it has 8 bits): ``past`` rows are
         read, ``tokens`` rows assigned. In blocks, each piece of the past is read by a variable of
@@ -105,7 +107,8 @@ def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -
     drop_beams(clone)
     treat_head(clone, head, tokens)
     shapes = {port.name: port.shape(1, tokens) for port in inputs}
-    clone.set_input_shapes({**shapes, MASK: (1, past + tokens)})
+    trees = tree_shapes(clone, tokens, past)
+    clone.set_input_shapes({**shapes, **trees, MASK: (1, past + tokens)})
     return clone
 
 
@@ -125,7 +128,7 @@ def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
     spread_visual_rows(model, tokens)
     names = {port.name for port in model.inputs}
     # A model that biases attention by distance (ALiBi) has no use for positions.
-    unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS}
+    unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS, TREE_MASK}
     outputs = [port.name for port in model.outputs]
     given = [name for name in TOKENS if name in names]
     gives = outputs.count(LOGITS) == 1 or outputs == [EMBED]

@@ -15,6 +15,8 @@ from npuw_layer.llm.stages import Kind, Stage, kv_layout, rope_rows
 from npuw_layer.llm.stored_float8 import resolved
 from npuw_layer.lora.graph import fix_rank, reads_adapters
 from npuw_layer.options import Options
+from npuw_layer.trees.check import check_trees
+from npuw_layer.trees.graph import drop_trees, takes_trees
 
 
 def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
@@ -39,7 +41,9 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     if reads_adapters(model):
         model = model.clone()
         fix_rank(model, options.max_lora_rank, stage.slots)
-    check_linear_caches((each.name for each in model.variables()), options)
+    variables = [each.name for each in model.variables()]
+    check_linear_caches(variables, options)
+    check_trees((port.name for port in model.inputs), variables, options)
     if stage.kind is Kind.HEAD:
         return _head_graph(model, stage, options)
     every = stage.kind is Kind.GENERATE or options.text_embed
@@ -48,14 +52,25 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     if options.caches_rope:
         model = model.clone()
         cache_rope(model, rope_rows(stage, options))
-    if stage.kind is Kind.PREFILL and stage.past:
-        _check_types(model)
+    if stage.kind is Kind.PREFILL:
+        model = _of_prompts(model, stage)
     layout = kv_layout(options)
     if options.optimize_fp8:
         layout = resolved(model, layout)
     if stage.slots > 1:
         return split_slots(model, stage.slots, stage.past, head, layout)
     return split(model, stage.tokens, stage.past, head, layout)
+
+
+def _of_prompts(model: Model, stage: Stage) -> Model:
+    """The stateful graph as prompts are read: each token sees all before it."""
+    if stage.past:
+        _check_types(model)
+    if not takes_trees(model):
+        return model
+    model = model.clone()
+    drop_trees(model)
+    return model
 
 
 def _check_types(model: Model) -> None:

@@ -27,6 +27,8 @@ from npuw_layer.ports import (
     LoadedModel,
     Program,
 )
+from npuw_layer.trees.names import TREE_MASK
+from npuw_layer.trees.tree_mask import fill
 from npuw_layer.weights_bank import WeightsBank
 from npuw_layer.whisper.names import ENCODER_STATES
 
@@ -153,6 +155,8 @@ class Submodel:
         arena[MASK][0, :past] = rows.columns(new.mask, past)
         arena[MASK][0, past : past + used] = new.mask[rows.tokens :]
         arena[MASK][0, past + used :] = 0
+        if TREE_MASK in arena.tensors:
+            fill(arena[TREE_MASK], new.tree, past)
 
     def _program(self, direct_row: int | None) -> Program:
         """The program whose rows go to the cache from a row on, or to a buffer."""

@@ -28,8 +28,9 @@ class GenerateOptions(OptionGroup):
     generate models are compiled once more; a step takes the smallest that holds all who speak."""
     eagle: bool = Field(False, alias="NPUW_EAGLE")
     """The model is the target or the draft of speculative decoding by Eagle 3: beside logits it
-    gives last_hidden_state of each new token, and a draft takes hidden_states. Its ports tell that
-    anyway; YES refuses a model that gives none."""
+    gives last_hidden_state of each new token, and a draft takes hidden_states. With eagle_tree_mask
+    it reads trees of candidates, and npuw_eagle3_sampling_result tells which of them stay. Its
+    ports tell that anyway; YES refuses a model that gives none."""
     generate_hint: Literal["FAST_COMPILE", "BEST_PERF"] = Field(
         "FAST_COMPILE", alias="NPUW_LLM_GENERATE_HINT"
     )

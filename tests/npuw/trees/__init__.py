@@ -1,0 +1,1 @@
+"""Trees of candidates: what is added to scores, and what stays of rows."""
