@@ -52,7 +52,7 @@ def addresses(program: RecordedProgram) -> dict[str, int]:
 
 def variants(request: InferRequest) -> list[RecordedProgram]:
     """The programs that generate."""
-    return [variant._programs[None][0] for variant in request._conversation._variants]
+    return [variant._programs[None][0] for variant in request._conversation._generate._variants]
 
 
 def test_the_first_blocks_ports_are_the_same_in_all_variants(talks) -> None:

@@ -20,17 +20,16 @@ from npuw_layer.llm.admission import Admission, check_all_computed
 from npuw_layer.llm.answer import Answer, Answering, Reading, finished
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.continuation import Continuation
+from npuw_layer.llm.generate import Generate
 from npuw_layer.llm.history import History, Said
 from npuw_layer.llm.lm_head import LMHead
 from npuw_layer.llm.make_cache import make_cache
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.prefill import Counts, Prefill
-from npuw_layer.llm.request_buffers import JoinedBuffers, RequestBuffers
+from npuw_layer.llm.request_buffers import JoinedBuffers, ProgramBuffers, RequestBuffers
 from npuw_layer.llm.stages import Kind, choose_prefill
-from npuw_layer.llm.submodel import Submodel
 from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.llm.token_outputs import Gathered
-from npuw_layer.llm.variants import select_generate_request
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Array, Memory
@@ -52,7 +51,7 @@ class Conversation:
         self.compiled = compiled
         self._options = compiled.options
         self._plan = compiled.plan
-        device, bank, models = compiled.device, compiled.bank, compiled.models
+        device, models = compiled.device, compiled.models
         self.cache = make_cache(compiled)
         heads = {stage: models[stage] for stage in self._plan.own_heads}
         self.buffers = self._make_buffers()
@@ -64,12 +63,8 @@ class Conversation:
         """What outputs beside the logits gave for the tokens of the last inference."""
         own = JoinedBuffers(self.buffers, self.states)
         self._prefill = Prefill(compiled, self.cache, own, self.gathered, check_wanted)
-        self._variants = [
-            Submodel(device, stage, models[stage], self.cache, own, bank)
-            for stage in self._plan.generate
-        ]
-        self._head = LMHead(device, heads, self.buffers, bank) if heads else None
-        self._variant = 0
+        self._generate = self._make_generate(own)
+        self._head = LMHead(device, heads, self.buffers, compiled.bank) if heads else None
         self._admission = Admission(compiled.options, compiled.plan, self.token_inputs)
         if self.gathered.outputs:
             check_all_computed(compiled.options, self.gathered.outputs)
@@ -83,7 +78,7 @@ class Conversation:
     @property
     def token_inputs(self) -> tuple[TokenInput, ...]:
         """What the model wants of each new token."""
-        return self._variants[0].token_inputs
+        return self._generate.token_inputs
 
     @property
     def counts(self) -> Counts:
@@ -93,7 +88,7 @@ class Conversation:
     @property
     def variant(self) -> int:
         """The number of the generate variant in use."""
-        return self._variant
+        return self._generate.variant
 
     def run(self, tokens: NewTokens) -> Array:
         """Run on new tokens.
@@ -201,12 +196,16 @@ class Conversation:
         tokens = history.kept(tokens)
         self._recall(tokens.mask)
         if is_step:
-            return self._generate(tokens)
+            return self._step(tokens)
         return (yield from self._continue_prompt(tokens))
 
     def _make_buffers(self) -> RequestBuffers:
         """What its models read besides tokens and their cache."""
         return AdapterBuffers(self.compiled.device, self.compiled.adapters)
+
+    def _make_generate(self, buffers: ProgramBuffers) -> Generate:
+        """Its generate models."""
+        return Generate(self.compiled, self.cache, buffers, self.gathered)
 
     def _begins(self, tokens: NewTokens) -> bool:
         """Whether it is a new conversation, and not one that goes on."""
@@ -277,19 +276,18 @@ class Conversation:
             self.states.read(name)[...] = values
         self.continuation.end()
         self.candidates.forget()
-        self._select()
+        self._generate.select()
 
     def _prepare(self) -> None:
         """Do now what first runs would do: for whole chunks and all variants."""
-        if self._options.on_full == "SLIDE" and self._variants[0].counts_tokens:
+        if self._options.on_full == "SLIDE" and self._generate.counts_tokens:
             raise ModelError(
                 "NPUW_LLM_ON_FULL = SLIDE: the model counts tokens itself, as its attention "
                 "depends on how far they are apart (sliding windows, biases by distance) or takes "
                 "no position_ids; sliding would change that; use TRUNCATE"
             )
         self._prefill.prepare()
-        for variant in self._variants:
-            variant.prepare(None)
+        self._generate.prepare()
 
     def _begin(self, tokens: NewTokens) -> NewTokens:
         """Forget what was before; drop the middle of a prompt that is too long, if so wanted."""
@@ -319,7 +317,7 @@ class Conversation:
         finally:
             if anew:
                 self.history.settle()
-        self._select()
+        self._generate.select()
         return Answer(last, 1)
 
     def _recall(self, mask: Array) -> None:
@@ -331,44 +329,24 @@ class Conversation:
                 stage = self._plan.generate[0]
             piece = tokens.part(0, stage.tokens)
             if stage.kind is Kind.GENERATE:
-                self._generate(piece)
+                self._step(piece)
             else:
                 finished(self._read_prompt(piece))
             tokens = tokens.part(stage.tokens, len(tokens))
         self.gathered.begin()  # nobody asked for what is given of these again
 
-    def _select(self) -> None:
-        capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
-        stored = self.cache.rows.tokens
-        self._variant = select_generate_request(capacities, stored, reserve)
-        if capacities[self._variant] < stored + reserve:
-            _log.warning("after %d tokens fewer than %d can be generated", stored, reserve)
-
-    def _generate(self, tokens: NewTokens) -> Answer:
-        """Run a step on the current variant, or the next larger one if that is full."""
+    def _step(self, tokens: NewTokens) -> Answer:
+        """Read few tokens behind those that are stored; the oldest go if there is no room."""
         self._check_wanted()
         if not self.cache.rows.tokens:
             self._prefill.counts = Counts([])
-            self._select()
-        tokens = self._with_room(tokens)
-        variant = self._variants[self._variant]
-        variant.run(tokens, direct=False)
-        variant.gather(self.gathered)
+            self._generate.select()
+        if not self._generate.has_room() and self._options.on_full != "SLIDE":
+            tokens = self._make_room(tokens)
+        model = self._generate.run(tokens)
         self.history.extend(tokens)
         self.candidates.note(tokens)
-        return Answer(variant, len(tokens))
-
-    def _with_room(self, tokens: NewTokens) -> NewTokens:
-        """Choose a variant that has room for more tokens, or make some."""
-        stored = self.cache.rows.tokens
-        while stored >= self._variants[self._variant].stage.past:
-            if self._variant + 1 < len(self._variants):
-                self._variant += 1
-                continue
-            if self._options.on_full == "SLIDE":
-                return tokens
-            return self._make_room(tokens)
-        return tokens
+        return Answer(model, len(tokens))
 
     def _make_room(self, tokens: NewTokens) -> NewTokens:
         """Drop the older half of the history and read the rest anew; new tokens follow it."""

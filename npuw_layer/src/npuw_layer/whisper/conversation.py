@@ -19,8 +19,10 @@ from npuw_layer.llm.admission import Admission
 from npuw_layer.llm.answer import Answer
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.generate import Generate
 from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.new_tokens import NewTokens
+from npuw_layer.llm.request_buffers import ProgramBuffers
 from npuw_layer.ports import Array
 from npuw_layer.whisper.cross_buffers import CrossBuffers
 
@@ -104,15 +106,22 @@ class WhisperConversation(Conversation):
     def _begins(self, tokens: NewTokens) -> bool:
         return self.begins_with(len(tokens))
 
-    def _select(self) -> None:
-        """Begin with the smallest variant: it is left when it is full, and nothing is copied."""
-        self._variant = 0
+    def _make_generate(self, buffers: ProgramBuffers) -> Generate:
+        return _Generate(self.compiled, self.cache, buffers, self.gathered)
 
-    def _with_room(self, tokens: NewTokens) -> NewTokens:
-        """Choose a variant that reads all that is stored."""
-        while self.cache.rows.tokens > self._variants[self._variant].stage.past:
-            self._variant += 1
-        return tokens
+
+class _Generate(Generate):
+    """Leaves a variant when it is full, as nothing is copied then."""
+
+    def select(self) -> None:
+        """Begin with the smallest one."""
+        self.variant = 0
+
+    def has_room(self) -> bool:
+        """Choose a variant that reads all that is stored; the last row is the last token's."""
+        while self._cache.rows.tokens > self._plan.generate[self.variant].past:
+            self.variant += 1
+        return True
 
 
 class _Admission(Admission):
