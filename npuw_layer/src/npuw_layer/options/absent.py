@@ -5,7 +5,6 @@ Source: fact sheet npuw §b.2.
 
 from __future__ import annotations
 
-_MODES = "models that make speech or images are not split; those of text, and Whisper, are"
 _ATTENTION = "NPUW_LLM_PREFILL_ATTENTION_HINT and NPUW_LLM_GENERATE_ATTENTION_HINT say how"
 _COMPRESSED = "compressed weights go to the device as they are, which computes with them"
 _DUMPS = "npuc compile prints graphs after any pass, and programs log what they do in every build"
@@ -42,10 +41,8 @@ ABSENT: dict[str, str] = {
     "NPUW_DUMP_SUBS_ON_FAIL": _DUMPS,
     "NPUW_DUMP_IO": _DUMPS,
     "NPUW_DUMP_IO_ITERS": _DUMPS,
-    "NPUW_KOKORO": _MODES,
-    "NPUW_KOKORO_BLOCK_SIZE": _MODES,
-    "NPUW_KOKORO_OVERLAP": _MODES,
-    "NPUW_FLUX2": _MODES,
+    "NPUW_KOKORO_OVERLAP": "it is called NPUW_KOKORO_OVERLAP_SIZE, as OpenVINO 2026.4 has it",
+    "NPUW_FLUX2": "models that make images are not split; those of text and speech are",
     "NPUW_UNQDQ": "FakeQuantize and compressed weights are understood as they are",
     "NPUW_PA": "NPUW_LLM_BATCH_SLOTS serves several requests at once",
 }
