@@ -22,6 +22,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from npuw_layer.errors import OptionError
+from npuw_layer.kokoro.avoided import avoided_ops
 from npuw_layer.options import Options
 from npuw_layer.whisper.lengths import as_whisper
 
@@ -111,7 +112,8 @@ def _as_kokoro(options: Options) -> Options:
             "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: it is NPUW that splits "
             "such a model, and both parts are static"
         )
-    return options.model_copy(update={**_unset(_KOKORO, options), "use_npuw": True, "llm": False})
+    defaults = {**_KOKORO, "online_avoid": "" if options.cuts_models else avoided_ops(options)}
+    return options.model_copy(update={**_unset(defaults, options), "use_npuw": True, "llm": False})
 
 
 def _unset(defaults: Mapping[str, str], options: Options) -> dict[str, str]:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tests.npuw.kokoro.conftest import Kokoro
 
-from npuw_layer import Core
 from npuw_layer.errors import InferenceCancelled, OptionError, RequestBusy, TensorError
 
 WHOLE = {"NPUW_KOKORO_OVERLAP_SIZE": 0}
@@ -173,15 +172,26 @@ def test_it_is_not_exported(compiled: Any, kokoro: Kokoro, tmp_path: Path) -> No
         kokoro.compile(EXPORT_BLOB="YES", BLOB_PATH=str(tmp_path / "model.blob"))
 
 
-def test_its_context_makes_tensors_that_it_takes(kokoro: Kokoro) -> None:
-    core = Core()
-    compiled = kokoro.compile(core, NPUW_DEVICES="NPU,CPU", NPUW_KOKORO_BLOCK_SIZE=60)
+def test_the_npu_makes_audio_but_for_what_it_avoids(kokoro: Kokoro) -> None:
+    """With a tensor of its own memory; on numpy as a whole it is the same, as phases are."""
+    frames = {"NPUW_KOKORO_BLOCK_SIZE": int(kokoro.durations(12).sum()), **WHOLE}
+    compiled = kokoro.compile(NPUW_DEVICES="NPU,CPU", **frames)
+    assert compiled.get_property("EXECUTION_DEVICES") == ["NPU", "CPU"]
+    assert "Op:RandomUniform/NPU" in compiled.get_property("NPUW_ONLINE_AVOID")
     text = kokoro.text(12)
-    tensor = compiled.get_context().create_host_tensor("f32", (1, 256))
-    tensor.data[...] = text["ref_s"]
-    found = compiled.create_infer_request().infer(text | {"ref_s": tensor})
-    expected = compiled.create_infer_request().infer(text)
-    np.testing.assert_array_equal(found["waveform"], expected["waveform"])
+    voice = compiled.get_context().create_host_tensor("f32", (1, 256))
+    voice.data[...] = text["ref_s"]
+    found = compiled.create_infer_request().infer(text | {"ref_s": voice})
+    expected = kokoro.compile(**frames).create_infer_request().infer(text)
+    np.testing.assert_array_equal(found["phonemes"], expected["phonemes"])
+    np.testing.assert_allclose(found["waveform"], expected["waveform"], atol=1e-4)
+
+
+def test_whoever_says_what_is_avoided_is_obeyed(kokoro: Kokoro) -> None:
+    every = "Op:Convolution/NPU,Op:RandomUniform/NPU"
+    asked = {"NPUW_ONLINE_AVOID": every, "NPUW_SUBMODEL_DEVICE": "0:CPU,1:CPU"}
+    compiled = kokoro.compile(NPUW_DEVICES="NPU,CPU", **asked)
+    assert compiled.get_property("NPUW_ONLINE_AVOID") == every
 
 
 def test_it_is_f32_unless_something_else_is_said(kokoro: Kokoro, compiled: Any) -> None:

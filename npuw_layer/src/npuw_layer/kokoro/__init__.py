@@ -10,6 +10,8 @@ repeats the encodings accordingly, and a second model makes audio of so many fra
     padding        which these are
     alignment      which token each frame is of; its encodings
     blocks         which frames the second model gets at a time, and which of its samples are kept
+    speaker        from a text to its audio
+    avoided        what of the second the NPU does not get
     compiled       both models, compiled
     ports, infer_request, compiled_model   OpenVINO's API
 
