@@ -58,7 +58,7 @@ def export(folder: Path, task: str, options: list[str], target: Path) -> None:
     )
 
 
-def keep(ir: Path, target: Path, name: str, work: Path) -> Path:
+def keep(ir: Path, target: Path, name: str, work: Path, kept: int = restore.KEPT_BYTES) -> Path:
     """Write an IR's golden files; give what is restored from them.
 
     Args:
@@ -66,16 +66,17 @@ def keep(ir: Path, target: Path, name: str, work: Path) -> Path:
         target: the folder of golden files.
         name: what they are called there.
         work: where it is restored.
+        kept: constants of so many bytes are no weights, and kept as they are.
     """
     xml, content = ir.read_bytes(), ir.with_suffix(".bin").read_bytes()
-    described = {"size": len(content), "parts": recipe(xml, content)}
+    described = {"size": len(content), "parts": recipe(xml, content, kept)}
     packed = json.dumps(described).encode()
     (target / f"{name}.xml.xz").write_bytes(lzma.compress(xml, preset=9))
     (target / f"{name}.json.xz").write_bytes(lzma.compress(packed, preset=9))
     return restore.restore(target, name, work / f"{name}-restored")
 
 
-def recipe(xml: bytes, content: bytes) -> list[dict[str, Any]]:
+def recipe(xml: bytes, content: bytes, kept: int = restore.KEPT_BYTES) -> list[dict[str, Any]]:
     """How to make the ``.bin`` anew: a part for each constant; see ``restore.py``."""
     parts: list[dict[str, Any]] = []
     seen: set[int] = set()
@@ -87,6 +88,7 @@ def recipe(xml: bytes, content: bytes) -> list[dict[str, Any]]:
         if offset in seen or not size:
             continue
         seen.add(offset)
-        part = restore.describe(content[offset : offset + size], data.get("element_type", ""))
+        element = data.get("element_type", "")
+        part = restore.describe(content[offset : offset + size], element, kept)
         parts.append({"offset": offset, **part})
     return sorted(parts, key=lambda part: part["offset"])

@@ -18,6 +18,7 @@ from npuw_layer.embedding.compiled import compile_text
 from npuw_layer.embedding.compiled_model import TextCompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.isolations import in_parts
+from npuw_layer.kokoro.compiled_model import KokoroCompiledModel
 from npuw_layer.llm.compiled import CompiledLLM, compile_llm
 from npuw_layer.llm.stages import plan
 from npuw_layer.lora.adaptation import Adaptation, LowRank, Mode, adapted_options
@@ -35,6 +36,7 @@ from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.routing import route
 from npuw_layer.static.compiled import compile_static
 from npuw_layer.static.compiled_model import StaticCompiledModel
+from npuw_layer.static.source import GraphSource
 from npuw_layer.whisper.compiled_model import made_model
 
 
@@ -62,10 +64,11 @@ class Core:
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
         /,
-    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
+    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel | KokoroCompiledModel:
         """Compile a model: a language model as NPUW does, a static one as it is or through NPUW.
 
-        With NPUW_TEXT_EMBED or NPUW_TEXT_RERANK it is one that reads texts and generates nothing.
+        With NPUW_TEXT_EMBED or NPUW_TEXT_RERANK it is one that reads texts and generates nothing,
+        with NPUW_KOKORO one that makes speech of text.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
@@ -86,6 +89,8 @@ class Core:
             return self._import(Path(options.blob_path).expanduser(), config or {}, path)
         options = route(path, options)
         with collected_later():
+            if options.kokoro:
+                return self._kokoro(path, options)
             return self._compile_llm(path, options) if options.llm else self._static(path, options)
 
     def adaptable_products(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
@@ -246,16 +251,29 @@ class Core:
         device = self._make_static_device(options)
         target = _export_target(device, options)
         npu = self._npu_of(device, options)
-        compiled = StaticCompiledModel(compile_static(path, device, npu, options))
+        source = GraphSource.whole(path)
+        compiled = StaticCompiledModel(compile_static(source, device, npu, options))
         if target is not None:
             compiled.export_model(target)
         return compiled
 
-    def _make_static_device(self, options: Options) -> Device:
+    def _kokoro(self, path: Path, options: Options) -> KokoroCompiledModel:
+        """Compile both parts of a model that makes speech."""
+        # Imported here: few models make speech.
+        from npuw_layer.kokoro.compiled import compile_kokoro
+        from npuw_layer.kokoro.names import SUBMODELS
+
+        device = self._make_static_device(options, SUBMODELS)
+        npu = self._npu_of(device, options)
+        return KokoroCompiledModel(compile_kokoro(path, device, npu, options))
+
+    def _make_static_device(
+        self, options: Options, submodels: Sequence[str] = (STATIC_MODEL,)
+    ) -> Device:
         """What runs a static model: the NPU itself, or what NPUW gives its submodels to."""
         if not options.use_npuw:
             return self._npu(options)
-        whole = partial(self._whole_device, submodels=[STATIC_MODEL])
+        whole = partial(self._whole_device, submodels=submodels)
         return in_parts(whole(options), options, partial(self._without, options, whole))
 
     def _npu_of(self, device: Device, options: Options) -> LevelZeroDevice:

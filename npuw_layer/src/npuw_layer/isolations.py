@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.attention.isolate import attention_isolations
 from npuw_layer.errors import OptionError
+from npuw_layer.kokoro.names import AUDIO
 from npuw_layer.options import Options
 from npuw_layer.options.stages import StageKind
 from npuw_layer.ports import STATIC_MODEL, Device
@@ -48,7 +49,7 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
     isolations: dict[str, Mapping[str, Isolation]] = {
         kind: {**found, **attention.get(kind, {}), **experts.get(kind, {})} for kind in kinds
     }
-    isolations[STATIC_MODEL] = found
+    isolations[STATIC_MODEL] = isolations[AUDIO] = found
     return partitioning(device, isolations, options.unfolded_tags, listeners)
 
 

@@ -5,6 +5,8 @@
   and gives each to one of several devices.
 - As it is, to the NPU itself: neither.
 
+With NPUW_KOKORO a model goes the second way as two static ones.
+
 What ONNX Runtime splits itself (NPUW_GQA) goes the second way, prefill and generate each; what it
 made stateful goes the first.
 
@@ -16,10 +18,12 @@ Source: fact sheet npuw §a.1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from xml.parsers import expat
 
 from npuw_layer.errors import OptionError
+from npuw_layer.kokoro.avoided import avoided_ops
 from npuw_layer.options import Options
 from npuw_layer.whisper.lengths import as_whisper
 
@@ -67,11 +71,16 @@ def route(path: Path, options: Options) -> Options:
 _GQA = {"online_pipeline": "REP", "cache_mode": "OPTIMIZE_SPEED"}
 """What the original compiles such models with, if nothing else is said."""
 
+_KOKORO = {"precision": "f32"}
+"""The phases of many harmonics are added up; the original computes that on the CPU, in f32."""
+
 
 def _settled_by_mode(options: Options) -> Options:
     """Settle what kinds of models ask for that are told by an option of their own."""
     if options.gqa:
         return _as_gqa(options)
+    if options.kokoro:
+        return _as_kokoro(options)
     if not options.whisper:
         return options
     if options.llm is False:
@@ -90,8 +99,27 @@ def _as_gqa(options: Options) -> Options:
             "NPUW_GQA = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: such a model is static, "
             "and its caches are inputs and outputs; leave it out for one that is stateful"
         )
-    unset = {name: value for name, value in _GQA.items() if name not in options.model_fields_set}
-    return options.model_copy(update={**unset, "use_npuw": True, "llm": False})
+    return options.model_copy(update={**_unset(_GQA, options), "use_npuw": True, "llm": False})
+
+
+def _as_kokoro(options: Options) -> Options:
+    """Settle which way a model goes that makes speech: as two static ones, through NPUW.
+
+    Raises:
+        OptionError: it is to go another way.
+    """
+    if options.use_npuw is False or options.llm:
+        raise OptionError(
+            "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: it is NPUW that splits "
+            "such a model, and both parts are static"
+        )
+    defaults = {**_KOKORO, "online_avoid": "" if options.cuts_models else avoided_ops(options)}
+    return options.model_copy(update={**_unset(defaults, options), "use_npuw": True, "llm": False})
+
+
+def _unset(defaults: Mapping[str, str], options: Options) -> dict[str, str]:
+    """Give what a kind of models is compiled with, but for what was asked for otherwise."""
+    return {name: v for name, v in defaults.items() if name not in options.model_fields_set}
 
 
 def check_plain(options: Options) -> None:

@@ -102,6 +102,13 @@ def swish(draws: Any) -> tuple[Any, ...]:
     return op.swish, [x, np.float32(draws.one_of(0.5, 1.0, 1.7))]
 
 
+def prelu(draws: Any) -> tuple[Any, ...]:
+    """With one slope, or one for each channel."""
+    x = draws.floats([draws.whole(1, 3), draws.whole(2, 4), *draws.shape(least=0, most=2)])
+    slope = draws.one_of([], [1], [x.shape[1]])
+    return op.prelu, [x, np.abs(draws.floats(slope))]
+
+
 def gelu(draws: Any) -> tuple[Any, ...]:
     return partial(op.gelu, approximation_mode=draws.one_of("erf", "tanh")), [
         draws.floats(draws.shape()) * 3
@@ -181,6 +188,7 @@ _OF_FLOATS = {
     "Exp": op.exp,
     "Sin": op.sin,
     "Cos": op.cos,
+    "Atan": op.atan,
     "Tanh": op.tanh,
     "Sigmoid": op.sigmoid,
     "Erf": op.erf,
@@ -232,6 +240,7 @@ CASES: dict[str, Case] = {
     "Power": power,
     "Round": round_,
     "Swish": swish,
+    "PReLU": prelu,
     "Gelu": gelu,
     "Clamp": clamp,
     "Select": select,

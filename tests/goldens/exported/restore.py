@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-_KEPT_BYTES = 64
+KEPT_BYTES = 64
 
 _FLOATS = {"f32": np.float32, "f16": np.float16}
 _BYTES = {"u8": np.uint8, "i8": np.int8}
 _NIBBLES = ("u4", "i4")
 
 
-def describe(data: bytes, element: str) -> dict[str, Any]:
-    """Say how a constant's bytes are made anew."""
+def describe(data: bytes, element: str, kept: int = KEPT_BYTES) -> dict[str, Any]:
+    """Say how a constant's bytes are made anew; up to ``kept`` of them are kept as they are."""
     kind = _FLOATS.get(element) or _BYTES.get(element)
-    if len(data) <= _KEPT_BYTES or (kind is None and element not in _NIBBLES):
+    if len(data) <= kept or (kind is None and element not in _NIBBLES):
         return {"bytes": base64.b64encode(data).decode()}
     if kind is None:
         return {"draw": element, "size": len(data)}

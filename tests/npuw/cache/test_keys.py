@@ -103,6 +103,9 @@ SAME: dict[str, object] = {
     "NPUW_WHISPER_EOS_TOKEN": 3,
     "NPUW_WHISPER_DECOMPOSE_SDPA": "YES",
     "NPUW_WHISPER_ENCODER_LEN": 100,
+    "NPUW_KOKORO": "YES",
+    "NPUW_KOKORO_BLOCK_SIZE": 100,
+    "NPUW_KOKORO_OVERLAP_SIZE": 10,
 }
 """Values that change no program: they say the same otherwise, or nothing depends on them."""
 

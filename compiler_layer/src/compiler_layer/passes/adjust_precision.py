@@ -15,6 +15,7 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.interpolate import Interpolate
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.shape import Reshape
@@ -29,8 +30,8 @@ from compiler_layer.passes.simplify import simplify_op
 PRECISIONS = ("f32", "f16", "bf16")
 """The values of INFERENCE_PRECISION_HINT."""
 
-_TAKES_MIXED = (RoPE, ScaledDotProductAttention, FakeConvert, FakeQuantize)
-"""Ops that take operands of different float types as they are."""
+_TAKES_MIXED = (RoPE, ScaledDotProductAttention, FakeConvert, FakeQuantize, Interpolate)
+"""Ops that take operands of different float types as they are: of one, scales are sizes."""
 
 
 class _Adjuster:

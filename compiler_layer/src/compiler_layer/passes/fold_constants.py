@@ -20,6 +20,7 @@ from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.random_uniform import RandomUniform
 from compiler_layer.dialects.ov.shape import (
     Broadcast,
     Reshape,
@@ -49,7 +50,9 @@ MAX_FOLDED_ELEMENTS = 1 << 22
 _MAX_ALL_ELEMENTS = 1 << 25
 """So many elements are folded in one model; what comes then is left to the hardware."""
 
-_NEVER_FOLDED = Constant | ReadValue | Assign | Dequantize | ScaledDotProductAttention
+_NEVER_FOLDED = (
+    Constant | ReadValue | Assign | Dequantize | ScaledDotProductAttention | RandomUniform
+)
 
 _MOVING = (
     *(Convert, Reshape, Transpose, Unsqueeze, Squeeze, Broadcast, Gather),

@@ -15,8 +15,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov import (
+    activation,
     elementwise,
     gather,
+    interpolate,
     logic,
     matmul,
     padding,
@@ -40,6 +42,7 @@ from compiler_layer.passes.simplify_gather import (
     gather_of_repetitions,
     tuples_as_numbers,
 )
+from compiler_layer.passes.simplify_rises import leaky, repeated_elements
 from compiler_layer.passes.simplify_scatter import (
     scatter_of_everything,
     scatter_of_places,
@@ -175,6 +178,8 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     logic.LogicalAnd: (and_with_true,),
     elementwise.Multiply: (times_one,),
     matmul.MatMul: (outer_product,),
+    activation.PRelu: (leaky,),
+    interpolate.Interpolate: (repeated_elements,),
     scatter.ScatterNDUpdate: (scatter_of_everything, scatter_of_places, scatter_of_runs),
 }
 """What may become simpler, by op."""

@@ -5,7 +5,6 @@ Source: fact sheet npuw §b.2.
 
 from __future__ import annotations
 
-_MODES = "models that make speech or images are not split; those of text, and Whisper, are"
 _ATTENTION = "NPUW_LLM_PREFILL_ATTENTION_HINT and NPUW_LLM_GENERATE_ATTENTION_HINT say how"
 _COMPRESSED = "compressed weights go to the device as they are, which computes with them"
 _REPEATED = "NPUW_FOLD and NPUW_ONLINE_NO_FOLD say what is compiled once"
@@ -35,10 +34,8 @@ ABSENT: dict[str, str] = {
     "NPUW_WEIGHTS_HANDLE_PROVIDER": "WEIGHTS_PATH or MODEL_PTR say where weights are",
     "NPUW_FUNCALL_ASYNC": "programs are bound once: there is nothing to do ahead",
     "NPUW_UNFOLD_IREQS": "each call has a request of its own anyway",
-    "NPUW_KOKORO": _MODES,
-    "NPUW_KOKORO_BLOCK_SIZE": _MODES,
-    "NPUW_KOKORO_OVERLAP": _MODES,
-    "NPUW_FLUX2": _MODES,
+    "NPUW_KOKORO_OVERLAP": "it is called NPUW_KOKORO_OVERLAP_SIZE, as OpenVINO 2026.4 has it",
+    "NPUW_FLUX2": "models that make images are not split; those of text and speech are",
     "NPUW_UNQDQ": "FakeQuantize and compressed weights are understood as they are",
     "NPUW_GQA_MANAGED": "it came after 2026.4, and lets the host put new rows into presents; here "
     "the device gives presents whole",

@@ -13,6 +13,7 @@ from npuw_layer.options.devices import DeviceOptions
 from npuw_layer.options.dumps import DumpOptions
 from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
+from npuw_layer.options.kokoro import KokoroOptions
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
 from npuw_layer.options.partition import COMPUTE, PartitionOptions, isolated
@@ -32,6 +33,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     ExpertOptions,
     KvOptions,
     WhisperOptions,
+    KokoroOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,
@@ -52,6 +54,7 @@ class Options(
     ExpertOptions,
     KvOptions,
     WhisperOptions,
+    KokoroOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,
@@ -109,6 +112,27 @@ class Options(
         }
         for name in filter(asked.__getitem__, asked):
             raise ValueError(f"{name}: not with NPUW_WHISPER = YES; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _check_kokoro(self) -> Self:
+        if not self.kokoro:
+            return self
+        if self.kokoro_overlap_size >= self.kokoro_block_size:
+            raise ValueError(
+                f"NPUW_KOKORO_OVERLAP_SIZE: {self.kokoro_overlap_size} has to be less than "
+                f"NPUW_KOKORO_BLOCK_SIZE = {self.kokoro_block_size}"
+            )
+        asked = {
+            "NPUW_WHISPER": self.whisper,
+            "NPUW_TEXT_EMBED": self.text_embed,
+            "NPUW_TEXT_RERANK": self.text_rerank,
+            "NPUW_GQA": self.gqa,
+            "NPUW_WEIGHTS_BANK": self.shares_weights,
+            "EXPORT_BLOB": self.export_blob,
+        }
+        for name in filter(asked.__getitem__, asked):
+            raise ValueError(f"{name}: not with NPUW_KOKORO = YES; leave one of them out")
         return self
 
     @model_validator(mode="after")

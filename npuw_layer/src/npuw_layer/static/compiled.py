@@ -44,6 +44,7 @@ from npuw_layer.sharing.bank import share_bank
 from npuw_layer.static.initial_values import pack_values, unpack_values
 from npuw_layer.static.parts import PARTS, is_port
 from npuw_layer.static.port import StaticPort
+from npuw_layer.static.source import GraphSource
 from npuw_layer.weights_bank import WeightsBank
 
 if TYPE_CHECKING:
@@ -113,12 +114,12 @@ class StaticPrograms:
 
 
 def compile_static(
-    path: Path, device: Device, npu: LevelZeroDevice, options: Options
+    source: GraphSource, device: Device, npu: LevelZeroDevice, options: Options
 ) -> CompiledStatic:
     """Compile, or load from the cache, a static model.
 
     Args:
-        path: an IR's ``.xml``.
+        source: its files and its graph.
         device: where it will run.
         npu: where its tensors will be; the same, or one whose memory the device uses.
         options: precision, tiles, cache; those of NPUW_LLM_… change nothing.
@@ -128,11 +129,13 @@ def compile_static(
         DeviceError: the device refuses it.
     """
     began = time.perf_counter()
+    path = source.path
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
-    programs, cached = _obtain(path, files, device, options)
+    programs, cached = _obtain(source, files, device, options)
     origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
-    _log.info("%s", origin)
-    return assemble(npu, device, options, programs, WeightSources(files, None), origin)
+    _log.info("%s: %s", source.name, origin)
+    weights = WeightSources(files, None)
+    return assemble(npu, device, options, programs, weights, origin, source.submodel)
 
 
 def assemble(
@@ -142,14 +145,15 @@ def assemble(
     programs: StaticPrograms,
     sources: WeightSources,
     origin: Origin,
+    submodel: str = STATIC_MODEL,
 ) -> CompiledStatic:
-    """Put a loaded model together; arguments as of ``CompiledStatic``.
+    """Put a loaded model together; arguments as of ``CompiledStatic``, and what it is called.
 
     Raises:
         ModelError: a variable has two types or shapes.
         DeviceError: the initial values are those of another program.
     """
-    loaded = dumped(programs.loaded, STATIC_MODEL, options)
+    loaded = dumped(programs.loaded, submodel, options)
     programs = replace(programs, loaded=loaded)
     inputs, outputs = (list(filter(is_port, infos)) for infos in (loaded.inputs, loaded.outputs))
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
@@ -173,17 +177,17 @@ def assemble(
 
 
 def _obtain(
-    path: Path, files: ModelFiles, device: Device, options: Options
+    source: GraphSource, files: ModelFiles, device: Device, options: Options
 ) -> tuple[StaticPrograms, bool]:
     """Give the programs, and whether they were in the cache."""
-    model = _PreparedModel(path, files, options)
+    model = _PreparedModel(source, files, options)
     if not options.cache_dir:
         program = model.compile(device)
         values = pack_values(model.initial)
         return StaticPrograms(program, values, load(device, program), model.initial), False
     folder = Path(options.cache_dir).expanduser()
-    keys = _keys(path, folder, device, options)
-    name = path.name
+    keys = _keys(source, folder, device, options)
+    name = source.name
     program, loaded = BlobCache(folder, partial(constants_of, device), options.encryption).load(
         name, keys[0], lambda: model.compile(device), partial(load, device)
     )
@@ -194,25 +198,28 @@ def _obtain(
     return found, not (program.compiled or packed.compiled)
 
 
-def _keys(path: Path, folder: Path, device: Device, options: Options) -> Sequence[CacheKey]:
+def _keys(
+    source: GraphSource, folder: Path, device: Device, options: Options
+) -> Sequence[CacheKey]:
     """Those of the program and of the initial values."""
     parts = {
-        MODEL: digest_model(path, folder),
+        MODEL: digest_model(source.path, folder),
+        **source.depends,
         **current_versions(device, options),
         **partition_choices(options),
         **compiler_choices(options),
         **_told(options),
     }
     if not isinstance(device, FindsConstants):
-        parts["place"] = str(path.resolve())  # its programs name files by their paths
+        parts["place"] = str(source.path.resolve())  # its programs name files by their paths
     return [CacheKey({**parts, STAGE + "part": part}) for part in PARTS]
 
 
 class _PreparedModel:
     """The graph, read when it is first needed."""
 
-    def __init__(self, path: Path, files: ModelFiles, options: Options) -> None:
-        self._path = path
+    def __init__(self, source: GraphSource, files: ModelFiles, options: Options) -> None:
+        self._source = source
         self._files = files
         self._options = options
 
@@ -222,7 +229,9 @@ class _PreparedModel:
         Raises:
             ModelError: its files were changed meanwhile; their digest is that of others.
         """
-        program = device.compile(self._prepared[0], _config(self._options))
+        config = {**self._options.compiler_config(), **_told(self._options)}
+        config[SUBMODEL] = self._source.submodel
+        program = device.compile(self._prepared[0], config)
         self._files.check(self._files.statuses)
         return program
 
@@ -234,15 +243,10 @@ class _PreparedModel:
     @cached_property
     def _prepared(self) -> tuple[Model, Mapping[str, Array]]:
         # Imported here: a warm start, which compiles nothing, loads no graphs.
-        from npuw_layer.read_model import read_model
         from npuw_layer.static.prepare import prepare
 
-        model = read_model(self._path)
+        model = self._source.graph()
         return model, prepare(model, self._options.precision)
-
-
-def _config(options: Options) -> dict[str, str]:
-    return {**options.compiler_config(), **_told(options), SUBMODEL: STATIC_MODEL}
 
 
 def _told(options: Options) -> dict[str, str]:

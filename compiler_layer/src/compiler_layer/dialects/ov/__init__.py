@@ -13,16 +13,21 @@ from compiler_layer.dialects.ov import (
     gather,
     group_query_attention,
     indexing,
+    interpolate,
     logic,
     matmul,
     padding,
     quantize,
+    random_uniform,
+    recurrent,
     reduce,
     scatter,
     shape,
     slicing,
+    spectrum,
     state,
     strided_slice,
+    transposed_convolution,
 )
 from compiler_layer.dialects.ov.constant_value import FileAttr, InlineAttr, RepeatedAttr
 from compiler_layer.dialects.ov.op import OvOp
@@ -36,16 +41,21 @@ _MODULES = (
     gather,
     group_query_attention,
     indexing,
+    interpolate,
     logic,
     matmul,
     padding,
     quantize,
+    random_uniform,
+    recurrent,
     reduce,
     scatter,
     shape,
     slicing,
+    spectrum,
     state,
     strided_slice,
+    transposed_convolution,
 )
 
 

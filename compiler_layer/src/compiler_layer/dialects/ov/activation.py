@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def
 
 from compiler_layer.dialects.ov.elementwise import Unary
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 
 
 @irdl_op_definition
@@ -51,6 +51,36 @@ class Relu(Unary):
     """max(x, 0)."""
 
     name = "ov.Relu"
+
+
+@irdl_op_definition
+class PRelu(OvOp):
+    """x where it is not negative, slope · x elsewhere (opset1).
+
+    A slope of one dimension, as long as the operand has channels, is one for each channel; any
+    other broadcasts.
+    """
+
+    name = "ov.PRelu"
+    x = operand_def(Tensor)
+    slope = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        x, slope = shape_of(self.x), shape_of(self.slope)
+        if element_of(self.x) != element_of(self.slope):
+            raise ValueError(f"{element_of(self.x)} with a slope of {element_of(self.slope)}")
+        if not self._fits(x, slope):
+            raise ValueError(f"a slope of {list(slope)} for {list(x)}")
+        return [tensor(element_of(self.x), x)]
+
+    def _fits(self, x: Shape, slope: Shape) -> bool:
+        """Whether a slope is one for each channel or broadcasts, as far as is known."""
+        if len(slope) == 1 and len(x) > 1 and (x[1] == slope[0] or -1 in (x[1], *slope)):
+            return True
+        pairs = zip(reversed(x), reversed(slope), strict=False)
+        return len(slope) <= len(x) and all(b in (1, -1, a) or a == -1 for a, b in pairs)
 
 
 @irdl_op_definition

@@ -68,6 +68,13 @@ class Cos(Unary):
 
 
 @irdl_op_definition
+class Atan(Unary):
+    """Arctangent."""
+
+    name = "ov.Atan"
+
+
+@irdl_op_definition
 class Negative(Unary):
     """-x."""
 

@@ -51,7 +51,7 @@ def _float(text: str) -> Attribute:
 
 
 class Words:
-    """Reads one of some words, however it is capitalised.
+    """Reads one of some words, however it is capitalised and spaced.
 
     Args:
         allowed: as the op wants them.
@@ -59,14 +59,18 @@ class Words:
 
     def __init__(self, *allowed: str) -> None:
         self.words = allowed
-        self._spelled = {word.lower(): word for word in allowed}
+        self._spelled = {_spelled(word): word for word in allowed}
 
     def __contains__(self, text: str) -> bool:
-        return text.lower() in self._spelled
+        return _spelled(text) in self._spelled
 
     def __call__(self, text: str) -> Attribute:
         """Give the word as a property."""
-        return StringAttr(self._spelled[text.lower()])
+        return StringAttr(self._spelled[_spelled(text)])
+
+
+def _spelled(word: str) -> str:
+    return word.lower().replace(" ", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +128,23 @@ def _sliding() -> LayerRule:
     )
 
 
+def _scattered() -> LayerRule:
+    """Of transposed convolutions."""
+    return _rule(
+        "1",
+        2,
+        strides=_NUMBERS,
+        pads_begin=_NUMBERS,
+        pads_end=_NUMBERS,
+        dilations=_NUMBERS,
+        auto_pad=(Words("explicit"), "explicit"),
+        output_padding=(_integers, ""),
+    )
+
+
 _UNARY = (
-    *("Sqrt", "Exp", "Log", "Sin", "Cos", "Tanh", "Sigmoid", "Negative", "Abs", "Sign", "Floor"),
-    *("Ceiling", "ReLU", "Erf", "LogicalNot"),
+    *("Sqrt", "Exp", "Log", "Sin", "Cos", "Atan", "Tanh", "Sigmoid", "Negative", "Abs", "Sign"),
+    *("Floor", "Ceiling", "ReLU", "Erf", "LogicalNot"),
 )
 _BINARY = (
     *("Add", "Subtract", "Multiply", "Divide", "Power", "Minimum", "Maximum", "Mod", "FloorMod"),
@@ -152,6 +170,7 @@ RULES: dict[str, LayerRule] = {
     **{name: _rule("15", 2) for name in ("BitwiseLeftShift", "BitwiseRightShift")},
     "BitwiseNot": _rule("13", 1),
     "Round": _rule("5", 1, mode=(Words("half_to_even", "half_away_from_zero"), "half_to_even")),
+    "PReLU": _rule("1", 2),
     "Swish": _rule("4", 1, 2, fixed=1),
     "Gelu": _rule("2 7", 1, approximation_mode=(Words("ERF", "TANH"), "ERF")),
     "ErfInv": _rule("17", 1),
@@ -165,6 +184,46 @@ RULES: dict[str, LayerRule] = {
     "MatMul": _rule("1", 2, transpose_a=(_flag, "false"), transpose_b=(_flag, "false")),
     "Convolution": _sliding(),
     "GroupConvolution": _sliding(),
+    "ConvolutionBackpropData": _scattered(),
+    "GroupConvolutionBackpropData": _scattered(),
+    "LSTMSequence": _rule(
+        "5",
+        7,
+        hidden_size=_NUMBER,
+        direction=(Words("forward", "reverse", "bidirectional"), None),
+        activations=(Words("sigmoid,tanh,tanh"), "sigmoid,tanh,tanh"),
+        activations_alpha=(Words(""), ""),
+        activations_beta=(Words(""), ""),
+        clip=(Words("0"), "0"),
+    ),
+    "Interpolate": _rule(
+        "11",
+        3,
+        constants=(2,),
+        mode=(Words("nearest", "linear"), None),
+        shape_calculation_mode=(Words("scales"), None),
+        coordinate_transformation_mode=(
+            Words("half_pixel", "pytorch_half_pixel", "asymmetric"),
+            "half_pixel",
+        ),
+        nearest_mode=(
+            Words("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+            "round_prefer_floor",
+        ),
+        antialias=(Words("false"), "false"),
+        pads_begin=(_integers, ""),
+        pads_end=(_integers, ""),
+    ),
+    "STFT": _rule("15", 4, transpose_frames=_KEEP),
+    "ISTFT": _rule("16", 4, center=_KEEP, normalized=(Words("false"), "false")),
+    "RandomUniform": _rule(
+        "8",
+        3,
+        output_type=(Words("f32"), None),
+        global_seed=_INTEGER_0,
+        op_seed=_INTEGER_0,
+        alignment=(Words("tensorflow"), "tensorflow"),
+    ),
     "Roll": _rule("7", 3),
     "SoftMax": _rule("1 8", 1, axis=(_integer, "1")),
     "LogSoftmax": _rule("5", 1, axis=(_integer, "1")),
@@ -240,7 +299,12 @@ RULES: dict[str, LayerRule] = {
 """The layers that are understood, besides Parameter, Const, Result, ReadValue and Assign."""
 
 
-_SPELLED_OTHERWISE = {"SoftMax": "Softmax", "SoftPlus": "Softplus", "ReLU": "Relu"}
+_SPELLED_OTHERWISE = {
+    "SoftMax": "Softmax",
+    "SoftPlus": "Softplus",
+    "ReLU": "Relu",
+    "PReLU": "PRelu",
+}
 """Layers whose type in files differs from the op's name in the documentation."""
 
 

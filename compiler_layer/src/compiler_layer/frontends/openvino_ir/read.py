@@ -22,6 +22,7 @@ from compiler_layer.dialects.ov.types import (
     Tensor,
     check_shape,
     element_of,
+    is_static,
     shape_of,
     tensor,
 )
@@ -29,6 +30,8 @@ from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView, mapped_file
 from compiler_layer.frontends.openvino_ir.ops import build
+from compiler_layer.frontends.openvino_ir.squeezed import NAME as SQUEEZE
+from compiler_layer.frontends.openvino_ir.squeezed import declared_axes
 from compiler_layer.frontends.openvino_ir.supported import (
     DYNAMIC,
     PRECISIONS,
@@ -176,7 +179,7 @@ class _Reader:
 
     def _add(self, model: Model, layer: Layer) -> None:
         try:
-            op = self._make(layer)
+            op = self._make(model, layer)
         except KeyError as error:
             raise self._bad(layer, f"attribute {error} is missing") from None
         except (ValueError, VerifyException) as error:
@@ -185,15 +188,26 @@ class _Reader:
         self._set_values(layer, op.results)
         model.body.insert_op_before(op, model.terminator)
 
-    def _make(self, layer: Layer) -> OvOp:
+    def _make(self, model: Model, layer: Layer) -> OvOp:
         if layer.type == "Const":
             absent = Constant.inline(np.empty(0, np.float32))
             return absent if is_absent(layer) else self._constant(layer)
         operands = self._operands(layer)
         if layer.type in ("ReadValue", "Assign"):
             return self._variable(layer, operands)
+        if layer.type == SQUEEZE and not is_static(shape_of(operands[0])):
+            operands += self._declared_axes(model, layer)
         op = build(layer.type, operands, layer.data)
         return _counted(op) if isinstance(op, Range) else op
+
+    def _declared_axes(self, model: Model, layer: Layer) -> list[SSAValue]:
+        """The axes of a Squeeze that has none of its own, if the file tells them."""
+        axes = declared_axes(self._network, layer) if len(layer.inputs) == 1 else None
+        if axes is None:
+            return []
+        constant = Constant.inline(np.array(axes, np.int64))
+        model.body.insert_op_before(constant, model.terminator)
+        return [constant.output]
 
     def _variable(self, layer: Layer, operands: Sequence[SSAValue]) -> OvOp:
         name = layer.data["variable_id"]

@@ -14,6 +14,7 @@ from typing import TypeGuard
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from compiler_layer.dialects.ov.random_uniform import RandomUniform
 from compiler_layer.dialects.ov.types import tensor_type
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
@@ -192,9 +193,10 @@ class _Cutter:
 
 
 def fixed_ops(model: Model) -> frozenset[Operation]:
-    """The ops whose value depends on constants alone."""
+    """The ops whose value depends on constants alone; what is drawn is another one each time."""
     fixed: set[Operation] = set()
     for op in model.body.ops:
-        if all(isinstance(x, OpResult) and x.op in fixed for x in op.operands):
+        drawn = isinstance(op, RandomUniform)
+        if not drawn and all(isinstance(x, OpResult) and x.op in fixed for x in op.operands):
             fixed.add(op)
     return frozenset(fixed)

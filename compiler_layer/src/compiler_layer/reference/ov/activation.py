@@ -70,6 +70,15 @@ def activation(op: OvOp, *operands: Array) -> Array:
     return result.astype(NUMPY[element_of(op.results[0])], copy=False)
 
 
+@means(ov.PRelu)
+def prelu(op: ov.PRelu, x: Array, slope: Array) -> Array:
+    """Scale what is negative, by channel if there is a slope for each."""
+    del op
+    if slope.ndim == 1 and x.ndim > 1 and len(slope) == x.shape[1]:
+        slope = slope.reshape(-1, *[1] * (x.ndim - 2))
+    return np.where(x < 0, wide(x) * wide(slope), wide(x)).astype(x.dtype)
+
+
 @means(ov.Gelu)
 def gelu(op: ov.Gelu, x: Array) -> Array:
     """X · Φ(x)."""

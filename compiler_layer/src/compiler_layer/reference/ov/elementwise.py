@@ -28,6 +28,7 @@ _FUNCTIONS: dict[type[OvOp], Callable[..., Array]] = {
     ov.Log: np.log,
     ov.Sin: np.sin,
     ov.Cos: np.cos,
+    ov.Atan: np.arctan,
     ov.Negative: np.negative,
     ov.Abs: np.abs,
     ov.Sign: np.sign,

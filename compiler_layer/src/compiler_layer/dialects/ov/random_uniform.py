@@ -1,0 +1,38 @@
+"""Numbers that are drawn."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import Tensor, length_of, shape_of, tensor, unknown_dims
+
+
+@irdl_op_definition
+class RandomUniform(OvOp):
+    """Numbers from ``low`` on and below ``high``, equally likely (opset8).
+
+    They follow from ``global_seed`` and ``op_seed``; if both are 0 they are others each time.
+    """
+
+    name = "ov.RandomUniform"
+    shape = operand_def(Tensor)
+    low = operand_def(Tensor)
+    high = operand_def(Tensor)
+    output_type = prop_def(StringAttr)
+    global_seed = prop_def(IntegerAttr)
+    op_seed = prop_def(IntegerAttr)
+    alignment = prop_def(StringAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The shape that the operand says."""
+        for bound in (self.low, self.high):
+            if any(d not in (1, -1) for d in shape_of(bound)):
+                raise ValueError(f"a bound of {list(shape_of(bound))}")
+        dims = ints_of(self.shape)
+        if dims is None:
+            return [tensor(self.output_type.data, unknown_dims(length_of(self.shape)))]
+        return [tensor(self.output_type.data, tuple(dims))]

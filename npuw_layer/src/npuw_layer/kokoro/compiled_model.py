@@ -1,0 +1,58 @@
+"""A Kokoro ready to run, as OpenVINO's Python API gives it."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from npuw_layer.errors import OptionError
+from npuw_layer.kokoro.compiled import CompiledKokoro
+from npuw_layer.kokoro.infer_request import KokoroInferRequest
+from npuw_layer.kokoro.ports import SpeechPort, inputs_of, outputs_of
+from npuw_layer.model_port import PortKey, only_port
+from npuw_layer.ready_model import ReadyModel
+from npuw_layer.remote.context import RemoteContext
+from npuw_layer.static.port import StaticPort
+
+
+class KokoroCompiledModel(ReadyModel[CompiledKokoro]):
+    """A model that makes speech of text (NPUW_KOKORO)."""
+
+    @property
+    def inputs(self) -> list[StaticPort]:
+        """Its inputs, as it was exported with."""
+        return inputs_of(self._compiled)
+
+    @property
+    def outputs(self) -> list[SpeechPort]:
+        """Its outputs: the audio, and the durations of tokens."""
+        return outputs_of(self._compiled)
+
+    def input(self, key: PortKey | None = None, /) -> StaticPort:
+        """Give an input by name or number; the only one without.
+
+        Raises:
+            TensorError: there is none, or there are several.
+        """
+        return only_port(self.inputs, key, "input")
+
+    def output(self, key: PortKey | None = None, /) -> SpeechPort:
+        """Give an output by name or number; the only one without.
+
+        Raises:
+            TensorError: there is none, or there are several.
+        """
+        return only_port(self.outputs, key, "output")
+
+    def create_infer_request(self) -> KokoroInferRequest:
+        """Make a request, independent of all others."""
+        return KokoroInferRequest(self._compiled)
+
+    def get_context(self) -> RemoteContext:
+        """Give the context whose tensors its requests bind in place: that of its Core."""
+        return RemoteContext(self._compiled.audio.npu)
+
+    def _write(self, file: BinaryIO) -> None:
+        raise OptionError(
+            "NPUW_KOKORO = YES: such a model is not exported, as in the original; CACHE_DIR keeps "
+            "what is compiled of it"
+        )
