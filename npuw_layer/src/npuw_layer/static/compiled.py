@@ -105,12 +105,14 @@ class StaticPrograms:
         values: the initial values of its variables, packed.
         loaded: the program, loaded.
         initial: the values, by variables' names.
+        submodel: what it is called.
     """
 
     program: bytes | memoryview
     values: bytes | memoryview
     loaded: LoadedModel
     initial: Mapping[str, Array]
+    submodel: str = STATIC_MODEL
 
 
 def compile_static(
@@ -134,8 +136,7 @@ def compile_static(
     programs, cached = _obtain(source, files, device, options)
     origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
     _log.info("%s: %s", source.name, origin)
-    weights = WeightSources(files, None)
-    return assemble(npu, device, options, programs, weights, origin, source.submodel)
+    return assemble(npu, device, options, programs, WeightSources(files, None), origin)
 
 
 def assemble(
@@ -145,15 +146,14 @@ def assemble(
     programs: StaticPrograms,
     sources: WeightSources,
     origin: Origin,
-    submodel: str = STATIC_MODEL,
 ) -> CompiledStatic:
-    """Put a loaded model together; arguments as of ``CompiledStatic``, and what it is called.
+    """Put a loaded model together; arguments as of ``CompiledStatic``.
 
     Raises:
         ModelError: a variable has two types or shapes.
         DeviceError: the initial values are those of another program.
     """
-    loaded = dumped(programs.loaded, submodel, options)
+    loaded = dumped(programs.loaded, programs.submodel, options)
     programs = replace(programs, loaded=loaded)
     inputs, outputs = (list(filter(is_port, infos)) for infos in (loaded.inputs, loaded.outputs))
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
@@ -184,7 +184,8 @@ def _obtain(
     if not options.cache_dir:
         program = model.compile(device)
         values = pack_values(model.initial)
-        return StaticPrograms(program, values, load(device, program), model.initial), False
+        loaded = load(device, program)
+        return StaticPrograms(program, values, loaded, model.initial, source.submodel), False
     folder = Path(options.cache_dir).expanduser()
     keys = _keys(source, folder, device, options)
     name = source.name
@@ -194,7 +195,7 @@ def _obtain(
     packed, initial = BlobCache(folder, lambda _: (), options.encryption).load(
         f"initial values of {name}", keys[1], lambda: pack_values(model.initial), unpack_values
     )
-    found = StaticPrograms(program.program, packed.program, loaded, initial)
+    found = StaticPrograms(program.program, packed.program, loaded, initial, source.submodel)
     return found, not (program.compiled or packed.compiled)
 
 
