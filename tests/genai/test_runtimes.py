@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -80,3 +82,22 @@ def test_the_checks_find_runtimes_that_are_broken(broken: type[MemoryRequest]) -
 def test_weights_without_ir_are_not_for_openvino(llama_8m: Path) -> None:
     with pytest.raises(PropertyError, match="export it with optimum-cli"):
         load_core().compile_model(llama_8m, "CPU", {})
+
+
+def test_signals_are_handled_when_another_thread_drops_openvino(llama_8m_ir: Path) -> None:
+    """Where its CPU plugin is unloaded there, the next signal ends the process."""
+    program = """if True:
+        import signal, sys, threading
+        from genai_layer.adapters.openvino import load_core
+        core = load_core()
+        held = [core, core.compile_model(sys.argv[1], "CPU", {})]
+        del core
+        thread = threading.Thread(target=held.clear)
+        thread.start()
+        thread.join()
+        signal.signal(signal.SIGINT, lambda *_: print("handled"))
+        signal.raise_signal(signal.SIGINT)
+    """
+    command = [sys.executable, "-c", program, str(llama_8m_ir)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "handled\n"), done.stderr
