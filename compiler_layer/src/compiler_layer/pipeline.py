@@ -18,6 +18,7 @@ from compiler_layer.model import Model, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.check_supported import CheckSupported
 from compiler_layer.passes.decompose_gqa import DecomposeGQA
+from compiler_layer.passes.decompose_group_norm import DecomposeGroupNorm
 from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.fold_blocks import FoldBlocks, folded
 from compiler_layer.passes.fold_constants import FoldConstants
@@ -39,6 +40,7 @@ from compiler_layer.passes.lower_reduction import LowerReduction
 from compiler_layer.passes.lower_scatter import LowerScatter
 from compiler_layer.passes.lower_topk import LowerTopK
 from compiler_layer.passes.move_row_scales import MoveRowScales
+from compiler_layer.passes.narrow_doubles import NarrowDoubles
 from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.route_experts import RouteExperts
@@ -97,10 +99,12 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
         FuseDequantize(),
         SpecializeShapes(options.shapes),
         DecomposeGQA(),
+        DecomposeGroupNorm(),
         DenseExperts(),
         FoldConstants(),
         Simplify(),
         SortOps(),
+        NarrowDoubles(),
         FuseRMS(),
         FuseRoPE(),
         FuseSDPA(),

@@ -5,7 +5,7 @@
   and gives each to one of several devices.
 - As it is, to the NPU itself: neither.
 
-With NPUW_KOKORO a model goes the second way as two static ones.
+With NPUW_KOKORO a model goes the second way as two static ones, with NPUW_FLUX2 as one.
 
 What ONNX Runtime splits itself (NPUW_GQA) goes the second way, prefill and generate each; what it
 made stateful goes the first.
@@ -18,11 +18,12 @@ Source: fact sheet npuw §a.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from xml.parsers import expat
 
 from npuw_layer.errors import OptionError
+from npuw_layer.flux2 import flux2_defaults
+from npuw_layer.ir_inputs import ir_inputs
 from npuw_layer.kokoro.avoided import avoided_ops
 from npuw_layer.options import Options
 from npuw_layer.whisper.lengths import as_whisper
@@ -41,7 +42,7 @@ def route(path: Path, options: Options) -> Options:
     Raises:
         OptionError: they contradict each other, or ask for what there is not.
     """
-    options = _settled_by_mode(options)
+    options = _settled_by_mode(path, options)
     use_npuw, llm = options.use_npuw, options.llm
     if use_npuw is False and llm:
         raise OptionError("NPUW_LLM = YES needs NPU_USE_NPUW = YES: it is NPUW that splits LLMs")
@@ -75,12 +76,14 @@ _KOKORO = {"precision": "f32"}
 """The phases of many harmonics are added up; the original computes that on the CPU, in f32."""
 
 
-def _settled_by_mode(options: Options) -> Options:
+def _settled_by_mode(path: Path, options: Options) -> Options:
     """Settle what kinds of models ask for that are told by an option of their own."""
     if options.gqa:
         return _as_gqa(options)
     if options.kokoro:
         return _as_kokoro(options)
+    if options.flux2:
+        return _as_flux2(path, options)
     if not options.whisper:
         return options
     if options.llm is False:
@@ -114,6 +117,21 @@ def _as_kokoro(options: Options) -> Options:
             "such a model, and both parts are static"
         )
     defaults = {**_KOKORO, "online_avoid": "" if options.cuts_models else avoided_ops(options)}
+    return options.model_copy(update={**_unset(defaults, options), "use_npuw": True, "llm": False})
+
+
+def _as_flux2(path: Path, options: Options) -> Options:
+    """Settle what a model is compiled with that is one of those which make images.
+
+    Raises:
+        OptionError: it is to go another way.
+    """
+    if options.use_npuw is False or options.llm:
+        raise OptionError(
+            "NPUW_FLUX2 = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: all models that make an "
+            "image are static"
+        )
+    defaults = flux2_defaults(path)
     return options.model_copy(update={**_unset(defaults, options), "use_npuw": True, "llm": False})
 
 
@@ -157,38 +175,9 @@ def is_dynamic(path: Path) -> bool:
     """
     if path.suffix != ".xml":
         return True
-    scan = _Scan()
-    try:
-        with path.open("rb") as file:
-            scan.parser.ParseFile(file)
-    except (expat.ExpatError, OSError, LookupError, ValueError, _Found):
-        # Of a broken file, or one in an unknown encoding, the reader will say what is wrong.
-        pass
-    return scan.dynamic
+    return any(_is_open(dims) for _, dims in ir_inputs(path))
 
 
-class _Found(Exception):
-    """Ends a scan."""
-
-
-class _Scan:
-    """Looks for parameters in an IR's XML."""
-
-    def __init__(self) -> None:
-        self.dynamic = False
-        self._in_parameter = False
-        self.parser = expat.ParserCreate()
-        self.parser.StartElementHandler = self._start
-        self.parser.StartDoctypeDeclHandler = self._refuse  # the reader will say why
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if tag == "layer":
-            self._in_parameter = attributes.get("type") == "Parameter"
-        elif tag == "data" and self._in_parameter:
-            batch, _, others = attributes.get("shape", "").partition(",")
-            if any(mark in (others or batch) for mark in ("?", "-1", "..")):
-                self.dynamic = True
-                raise _Found
-
-    def _refuse(self, *_: object) -> None:
-        raise _Found
+def _is_open(dims: Sequence[str]) -> bool:
+    """Whether a dimension is open, of several but the first."""
+    return any(mark in dim for dim in dims[1:] or dims for mark in ("?", "-1", ".."))

@@ -69,6 +69,14 @@ def mvn(draws: Any) -> tuple[Any, ...]:
     return lambda x, axes: op.mvn(x, axes, variance, 1e-2, mode), [x, draws.vector(axes)], (1,)
 
 
+def group_normalization(draws: Any) -> tuple[Any, ...]:
+    x = draws.floats(draws.shape(least=3, longest=4)) * 2
+    channels = x.shape[1]
+    groups = draws.one_of(*(n for n in range(1, channels + 1) if channels % n == 0))
+    inputs = [x, draws.floats([channels]), draws.floats([channels])]
+    return lambda *each: op.group_normalization(*each, groups, 1e-2), inputs
+
+
 def matmul(draws: Any) -> tuple[Any, ...]:
     """Matrices with outer dimensions that broadcast, and vectors on either side."""
     m, k, n = (draws.whole(1, 5) for _ in range(3))
@@ -163,6 +171,7 @@ CASES: dict[str, Case] = {
     "LogSoftmax": log_softmax,
     "CumSum": cum_sum,
     "MVN": mvn,
+    "GroupNormalization": group_normalization,
     "MatMul": matmul,
     "Convolution": convolution,
     "GroupConvolution": group_convolution,

@@ -9,7 +9,7 @@ func.func @main(%q: tensor<1x2x1x4xf32> {ov.names = "q"}, %k: tensor<1x1x1x4xf32
 }
 
 // CHECK:      %[[ROW:.*]] = ov.Add({{.*}} -> tensor<1xi32>
-// CHECK:      ov.Gather(%cos, {{.*}} -> tensor<1x2xf32>
+// CHECK:      ov.Gather(%cos, {{.*}} -> tensor<1x1x2xf32>
 // CHECK:      ov.Equal({{.*}} -> tensor<6x1xi1>
 // CHECK:      %[[K:.*]] = ov.Select({{.*}}, %pk)
 // CHECK:      %[[V:.*]] = ov.Select({{.*}}, %v, %pv)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from tests.npuw.conftest import SMALL, Talk
 from tests.npuw.lora.conftest import greedy, wear
 
 from npuw_layer import Core
+from npuw_layer.adapters.level_zero_programs import RecordedProgram
 from npuw_layer.errors import RequestBusy, StateError
 
 PROMPT = np.random.default_rng(2).integers(0, 1000, 40).tolist()
@@ -110,11 +113,18 @@ def test_a_saved_conversation_wants_its_adapter_back(talks, llama, tmp_path) -> 
         talk.request.load_state(tmp_path / "plain")
 
 
-def test_states_wait_for_the_inference(talks, llama) -> None:
+def test_states_wait_for_the_inference(talks, llama, monkeypatch) -> None:
     talk = talks(llama.path)
     talk.tell(PROMPT)
     state = talk.request.query_state()[-2]  # the last one counts tokens
     assert "lora" in state.name
+    go_on, run = threading.Event(), RecordedProgram.run
+
+    def held(program: RecordedProgram) -> None:
+        go_on.wait()
+        run(program)
+
+    monkeypatch.setattr(RecordedProgram, "run", held)
     talk.request.start_async(
         {
             "input_ids": np.array([[5]]),
@@ -126,6 +136,7 @@ def test_states_wait_for_the_inference(talks, llama) -> None:
         with pytest.raises(RequestBusy):
             state.state = np.empty((0, 0), np.float32)
     finally:
+        go_on.set()
         talk.request.wait()
 
 

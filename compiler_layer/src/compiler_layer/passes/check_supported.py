@@ -22,7 +22,7 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.reduce import Reduction
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.slicing import Concat
-from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import layer_kind
 from compiler_layer.model import Model
@@ -69,6 +69,8 @@ def refusal(op: OvOp) -> str | None:
         return gqa_refusal(op)  # operands that are not given have no elements
     if any(0 in shape_of(value) for value in (*op.operands, *op.results)):
         return None if isinstance(op, Constant) else "of an empty tensor"
+    if any(element_of(value) == "f64" for value in (*op.operands, *op.results)):
+        return "of f64: inputs, outputs and variables must have another type"
     why = _lowering_refusal(op)
     if why is not None and op.operands and all(isinstance(x.owner, Constant) for x in op.operands):
         return f"{why} that is too large to be computed in advance".strip()

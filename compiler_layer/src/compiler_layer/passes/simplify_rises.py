@@ -11,7 +11,7 @@ from compiler_layer.dialects.ov.constant import Constant, ints_of, values_of
 from compiler_layer.dialects.ov.elementwise import Maximum, Multiply
 from compiler_layer.dialects.ov.interpolate import Interpolate
 from compiler_layer.dialects.ov.shape import Broadcast
-from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
+from compiler_layer.dialects.ov.types import element_of, is_static, known_axes, shape_of
 from compiler_layer.elements import RAW_FLOATS
 from compiler_layer.passes.rewrite import insert_before, reshape_before
 
@@ -34,16 +34,20 @@ def repeated_elements(op: Interpolate) -> SSAValue | None:
     modes = (op.mode.data, op.coordinate_transformation_mode.data, op.nearest_mode.data)
     axes, scales = ints_of(op.axes), values_of(op.scales)
     wanted, shape = shape_of(op.output), shape_of(op.x)
-    if modes != ("nearest", "asymmetric", "floor") or axes is None or len(axes) != 1:
+    if modes != ("nearest", "asymmetric", "floor") or axes is None or scales is None:
         return None
-    if scales is None or not is_static(shape) or not 0 < max(wanted) < _EXACT:
+    if not is_static(shape) or not 0 < max(wanted) < _EXACT:
         return None
-    axis, times = axes[0] % len(shape), float(scales.item())
-    if not times.is_integer() or wanted[axis] != shape[axis] * times:
-        return None
-    apart = (*shape[: axis + 1], 1, *shape[axis + 1 :])
-    target = np.array((*shape[: axis + 1], int(times), *shape[axis + 1 :]), np.int64)
-    place = insert_before(op, Constant.inline(target))
-    each = reshape_before(op, op.x, apart)
-    many = insert_before(op, Broadcast.make([each, place], mode=StringAttr("numpy")))
+    times = [1] * len(shape)
+    for axis, scale in zip(known_axes(axes, len(shape)), scales.reshape(-1).tolist(), strict=True):
+        if not float(scale).is_integer() or wanted[axis] != shape[axis] * scale:
+            return None
+        times[axis] = int(scale)
+    apart, target = list[int](), list[int]()
+    for size, each in zip(shape, times, strict=True):
+        apart += [size] if each == 1 else [size, 1]
+        target += [size] if each == 1 else [size, each]
+    place = insert_before(op, Constant.inline(np.array(target, np.int64)))
+    one = reshape_before(op, op.x, tuple(apart))
+    many = insert_before(op, Broadcast.make([one, place], mode=StringAttr("numpy")))
     return reshape_before(op, many, wanted)

@@ -35,7 +35,6 @@ ABSENT: dict[str, str] = {
     "NPUW_FUNCALL_ASYNC": "programs are bound once: there is nothing to do ahead",
     "NPUW_UNFOLD_IREQS": "each call has a request of its own anyway",
     "NPUW_KOKORO_OVERLAP": "it is called NPUW_KOKORO_OVERLAP_SIZE, as OpenVINO 2026.4 has it",
-    "NPUW_FLUX2": "models that make images are not split; those of text and speech are",
     "NPUW_UNQDQ": "FakeQuantize and compressed weights are understood as they are",
     "NPUW_GQA_MANAGED": "it came after 2026.4, and lets the host put new rows into presents; here "
     "the device gives presents whole",

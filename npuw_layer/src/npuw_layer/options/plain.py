@@ -25,6 +25,11 @@ class PlainOptions(OptionGroup):
     its attention is GroupQueryAttention. It goes through NPUW (NPU_USE_NPUW) as one with
     NPUW_ONLINE_PIPELINE = REP and CACHE_MODE = OPTIMIZE_SPEED, unless these say something else.
     A stateful model with such attention needs NPUW_LLM instead, which splits it."""
+    flux2: bool = Field(False, alias="NPUW_FLUX2")
+    """The model is one of those of a FLUX.2 that make an image: text encoder, transformer, decoder
+    or encoder of images; its inputs tell which. It goes through NPUW (NPU_USE_NPUW), so that its
+    shapes must be static: as one with NPUW_ONLINE_PIPELINE = REG, or NONE for images, unless that
+    says something else."""
     export_raw_blob: bool = Field(False, alias="NPU_EXPORT_RAW_BLOB")
     """Export a static model as what the compiler made and nothing else: an ELF, for tools that read
     such. Models that go through NPUW have no such thing; of one with state it would not say what

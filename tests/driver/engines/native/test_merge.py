@@ -10,6 +10,8 @@ import pytest
 from driver_layer.abi.platforms import PLATFORMS, tile_base
 from driver_layer.abi.tasks import BARRIER_CONFIG, DMA_DESCRIPTOR
 from driver_layer.engines.native import NativeExecutor, executor
+from driver_layer.engines.native.dispatch.team import Team
+from driver_layer.engines.native.jit.host import detect
 from driver_layer.engines.native.lower import merge
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
@@ -122,6 +124,7 @@ def calls_of_a_product(
         return tables[-1]
 
     monkeypatch.setattr(executor, "flatten", flatten)
-    NativeExecutor().prepare(program, order, bus)()
+    team = Team(executor.host_kernels(detect()), THREADS)
+    NativeExecutor(team=team).prepare(program, order, bus)()
     assert np.array_equal(out.data.view("<f4").reshape(expected.shape), expected)
     return len(tables[0].table.rows)

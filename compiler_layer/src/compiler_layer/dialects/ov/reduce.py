@@ -186,5 +186,37 @@ class MVN(OvOp):
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
+@irdl_op_definition
+class GroupNormalization(OvOp):
+    """(x - mean) / sqrt(variance + epsilon) · scale + bias (opset12).
+
+    x [B, C, …]; mean and variance are those of ``num_groups`` groups of channels that follow one
+    another, with all that is behind these; scale and bias [C].
+    """
+
+    name = "ov.GroupNormalization"
+    x = operand_def(Tensor)
+    scale = operand_def(Tensor)
+    bias = operand_def(Tensor)
+    num_groups = prop_def(IntegerAttr)
+    epsilon = prop_def(FloatAttr[Float64Type])
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """The operand's type."""
+        shape, groups = shape_of(self.x), int_value(self.num_groups)
+        if len(shape) < len("BC"):
+            raise ValueError(f"an operand of {list(shape)}")
+        channels = shape[1]
+        if groups < 1 or (channels >= 0 and channels % groups):
+            raise ValueError(f"{groups} groups of {channels} channels")
+        for each in (self.scale, self.bias):
+            if len(shape_of(each)) != 1 or (
+                -1 not in (*shape_of(each), channels) and (shape_of(each)[0] != channels)
+            ):
+                raise ValueError(f"{list(shape_of(each))} for {channels} channels")
+        return [tensor(element_of(self.x), shape)]
+
+
 ALONG_AXES = Reduction | CumSum | MVN
 """Ops whose second operand tells along which axes they compute."""

@@ -235,6 +235,7 @@ RULES: dict[str, LayerRule] = {
         eps=(_float, None),
         eps_mode=(Words("inside_sqrt", "outside_sqrt"), "inside_sqrt"),
     ),
+    "GroupNormalization": _rule("12", 3, num_groups=(_integer, None), epsilon=(_float, None)),
     "ShapeOf": _rule("1 3", 1, output_type=(_ELEMENT, "i64")),
     "Reshape": _rule("1", 2, special_zero=(_flag, None)),
     "Transpose": _rule("1", 2, constants=(1,)),

@@ -85,3 +85,14 @@ def mvn(op: ov.MVN, x: Array, axes: Array) -> Array:
         inside = op.eps_mode.data.lower() == "inside_sqrt"
         centred = centred / (np.sqrt(variance + eps) if inside else np.sqrt(variance) + eps)
     return centred.astype(x.dtype, copy=False)
+
+
+@means(ov.GroupNormalization)
+def group_normalization(op: ov.GroupNormalization, x: Array, scale: Array, bias: Array) -> Array:
+    """Normalise groups of channels, and scale each channel."""
+    v = wide(x).reshape(x.shape[0], int_value(op.num_groups), -1)
+    centred = v - v.mean(-1, keepdims=True)
+    variance = (centred * centred).mean(-1, keepdims=True)
+    normal = (centred / np.sqrt(variance + v.dtype.type(op.epsilon.value.data))).reshape(x.shape)
+    dims = (-1, *(1,) * (x.ndim - 2))
+    return (normal * wide(scale).reshape(dims) + wide(bias).reshape(dims)).astype(x.dtype)
