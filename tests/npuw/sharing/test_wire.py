@@ -95,9 +95,10 @@ def test_what_is_no_request_gets_no_answer_and_the_next_one_is_served(
 def test_who_sends_byte_by_byte_is_left(arena, folder, here) -> None:
     """The deadline is for the whole request: a byte now and then does not keep the server."""
     gone = threading.Event()
+    link = connected(folder)  # before there is somebody else to connect to
 
     def trickle() -> None:
-        with connected(folder) as link:
+        with link:
             for byte in framed(request()) * 100:
                 try:
                     link.sendall(bytes([byte]))
