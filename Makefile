@@ -12,6 +12,8 @@ MODELS ?= $(VENV)/benchmark-models
 PEERS_PYTHON ?= $(RUN)/python
 BENCH ?=
 PROFILE ?=
+# Tests run beside one another, one for each core: threads of their own would wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 NPU_ENGINE_THREADS=1 $(RUN)/python -m pytest -n $(JOBS) -q
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo chat test check format test-oracle bench profile profile-kernels bench-npuw bench-compile fuzz clean
@@ -29,7 +31,7 @@ chat: $(VENV)/runtime.stamp  ## talk to the demo model
 	@$(RUN)/npu-chat models/demo -c MAX_PROMPT_LEN=512 -c CACHE_DIR=$(VENV)/npu-cache
 
 test: $(VENV)/dev.stamp  ## run every test that needs no oracle live
-	$(RUN)/python -m pytest -n $(JOBS) -q -m "not oracle"
+	$(PYTEST) -m "not oracle"
 
 check: $(VENV)/dev.stamp  ## format, lint, types, and the direction of imports
 	$(RUN)/ruff format --check .
@@ -42,7 +44,7 @@ format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 	$(RUN)/ruff format .
 
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
-	$(RUN)/python -m pytest -n $(JOBS) -q -m oracle
+	$(PYTEST) -m oracle
 
 bench: $(VENV)/dev.stamp  ## speed beside peers: MODELS=folder PEERS_PYTHON=python BENCH=options
 	$(RUN)/python benchmarks/bench.py --models $(MODELS) --peers-python $(PEERS_PYTHON) $(BENCH)

@@ -7,7 +7,6 @@ import hashlib
 import importlib.util
 import json
 import lzma
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -26,10 +25,6 @@ from compiler_layer.schedule.place_ddr import touches
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDENS = ROOT / "tests" / "goldens"
-
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Each core has a worker: engines of several threads would wait for one another's.
-    os.environ.setdefault("NPU_ENGINE_THREADS", "1")
 
 
 @pytest.fixture(scope="session")

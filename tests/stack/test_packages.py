@@ -42,6 +42,11 @@ def environment(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+def install(python: Path, *wheels: Path) -> None:
+    """Install wheels, and what they need; who runs them compiles what is used."""
+    run(python, "-m", "pip", "install", "-q", "--no-compile", *wheels)
+
+
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_wheel_has_types_and_readme_and_nothing_else(wheels: Path, layer: str) -> None:
     with zipfile.ZipFile(wheel_of(wheels, layer)) as archive:
@@ -55,7 +60,7 @@ def test_a_wheel_has_types_and_readme_and_nothing_else(wheels: Path, layer: str)
 
 def test_the_driver_installs_and_works_alone(wheels: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv")
-    run(python, "-m", "pip", "install", "-q", wheel_of(wheels, "driver_layer"))
+    install(python, wheel_of(wheels, "driver_layer"))
     installed = run(python, "-m", "pip", "list", "--format=freeze").lower()
     assert "xdsl" not in installed
     assert "compiler" not in installed
@@ -65,7 +70,7 @@ def test_the_driver_installs_and_works_alone(wheels: Path, tmp_path: Path) -> No
 
 def test_genai_installs_and_works_alone(wheels: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv")
-    run(python, "-m", "pip", "install", "-q", wheel_of(wheels, "genai_layer"))
+    install(python, wheel_of(wheels, "genai_layer"))
     installed = run(python, "-m", "pip", "list", "--format=freeze").lower()
     assert "npuw" not in installed
     readme = (ROOT / "genai_layer/README.md").read_text()
@@ -77,7 +82,7 @@ def test_the_demo_runs_from_wheels_outside_the_checkout(
     wheels: Path, demo: Path, tmp_path: Path
 ) -> None:
     python = environment(tmp_path / "venv")
-    run(python, "-m", "pip", "install", "-q", *wheels.glob("*.whl"))
+    install(python, *wheels.glob("*.whl"))
     where = run(python, "-c", "import npuw_layer; print(npuw_layer.__file__)", cwd=tmp_path)
     assert where.startswith(str(tmp_path))
     ask = ["--prompt", "What is an NPU?", "--stats", "-c", "MAX_PROMPT_LEN=64"]
