@@ -20,7 +20,7 @@ from pathlib import Path
 from compiler_layer.errors import CompilerError
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.openvino_ir import read_ir
-from compiler_layer.frontends.openvino_ir.ops import RULES
+from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options, compile_model
 

@@ -9,7 +9,7 @@ import pytest
 
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir import read_ir
-from compiler_layer.frontends.openvino_ir.ops import RULES
+from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model
 from compiler_layer.passes.check_supported import refusal
 from compiler_layer.pipeline import Options, compile_model

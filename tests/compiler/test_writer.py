@@ -27,7 +27,8 @@ from compiler_layer.errors import BadModel, CompilerUsageError, UnsupportedOps
 from compiler_layer.files import FileView
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.openvino_ir import read_ir
-from compiler_layer.frontends.openvino_ir.ops import RULES, Words
+from compiler_layer.frontends.openvino_ir.layer_rule import Words
+from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model
 from compiler_layer.passes.fuse_rms import FuseRMS
 from compiler_layer.pipeline import Options, run_passes
@@ -184,10 +185,10 @@ def test_attributes_are_written_as_they_are_read(data: st.DataObject) -> None:
         key=lambda read: getattr(read, "__name__", str(getattr(read, "words", ""))),
     )
     texts = {
-        "_flag": st.sampled_from(["true", "false"]),
-        "_integer": st.integers(-(1 << 63), (1 << 63) - 1).map(str),
-        "_integers": st.lists(st.integers(-9, 9), min_size=1).map(lambda v: ", ".join(map(str, v))),
-        "_float": st.floats(allow_nan=False).map(repr),
+        "flag": st.sampled_from(["true", "false"]),
+        "integer": st.integers(-(1 << 63), (1 << 63) - 1).map(str),
+        "integers": st.lists(st.integers(-9, 9), min_size=1).map(lambda v: ", ".join(map(str, v))),
+        "number": st.floats(allow_nan=False).map(repr),
     }
     read = data.draw(st.sampled_from(readers))
     words = isinstance(read, Words)

@@ -26,6 +26,7 @@ from npuw_layer.flux2 import flux2_defaults
 from npuw_layer.ir_inputs import ir_inputs
 from npuw_layer.kokoro.avoided import avoided_ops
 from npuw_layer.options import Options
+from npuw_layer.options.dumps import selects
 from npuw_layer.whisper.lengths import as_whisper
 
 
@@ -79,11 +80,18 @@ _KOKORO = {"precision": "f32"}
 def _settled_by_mode(path: Path, options: Options) -> Options:
     """Settle what kinds of models ask for that are told by an option of their own."""
     if options.gqa:
-        return _as_gqa(options)
+        because = (
+            "such a model is static, and its caches are inputs and outputs; leave it out for one "
+            "that is stateful"
+        )
+        return _as_static(options, "NPUW_GQA", because, _GQA)
     if options.kokoro:
-        return _as_kokoro(options)
+        because = "it is NPUW that splits such a model, and both parts are static"
+        avoided = "" if options.cuts_models else avoided_ops(options)
+        return _as_static(options, "NPUW_KOKORO", because, {**_KOKORO, "online_avoid": avoided})
     if options.flux2:
-        return _as_flux2(path, options)
+        because = "all models that make an image are static"
+        return _as_static(options, "NPUW_FLUX2", because, flux2_defaults(path))
     if not options.whisper:
         return options
     if options.llm is False:
@@ -91,53 +99,22 @@ def _settled_by_mode(path: Path, options: Options) -> Options:
     return as_whisper(options).model_copy(update={"llm": True})
 
 
-def _as_gqa(options: Options) -> Options:
-    """Settle what a model is compiled with whose caches are inputs and outputs.
+def _as_static(options: Options, option: str, because: str, defaults: Mapping[str, str]) -> Options:
+    """Settle that a model goes through NPUW as a static one.
+
+    Args:
+        options: as they were given.
+        option: says what kind of model it is.
+        because: ends the sentence that refuses another way.
+        defaults: what it is compiled with where nothing else was asked for.
 
     Raises:
         OptionError: it is to go another way.
     """
     if options.use_npuw is False or options.llm:
-        raise OptionError(
-            "NPUW_GQA = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: such a model is static, "
-            "and its caches are inputs and outputs; leave it out for one that is stateful"
-        )
-    return options.model_copy(update={**_unset(_GQA, options), "use_npuw": True, "llm": False})
-
-
-def _as_kokoro(options: Options) -> Options:
-    """Settle which way a model goes that makes speech: as two static ones, through NPUW.
-
-    Raises:
-        OptionError: it is to go another way.
-    """
-    if options.use_npuw is False or options.llm:
-        raise OptionError(
-            "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: it is NPUW that splits "
-            "such a model, and both parts are static"
-        )
-    defaults = {**_KOKORO, "online_avoid": "" if options.cuts_models else avoided_ops(options)}
-    return options.model_copy(update={**_unset(defaults, options), "use_npuw": True, "llm": False})
-
-
-def _as_flux2(path: Path, options: Options) -> Options:
-    """Settle what a model is compiled with that is one of those which make images.
-
-    Raises:
-        OptionError: it is to go another way.
-    """
-    if options.use_npuw is False or options.llm:
-        raise OptionError(
-            "NPUW_FLUX2 = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: all models that make an "
-            "image are static"
-        )
-    defaults = flux2_defaults(path)
-    return options.model_copy(update={**_unset(defaults, options), "use_npuw": True, "llm": False})
-
-
-def _unset(defaults: Mapping[str, str], options: Options) -> dict[str, str]:
-    """Give what a kind of models is compiled with, but for what was asked for otherwise."""
-    return {name: v for name, v in defaults.items() if name not in options.model_fields_set}
+        raise OptionError(f"{option} = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: {because}")
+    unset = {name: v for name, v in defaults.items() if name not in options.model_fields_set}
+    return options.model_copy(update={**unset, "use_npuw": True, "llm": False})
 
 
 def check_plain(options: Options) -> None:
@@ -156,9 +133,9 @@ def check_plain(options: Options) -> None:
         "NPUW_PLAN": options.plan,
         "NPUW_ONLINE_DUMP_PLAN": options.online_dump_plan,
         "NPUW_DUMP_FULL": options.dump_full,
-        "NPUW_DUMP_SUBS": options.dump_subs,
-        "NPUW_DUMP_SUBS_ON_FAIL": options.dump_subs_on_fail,
-        "NPUW_DUMP_IO": options.dump_io,
+        "NPUW_DUMP_SUBS": selects(options.dump_subs),
+        "NPUW_DUMP_SUBS_ON_FAIL": selects(options.dump_subs_on_fail),
+        "NPUW_DUMP_IO": selects(options.dump_io),
     }
     for name in filter(asked.__getitem__, asked):
         raise OptionError(

@@ -26,7 +26,8 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.random_uniform import RandomUniform
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.frontends.openvino_ir import read_ir
-from compiler_layer.frontends.openvino_ir.ops import RULES, kind_of
+from compiler_layer.frontends.openvino_ir.ops import kind_of
+from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model, context
 from compiler_layer.passes.fold_constants import FoldConstants
 from compiler_layer.reference.interpreter import Interpreter

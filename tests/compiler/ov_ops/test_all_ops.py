@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler_layer.dialects.ov import OPS
-from compiler_layer.frontends.openvino_ir.ops import RULES, kind_of
+from compiler_layer.frontends.openvino_ir.ops import kind_of
+from compiler_layer.frontends.openvino_ir.rules import RULES
 
 HERE = Path(__file__).parent
 

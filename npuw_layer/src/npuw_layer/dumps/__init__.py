@@ -10,7 +10,7 @@ has all this in builds for its developers alone.
 
 from __future__ import annotations
 
-from npuw_layer.options.dumps import DumpOptions
+from npuw_layer.options.dumps import DumpOptions, selects
 from npuw_layer.ports import LoadedModel
 
 
@@ -25,7 +25,7 @@ def dumped(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:
     Raises:
         NpuwFault: the folder cannot be made.
     """
-    if not options.dump_io:
+    if not selects(options.dump_io):
         return model
     # Imported here: who writes nothing loads nothing of it.
     from npuw_layer.dumps.programs import dumping_model

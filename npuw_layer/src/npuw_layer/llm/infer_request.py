@@ -15,7 +15,7 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.input_ports import InputPorts
 from npuw_layer.llm.logits_port import LogitsPort
-from npuw_layer.llm.names import LOGITS
+from npuw_layer.llm.names import LOGITS, STORED_TOKENS
 from npuw_layer.llm.state_file import load_state, save_state
 from npuw_layer.llm.stored_tokens import StoredTokensState
 from npuw_layer.llm.variable_state import VariableState
@@ -25,9 +25,10 @@ from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
+from npuw_layer.trees.names import SAMPLING_RESULT
 from npuw_layer.trees.variable_state import SamplingState
 
-AnyState = VariableState | AdapterVariableState | StoredTokensState | SamplingState
+AnyState = VariableState | AdapterVariableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +163,9 @@ class InferRequest(AsyncRequest):
         states = [LinearVariableState(name, talk, check) for name in talk.states.names]
         adapters = [AdapterVariableState(n, talk.adapters, check) for n in talk.adapters.names]
         proposes = self._compiled.options.enable_continuous_prefill
-        proposal = [StoredTokensState(talk, check)] if proposes else []
+        proposal = [StoredTokensState(STORED_TOKENS, talk, check)] if proposes else []
         takes_trees = self._compiled.tree_mask is not None
-        sampling = [SamplingState(talk, check)] if takes_trees else []
+        sampling = [SamplingState(SAMPLING_RESULT, talk, check)] if takes_trees else []
         return [*caches, *states, *adapters, *proposal, *sampling]
 
     def save_state(self, path: str | Path, /) -> None:

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from npuw_layer.errors import StateError
-from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.names import STORED_TOKENS
+from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 
 
-class StoredTokensState:
-    """The variable npuw_stored_tokens_state of a request.
-
-    Args:
-        conversation: whose.
-        check_idle: raises if the request is running.
-    """
-
-    def __init__(self, conversation: Conversation, check_idle: Callable[[], None]) -> None:
-        self._conversation = conversation
-        self._check_idle = check_idle
-
-    @property
-    def name(self) -> str:
-        """The variable's id."""
-        return STORED_TOKENS
+class StoredTokensState(VariableState):
+    """The variable npuw_stored_tokens_state of a request."""
 
     @property
     def state(self) -> Tensor:
@@ -59,12 +43,3 @@ class StoredTokensState:
                 f"state {STORED_TOKENS!r} is int64 [1], not {values.dtype} {list(values.shape)}"
             )
         self._conversation.propose(int(values[0]))
-
-    def reset(self) -> None:
-        """Begin a new conversation: the next prompt is a whole one.
-
-        Raises:
-            RequestBusy: the request is running.
-        """
-        self._check_idle()
-        self._conversation.reset()

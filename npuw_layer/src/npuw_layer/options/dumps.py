@@ -31,6 +31,11 @@ def selected(text: str, count: int) -> list[int]:
     return sorted(number for number in numbers if number < count)
 
 
+def selects(text: str) -> bool:
+    """Whether an option's value selects any submodel."""
+    return text.strip().upper() not in ("", "NO")
+
+
 def _checked(text: str) -> str:
     selected(text, 0)
     return text
@@ -69,5 +74,4 @@ class DumpOptions(OptionGroup):
     @property
     def dumps_graphs(self) -> bool:
         """Whether anything is written when a model is compiled."""
-        chosen = (self.dump_subs, self.dump_subs_on_fail)
-        return self.dump_full or any(selected(text, 1 << 20) for text in chosen)
+        return self.dump_full or selects(self.dump_subs) or selects(self.dump_subs_on_fail)

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from npuw_layer.errors import StateError
-from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.variable_state import VariableState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 from npuw_layer.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT
 
 
-class SamplingState:
-    """The variable npuw_eagle3_sampling_result of a request.
-
-    Args:
-        conversation: whose.
-        check_idle: raises if the request is running.
-    """
-
-    def __init__(self, conversation: Conversation, check_idle: Callable[[], None]) -> None:
-        self._conversation = conversation
-        self._check_idle = check_idle
-
-    @property
-    def name(self) -> str:
-        """The variable's id."""
-        return SAMPLING_RESULT
+class SamplingState(VariableState):
+    """The variable npuw_eagle3_sampling_result of a request."""
 
     @property
     def state(self) -> Tensor:

@@ -1,6 +1,6 @@
 """Activation functions, and the functions they are made of.
 
-Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.ops``.
+Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.rules``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Element-wise arithmetic: unary, binary with numpy broadcasting, selection and conversion.
 
-Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.ops``.
+Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.rules``.
 """
 
 from __future__ import annotations

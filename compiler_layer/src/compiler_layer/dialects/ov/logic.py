@@ -1,6 +1,6 @@
 """Comparisons, and operations on truth values and on the bits of integers.
 
-Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.ops``.
+Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.rules``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from compiler_layer.elements import FLOATS, NUMPY
 from compiler_layer.errors import UnsupportedOps
-from compiler_layer.frontends.openvino_ir.ops import RULES, unsupported_value
+from compiler_layer.frontends.openvino_ir.ops import unsupported_value
+from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network
 
 _SPECIAL = {

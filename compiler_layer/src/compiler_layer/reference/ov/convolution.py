@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compiler_layer.dialects.ov import convolution as ov
+from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.reference.meaning import Array, means, wide
@@ -25,10 +26,10 @@ def group_convolution(op: ov.GroupConvolution, x: Array, filters: Array) -> Arra
 
 
 def _slid(op: ov.SlidingProducts, x: Array, filters: Array) -> Array:
-    rank, kernel = x.ndim - ov.SPATIAL, filters.shape[ov.SPATIAL :]
-    padded = np.pad(wide(x), [(0, 0)] * ov.SPATIAL + op.pads())
+    rank, kernel = x.ndim - SPATIAL, filters.shape[SPATIAL:]
+    padded = np.pad(wide(x), [(0, 0)] * SPATIAL + op.pads())
     strides, dilations = op.strides.get_values(), op.dilations.get_values()
-    places = shape_of(op.output)[ov.SPATIAL :]
+    places = shape_of(op.output)[SPATIAL:]
     total = np.zeros((x.shape[0], filters.shape[0], *places), np.float32)
     for offset in np.ndindex(*kernel):
         begins = [offset[axis] * dilations[axis] for axis in range(rank)]

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from compiler_layer.dialects.ov import transposed_convolution as ov
-from compiler_layer.dialects.ov.convolution import SPATIAL
+from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.reference.meaning import Array, means, wide
 
 

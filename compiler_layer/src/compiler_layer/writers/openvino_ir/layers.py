@@ -19,7 +19,8 @@ from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.errors import UnsupportedOps
-from compiler_layer.frontends.openvino_ir.ops import RULES, attributes_of, kind_of, newest_opset
+from compiler_layer.frontends.openvino_ir.ops import attributes_of, kind_of, newest_opset
+from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model
 from compiler_layer.weights import WEIGHT_PREFIX
 from compiler_layer.writers.openvino_ir.weights import WeightsWriter
