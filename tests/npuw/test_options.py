@@ -11,6 +11,7 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
 from npuw_layer.options import ABSENT, GROUPS, NAMES, describe, parse_options
+from npuw_layer.options.mechanisms import ALIKE
 
 ORIGINALS = [
     "NPUW_LLM",
@@ -54,11 +55,64 @@ def test_every_llm_option_of_the_original_is_known() -> None:
     assert set(ORIGINALS) <= set(NAMES)
 
 
+ALIKE_IN_THE_ORIGINAL: dict[str, object] = {
+    "NPUW_ONLINE_KEEP_BLOCKS_TAGGED": (),
+    "NPUW_FUSE_UNFOLDED": False,
+    "NPUW_CWAI": False,
+    "NPUW_DQ": False,
+    "NPUW_DQ_FULL": True,
+    "NPUW_PMM": "2",
+    "NPUW_MM_GATED": True,
+    "NPUW_SLICE_OUT": False,
+    "NPUW_HOST_GATHER": True,
+    "NPUW_F16IC": True,
+    "NPUW_ATTN_DYN": True,
+    "NPUW_ATTN_NO_COPY": False,
+    "NPUW_ATTN_HFA_FUSED": False,
+    "NPUW_ATTN_HFA_MASK_SKIPPING": False,
+    "NPUW_DCOFF_TYPE": "",
+    "NPUW_DCOFF_SCALE": False,
+    "NPUW_FUNCALL_FOR_ALL": False,
+    "NPUW_PARALLEL_COMPILE": False,
+    "NPUW_FUNCALL_ASYNC": False,
+    "NPUW_UNFOLD_IREQS": False,
+    "NPUW_UNQDQ": False,
+    "NPUW_LLM_VOCAB_AS_INPUT": False,
+}
+"""Options whose values come to the same here, with the defaults of the original's table."""
+
+
+def test_options_of_mechanisms_have_the_defaults_of_the_original() -> None:
+    options = parse_options({})
+    assert {*ALIKE} == ALIKE_IN_THE_ORIGINAL.keys()
+    for name, default in ALIKE_IN_THE_ORIGINAL.items():
+        assert getattr(options, NAMES[name]) == default, name
+
+
+def test_who_sets_such_an_option_reads_it_back_and_is_told(
+    tiny: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="npuw_layer"):
+        model = Core().compile_model(tiny, "NPU", {"NPUW_DQ": "YES", "NPUW_PMM": "NO"})
+    assert model.get_property("NPUW_DQ") is True
+    assert model.get_property("NPUW_PMM") == "NO"
+    assert "NPUW_DQ = YES makes no difference: Compressed weights go to the device" in caplog.text
+    assert "NPUW_PMM = NO makes no difference" in caplog.text
+    assert caplog.text.count("makes no difference") == 2
+
+
+def test_a_stage_may_have_such_options_too() -> None:
+    options = parse_options({"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_DQ": "YES", "NPU_TILES": 1}})
+    assert options.of_stage("prefill").tiles == 1
+    with pytest.raises(OptionError, match="NPUW_DCOFF_TYPE = 'f8': must be empty, i8 or f16"):
+        parse_options({"NPUW_LLM_GENERATE_CONFIG": {"NPUW_DCOFF_TYPE": "f8"}})
+
+
 def test_what_the_original_has_besides_is_refused_with_the_reason() -> None:
     assert not ABSENT.keys() & NAMES.keys()
     assert all(name.startswith("NPUW_") for name in ABSENT)
-    with pytest.raises(OptionError, match="NPUW_DQ is not here: compressed weights"):
-        parse_options({"NPUW_DQ": "YES"})
+    with pytest.raises(OptionError, match="NPUW_WEIGHTS_HANDLE_PROVIDER is not here: WEIGHTS_PATH"):
+        parse_options({"NPUW_WEIGHTS_HANDLE_PROVIDER": "x"})
 
 
 def test_every_option_is_described_in_one_group() -> None:
@@ -158,7 +212,6 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
     [
         ("NPUW_LLM_BATCH_DIM", 1),
         ("NPUW_LLM_PREFILL_MOE_HINT", "DEVICE_ROUTED"),
-        ("NPUW_LLM_VOCAB_AS_INPUT", "YES"),
     ],
 )
 def test_what_this_stack_does_not_do_is_refused_and_not_ignored(name: str, value: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,8 @@ from npuw_layer.static.compiled import compile_static
 from npuw_layer.static.compiled_model import StaticCompiledModel
 from npuw_layer.static.source import GraphSource
 from npuw_layer.whisper.compiled_model import made_model
+
+_LOG = logging.getLogger(__name__)
 
 
 class Core:
@@ -85,6 +88,8 @@ class Core:
         _check_name(device_name)
         path = _model_path(Path(model))
         options = parse_options(config or {})
+        for told in options.alike():
+            _LOG.info("%s", told)
         if options.blob_path and not options.export_blob:
             return self._import(Path(options.blob_path).expanduser(), config or {}, path)
         options = route(path, options)

@@ -50,7 +50,15 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
         kind: {**found, **attention.get(kind, {}), **experts.get(kind, {})} for kind in kinds
     }
     isolations[STATIC_MODEL] = isolations[AUDIO] = found
-    return partitioning(device, isolations, options.unfolded_tags, listeners)
+    return partitioning(device, isolations, _unfolded(options, isolations), listeners)
+
+
+def _unfolded(options: Options, isolations: Mapping[str, Mapping[str, Isolation]]) -> set[str]:
+    """The tags whose submodels are compiled one by one."""
+    if not options.fold_only:
+        return {*options.unfolded_tags}
+    tags = {"", *(tag for by_tag in isolations.values() for tag in by_tag)}
+    return tags - ({*options.fold_only} - {*options.unfolded_tags})
 
 
 def _listeners(options: Options) -> Sequence[Listener]:

@@ -41,6 +41,7 @@ def whole(talks, tall) -> np.ndarray:
         {"NPUW_ONLINE_PIPELINE": "REG"},
         {"NPUW_ONLINE_PIPELINE": "COMPUTE"},
         {"NPUW_ONLINE_ISOLATE": "ATTN"},
+        {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_ONLINE_PIPELINE": "REP", "NPUW_FOLD_ONLY": "attn"},
         {"NPUW_ONLINE_ISOLATE": "P:RMSNorm/norm,Op:Swish/gate", "NPUW_ONLINE_NO_FOLD": "norm"},
         {"NPUW_ONLINE_AVOID": "P:RMSNorm/NPU,Op:Swish/NPU", "NPUW_DEVICES": "NPU,CPU"},
         {"NPUW_ONLINE_AVOID": "P:SDPA/CPU", "NPUW_DEVICES": "CPU,NPU"},
@@ -224,6 +225,38 @@ def test_tags_that_are_not_folded_are_compiled_one_by_one(tall, tmp_path):
     assert "ScaledDotProductAttention" in types
 
 
+@pytest.mark.parametrize(
+    ("only", "once"), [("attn", ["attn"]), ("norm", ["norm"]), ("attn,norm", ["attn", "norm"])]
+)
+def test_of_submodels_those_of_fold_only_alone_are_compiled_once(tall, tmp_path, only, once):
+    options = {
+        "NPUW_ONLINE_ISOLATE": "P:SDPA/attn,P:RMSNorm/norm",
+        "NPUW_FOLD_ONLY": only,
+        "NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml"),
+    }
+    Core().compile_model(tall, "NPU", SMALL | options)
+    by_tag: dict[str, list[str]] = {}
+    for group in plan(tmp_path / "plan.generate_192.xml"):
+        by_tag.setdefault(group.get("tag", ""), []).append(group.get("function", ""))
+    assert {len(found) for found in by_tag.values()} > {7, 15}
+    for tag, found in by_tag.items():
+        assert len({*found}) == (1 if tag in once else len(found)), tag
+
+
+@pytest.mark.parametrize("pipeline", ["REP", "REG"])
+def test_where_ops_are_chosen_layers_are_cut_around_them(tall, tmp_path, pipeline):
+    options = {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_ONLINE_PIPELINE": pipeline}
+    dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
+    Core().compile_model(tall, "NPU", SMALL | options | dump)
+    groups = plan(tmp_path / "plan.generate_192.xml")
+    tags = [group.get("tag") for group in groups]
+    assert tags.count("attn") == 7
+    assert "layer" not in tags
+    between = [group.get("function") for group in groups if group.get("tag") != "attn"]
+    assert len(between) == 8
+    assert len({*between}) == 3, "before the first, between two, and behind the last"
+
+
 def test_a_model_that_is_not_cut_is_one_group_of_the_plan(tiny, tmp_path):
     target = tmp_path / "plan.xml"
     Core().compile_model(tiny, "NPU", SMALL | {"NPUW_ONLINE_DUMP_PLAN": str(target)})
@@ -251,7 +284,10 @@ def test_an_op_that_two_rules_claim_is_an_error_that_names_both(tall):
         ({"NPUW_ONLINE_ISOLATE": "P:Softmax/x"}, "known are SDPA, RMSNorm, .*DQMatMulGQu4"),
         ({"NPUW_ONLINE_AVOID": "ATTN"}, "'ATTN' is no choice"),
         ({"NPUW_ONLINE_NO_FOLD": "x"}, "has no tag x"),
-        ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
+        ({"NPUW_FOLD_ONLY": "attn"}, "NPUW_FOLD_ONLY: NPUW_ONLINE_ISOLATE has no tag attn"),
+        ({"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
+        ({"NPUW_PLAN": "plan.xml", "NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
+        ({"NPUW_ATTN": "PYRAMID"}, "because of language models NPUW_LLM_PREFILL_ATTENTION_HINT"),
         ({"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_PLAN": "plan.xml"}, "and so does"),
         ({"NPUW_ONLINE_MIN_SIZE": 9}, "NPUW_ONLINE_MIN_SIZE = 9: must be an integer from 10"),
         ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "in its own way"),

@@ -108,6 +108,7 @@ def partition_choices(options: Options) -> dict[str, str]:
         "NPUW_ONLINE_ISOLATE": str(options.isolated_ops),
         "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
         "NPUW_ONLINE_NO_FOLD": str(sorted(options.unfolded_tags)),
+        "NPUW_FOLD_ONLY": str(sorted({*options.fold_only})),
         "NPUW_SPATIAL": _spatial(options),
     }
 
@@ -115,7 +116,7 @@ def partition_choices(options: Options) -> dict[str, str]:
 def _pipeline(options: Options) -> str:
     """What grows submodels; what it cuts out one by one is said by the choices of ops."""
     match options.online_pipeline:
-        case "REP" | "REG":
+        case "REP" | "REG" if options.cuts_layers:
             return f"REP {options.online_keep_blocks} {options.online_keep_block_size}"
         case "JUST":
             return f"JUST {options.online_min_size}"

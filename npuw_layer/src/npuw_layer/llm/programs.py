@@ -91,8 +91,7 @@ class ProgramMaker:
         self._device = device
         self._options = options
         self._smallest: Model | None = None
-        folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
-        self._folder = folder
+        self._folder = folder = options.cache_folder
         self._cache = (
             None if folder is None else BlobCache(folder, self._constants, options.encryption)
         )

@@ -269,8 +269,7 @@ def _fingerprint(conversation: Conversation) -> str:
     """What rows depend on: the weights, and the precision."""
     compiled = conversation.compiled
     options = compiled.options
-    folder = Path(options.cache_dir).expanduser() if options.cache_dir else None
-    digest = compiled.sources.identity(KnownFiles(folder))
+    digest = compiled.sources.identity(KnownFiles(options.cache_folder))
     return f"{digest} {options.precision} {_kept_in(options)}"
 
 

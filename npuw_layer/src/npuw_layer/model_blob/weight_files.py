@@ -59,4 +59,4 @@ def named_weights(names: Iterable[str], options: Options, model: Path | None) ->
 
 def known_files(options: Options) -> KnownFiles:
     """Where digests are kept; the folder may not be there yet, and then nothing is."""
-    return KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
+    return KnownFiles(options.cache_folder)

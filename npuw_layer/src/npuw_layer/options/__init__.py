@@ -5,6 +5,8 @@
     stages          PREFILL_CONFIG, GENERATE_CONFIG, SHARED_HEAD_CONFIG, and how they are merged
     model           all of them together
     run_time        which of them no compiled program depends on
+    mechanisms      options of the original whose values come to the same here
+    contradictions  options that exclude one another
     absent          options of the original that are not here, and why
     parse           from a mapping to options, with errors that say what would be right
     describe        each option as a table shows it; ``npuw options`` prints that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -17,6 +18,9 @@ class CacheOptions(OptionGroup):
 
     cache_dir: str = Field("", alias="CACHE_DIR")
     """Folder that keeps compiled programs; empty keeps none."""
+    npuw_cache_dir: str = Field("", alias="NPUW_CACHE_DIR")
+    """The same, if CACHE_DIR is empty: the original keeps whole models in one and submodels in the
+    other, and here each submodel is kept by itself anyway."""
     cache_mode: Literal["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"] = Field(
         "OPTIMIZE_SIZE", alias="CACHE_MODE"
     )
@@ -55,7 +59,13 @@ class CacheOptions(OptionGroup):
             raise ValueError("must be two functions: one that encrypts and one that decrypts")
         return value
 
-    @field_validator("cache_dir", "blob_path", "weights_path", "model_ptr")
+    @property
+    def cache_folder(self) -> Path | None:
+        """Where compiled programs are kept, if they are."""
+        chosen = self.cache_dir or self.npuw_cache_dir
+        return Path(chosen).expanduser() if chosen else None
+
+    @field_validator("cache_dir", "npuw_cache_dir", "blob_path", "weights_path", "model_ptr")
     @classmethod
     def _check_path(cls, value: str) -> str:
         """No file is called so, and the system's own error names no option."""

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from npuw_layer.options.base import OURS, Only, OptionGroup
+from npuw_layer.options.base import OURS, OptionGroup
 from npuw_layer.options.prefill import AttentionHint, MoeHint
 
 
@@ -50,7 +50,3 @@ class GenerateOptions(OptionGroup):
     experts are the same."""
     shared_head: bool = Field(True, alias="NPUW_LLM_SHARED_HEAD")
     """Compile the product with the vocabulary once, as a model that all others share."""
-    vocab_as_input: Annotated[bool, Only((False,), "the vocabulary is a weight")] = Field(
-        False, alias="NPUW_LLM_VOCAB_AS_INPUT"
-    )
-    """Take the vocabulary's matrix as an input."""

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from npuw_layer.errors import OptionError
 from npuw_layer.options.absent import ABSENT
 from npuw_layer.options.describe import allowed
+from npuw_layer.options.mechanisms import ALIKE
 from npuw_layer.options.model import NAMES, Options
 from npuw_layer.options.names import nearest
 from npuw_layer.options.stages import CONFIGS, SETTABLE
@@ -54,7 +55,7 @@ def _explained(error: ErrorDetails, config: Mapping[str, Any]) -> str:
 def _check_map(name: str, given: Mapping[str, Any]) -> None:
     """Refuse what a stage cannot have of its own, and values that are wrong anywhere."""
     for inner in given:
-        if inner in NAMES and inner not in SETTABLE:
+        if inner in NAMES and inner not in (*SETTABLE, *ALIKE):
             raise OptionError(
                 f"{name}: all stages have {inner} in common; one may have {', '.join(SETTABLE)}"
             )

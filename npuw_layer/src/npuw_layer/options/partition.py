@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from npuw_layer.options.base import MANY, OptionGroup
+from npuw_layer.options.base import MANY, Only, OptionGroup
 
 _NORMS = ("RMSNorm", "RMSNorm2")
 _WEIGHTS = ("DQMatMulGQu4", "DQMatMulGQi4", "DQMatMulCWu4", "DQMatMulCWi4")
@@ -16,6 +16,9 @@ products with compressed weights: all (ours), or those of 4 bits in groups (GQ) 
 
 COMPUTE = "compute"
 """The tag of what NPUW_SPATIAL runs in tiles; the original's, too."""
+
+BY_LAYERS = ("REP", "REG")
+"""The pipelines that make a submodel of each repeated layer, unless ops are chosen."""
 
 PRESETS = {"ATTN": "P:SDPA/attn", "COMPUTE": f"P:DQMatMul/{COMPUTE},P:RMSNorm/{COMPUTE}"}
 """Short for choices that are made often."""
@@ -65,10 +68,11 @@ class PartitionOptions(OptionGroup):
     """NONE compiles each static model as one program, but for what NPUW_ONLINE_ISOLATE and
     NPUW_ONLINE_AVOID cut out. INIT makes each op a submodel; JUST makes up to NPUW_ONLINE_MIN_SIZE
     of about equal size, joined by little; REP makes each repeated layer one, and REG is the same
-    here, as no hints are needed to find layers; COMPUTE cuts out what NPUW_ONLINE_ISOLATE=COMPUTE
-    does, each compiled by itself; SPATIAL does so too, but compiles equal ones once, with
-    NPUW_SPATIAL. Equal submodels are compiled once (NPUW_FOLD), and each is offered to NPUW_DEVICES
-    in turn."""
+    here, as no hints are needed to find layers: where NPUW_ONLINE_ISOLATE or NPUW_ONLINE_AVOID
+    chooses ops, these and what lies between them are submodels instead. COMPUTE cuts out what
+    NPUW_ONLINE_ISOLATE=COMPUTE does, each compiled by itself; SPATIAL does so too, but compiles
+    equal ones once, with NPUW_SPATIAL. Equal submodels are compiled once (NPUW_FOLD), and each is
+    offered to NPUW_DEVICES in turn."""
     online_min_size: int = Field(10, alias="NPUW_ONLINE_MIN_SIZE", ge=10, le=MANY)
     """How many submodels JUST leaves of a static model."""
     online_keep_blocks: int = Field(5, alias="NPUW_ONLINE_KEEP_BLOCKS", ge=1, le=MANY)
@@ -93,6 +97,18 @@ class PartitionOptions(OptionGroup):
     NPUW_DEVICES."""
     online_no_fold: tuple[str, ...] = Field((), alias="NPUW_ONLINE_NO_FOLD")
     """Tags of NPUW_ONLINE_ISOLATE whose submodels are compiled one by one, even if equal."""
+    fold_only: tuple[str, ...] = Field((), alias="NPUW_FOLD_ONLY")
+    """Tags of NPUW_ONLINE_ISOLATE whose equal submodels are compiled once, and no others; empty
+    leaves it to NPUW_FOLD and NPUW_ONLINE_NO_FOLD."""
+    attn: Annotated[
+        Literal["STATIC", "DYNAMIC", "PYRAMID", "HFA"],
+        Only(
+            ("STATIC",),
+            "of language models NPUW_LLM_PREFILL_ATTENTION_HINT and "
+            "NPUW_LLM_GENERATE_ATTENTION_HINT say it, and of other models there is no other way",
+        ),
+    ] = Field("STATIC", alias="NPUW_ATTN")
+    """How the attention of a static model runs: over all positions that it has."""
     spatial: bool = Field(False, alias="NPUW_SPATIAL")
     """Runs what is isolated with the tag compute in tiles of tokens: it is compiled for
     NPUW_SPATIAL_NWAY tokens, not for those of a whole prompt. A block is what computes each token

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from npuw_layer.options.mechanisms import ALIKE
+
 RUN_TIME: frozenset[str] = frozenset(
     {
         # Where files are.
         "CACHE_DIR",
+        "NPUW_CACHE_DIR",
         "BLOB_PATH",
         "EXPORT_BLOB",
         "WEIGHTS_PATH",
@@ -43,6 +46,8 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_FALLBACK_EXEC",
         "NPUW_ACC_THRESH",
         "NPUW_ACC_DEVICE",
+        # What makes no difference.
+        *ALIKE,
     }
 )
 """Options that no compiled program depends on, nor which programs there are; all others are fixed

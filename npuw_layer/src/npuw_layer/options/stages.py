@@ -17,7 +17,8 @@ from npuw_layer.options.base import OptionGroup
 StageKind = Literal["prefill", "generate", "head"]
 
 SETTABLE = ("NPU_TILES", "DYNAMIC_QUANTIZATION_GROUP_SIZE", "ENABLE_WEIGHTLESS", "NPUW_FOLD")
-"""What may differ between kinds; all else they have in common: caches, the device, files."""
+"""What may differ between kinds; all else they have in common: caches, the device, files. What
+makes no difference (``mechanisms.ALIKE``) may be there as well."""
 
 CONFIGS: dict[StageKind, str] = {
     "prefill": "NPUW_LLM_PREFILL_CONFIG",

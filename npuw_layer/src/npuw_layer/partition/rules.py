@@ -97,7 +97,7 @@ def rules(
     """
     if options.plan:
         return planned_rules(device, options, without)
-    if options.online_pipeline in ("REP", "REG"):
+    if options.cuts_layers:
         least = options.online_keep_blocks, options.online_keep_block_size
         return {LAYER: Layers(device, *least)}
     if options.online_pipeline in ("INIT", "JUST"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.cache.known_files import KnownFiles
@@ -39,7 +38,7 @@ def share_bank(
     inputs = [info for model in loaded for info in model.inputs]
     in_place = options.weights_bank_alloc != "SHARED"
     weights = bank.to_allocate(inputs, in_place)
-    known = KnownFiles(Path(options.cache_dir).expanduser() if options.cache_dir else None)
+    known = KnownFiles(options.cache_folder)
     return share_weights(
         device, bank, weights, options.weights_bank, lambda: sources.read_digest(known)
     )

@@ -181,12 +181,12 @@ def _obtain(
 ) -> tuple[StaticPrograms, bool]:
     """Give the programs, and whether they were in the cache."""
     model = _PreparedModel(source, files, options)
-    if not options.cache_dir:
+    folder = options.cache_folder
+    if folder is None:
         program = model.compile(device)
         values = pack_values(model.initial)
         loaded = load(device, program)
         return StaticPrograms(program, values, loaded, model.initial, source.submodel), False
-    folder = Path(options.cache_dir).expanduser()
     keys = _keys(source, folder, device, options)
     name = source.name
     program, loaded = BlobCache(folder, partial(constants_of, device), options.encryption).load(

@@ -1,0 +1,184 @@
+"""Options that contradict one another, each pair told with what to leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from npuw_layer.options.partition import BY_LAYERS, COMPUTE
+
+if TYPE_CHECKING:
+    from npuw_layer.options.model import Options
+
+
+def _generate_hint(options: Options) -> None:
+    if {"generate_config", "generate_hint"} <= options.model_fields_set:
+        raise ValueError(
+            "NPUW_LLM_GENERATE_CONFIG: replaces what NPUW_LLM_GENERATE_HINT chooses; "
+            "leave one of them out, or use ++NPUW_LLM_GENERATE_CONFIG"
+        )
+
+
+def _switchover(options: Options) -> None:
+    asked = options.kv_switchover == "ZERO_COPY" and "kv_switchover" in options.model_fields_set
+    if asked and options.optimize_v_tensors:
+        raise ValueError(
+            "NPUW_LLM_KV_SWITCHOVER: ZERO_COPY needs rows that lie token by token; set "
+            "NPUW_LLM_OPTIMIZE_V_TENSORS to NO, or let rows be copied (COPY)"
+        )
+
+
+def _experts(options: Options) -> None:
+    hints = {options.prefill_moe_hint, options.generate_moe_hint}
+    if hints != {"DENSE"} and options.weights_offload != "NO":
+        raise ValueError(
+            f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} brings the weights of whole layers; "
+            "leave the MOE_HINTs at DENSE"
+        )
+
+
+def _whisper(options: Options) -> None:
+    if not options.whisper:
+        return
+    asked = {
+        "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": options.max_generation_token_len > 1,
+        "NPUW_LLM_BATCH_SLOTS": {*options.batch_slots} != {1},
+        "NPUW_LLM_ON_FULL": options.on_full != "ERROR",
+        "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
+        "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": options.enable_continuous_prefill,
+        "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": options.enable_block_based_kv_cache,
+        "NPUW_LLM_GENERATE_ATTENTION_HINT": options.generate_attention_hint in ("HFA", "DYNAMIC"),
+        "NPUW_WEIGHTS_OFFLOAD": options.weights_offload != "NO",
+        "NPUW_SPATIAL": options.runs_spatial,
+    }
+    for name in filter(asked.__getitem__, asked):
+        raise ValueError(f"{name}: not with NPUW_WHISPER = YES; leave one of them out")
+
+
+def _kokoro(options: Options) -> None:
+    if not options.kokoro:
+        return
+    if options.kokoro_overlap_size >= options.kokoro_block_size:
+        raise ValueError(
+            f"NPUW_KOKORO_OVERLAP_SIZE: {options.kokoro_overlap_size} has to be less than "
+            f"NPUW_KOKORO_BLOCK_SIZE = {options.kokoro_block_size}"
+        )
+    asked = {
+        "NPUW_WHISPER": options.whisper,
+        "NPUW_TEXT_EMBED": options.text_embed,
+        "NPUW_TEXT_RERANK": options.text_rerank,
+        "NPUW_GQA": options.gqa,
+        "NPUW_WEIGHTS_BANK": options.shares_weights,
+        "EXPORT_BLOB": options.export_blob,
+    }
+    for name in filter(asked.__getitem__, asked):
+        raise ValueError(f"{name}: not with NPUW_KOKORO = YES; leave one of them out")
+
+
+def _texts(options: Options) -> None:
+    if options.text_embed and options.text_rerank:
+        raise ValueError("NPUW_TEXT_RERANK: a model embeds texts (NPUW_TEXT_EMBED) or ranks them")
+    if options.reads_texts and options.on_full != "ERROR":
+        raise ValueError(
+            f"NPUW_LLM_ON_FULL: {options.on_full} is for conversations that go on; texts that are "
+            "read alone are refused if they are too long"
+        )
+    if options.text_embed and options.enable_prefix_caching:
+        raise ValueError(
+            "NPUW_LLM_ENABLE_PREFIX_CACHING: NPUW_TEXT_EMBED wants the hidden states of all "
+            "tokens, and K and V alone are kept; leave it out"
+        )
+
+
+def _kv_precision(options: Options) -> None:
+    floats = options.kv_cache_precision and not options.kv_element
+    if floats and options.kv_cache_precision != options.precision:
+        raise ValueError(
+            f"KV_CACHE_PRECISION: {options.kv_cache_precision} with INFERENCE_PRECISION_HINT = "
+            f"{options.precision}; K and V have the type of activations, or 8 bits"
+        )
+
+
+def _attention(options: Options) -> None:
+    for name, hint in (
+        ("NPUW_LLM_PREFILL_ATTENTION_HINT", options.prefill_attention_hint),
+        ("NPUW_LLM_GENERATE_ATTENTION_HINT", options.generate_attention_hint),
+    ):
+        if hint in ("HFA", "DYNAMIC"):
+            _isolated_attention(options, name, hint)
+
+
+def _isolated_attention(options: Options, name: str, hint: str) -> None:
+    """See that nothing is asked for that attention by itself cannot do."""
+    problem = ""
+    if options.optimize_v_tensors:
+        problem = "needs rows that lie token by token; set NPUW_LLM_OPTIMIZE_V_TENSORS to NO"
+    elif options.weights_offload != "NO":
+        problem = "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
+    elif name == "NPUW_LLM_GENERATE_ATTENTION_HINT" and {*options.batch_slots} - {1}:
+        problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
+    elif options.enable_block_based_kv_cache:
+        problem = (
+            "reads caches that lie in one piece; set NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE to NO"
+        )
+    elif options.cuts_models:
+        problem = "cuts models itself; leave the options NPUW_ONLINE_… as they are"
+    elif "OPENVINO_CPU" in options.devices:
+        problem = "cuts models, and OPENVINO_CPU runs them whole; set NPUW_DEVICES to others"
+    elif hint == "DYNAMIC" and "CPU" not in [one.strip() for one in options.devices.split(",")]:
+        problem = (
+            "has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to "
+            '"NPU,CPU" or CPU, or use HFA'
+        )
+    if problem:
+        raise ValueError(f"{name}: {hint} {problem}")
+
+
+def _parts(options: Options) -> None:
+    ways = {
+        "NPUW_PLAN": options.plan,
+        "NPUW_ONLINE_PIPELINE": options.online_pipeline != "NONE",
+        "NPUW_ONLINE_ISOLATE, NPUW_ONLINE_AVOID": options.online_isolate or options.online_avoid,
+    }
+    asked = [name for name, value in ways.items() if value]
+    leaves_it = options.online_pipeline in BY_LAYERS and not options.plan
+    if len(asked) > 1 and not leaves_it:
+        raise ValueError(
+            f"{asked[0]}: says where static models are cut, and so does {asked[1]}; leave one "
+            "of them out"
+        )
+    if options.cuts_models and options.weights_offload != "NO":
+        raise ValueError(
+            f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} cuts models in its own way; leave "
+            "the options NPUW_ONLINE_… as they are"
+        )
+    tags = {tag for _, _, tag in options.isolated_ops}
+    for name, given in (
+        ("NPUW_ONLINE_NO_FOLD", options.online_no_fold),
+        ("NPUW_FOLD_ONLY", options.fold_only),
+    ):
+        if unknown := {*given} - tags:
+            raise ValueError(f"{name}: NPUW_ONLINE_ISOLATE has no tag {', '.join(sorted(unknown))}")
+
+
+def _spatial(options: Options) -> None:
+    if options.runs_spatial and COMPUTE not in {tag for _, _, tag in options.isolated_ops}:
+        raise ValueError(
+            f"NPUW_SPATIAL: runs what is isolated as {COMPUTE} in tiles, and nothing is; set "
+            "NPUW_ONLINE_PIPELINE to SPATIAL or COMPUTE, or NPUW_ONLINE_ISOLATE to COMPUTE"
+        )
+
+
+CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
+    _generate_hint,
+    _switchover,
+    _experts,
+    _whisper,
+    _kokoro,
+    _texts,
+    _kv_precision,
+    _attention,
+    _parts,
+    _spatial,
+)
+"""What raises ValueError, by turns."""

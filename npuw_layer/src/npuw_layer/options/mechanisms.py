@@ -1,0 +1,95 @@
+"""Options of the original that choose between mechanisms of which this stack has one.
+
+They are checked and read back, so that a configuration for the original is one for this stack; the
+text of each says why its values come to the same. Types and defaults are the original's.
+
+Source: fact sheet npuw §b; npuw_option_defs.inc of the original's plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from npuw_layer.options.base import OptionGroup, written
+
+
+class MechanismOptions(OptionGroup):
+    """What the original can do in several ways, and this stack in one."""
+
+    title: ClassVar[str] = "Taken as the original's, all values alike here"
+
+    dyn_quant: bool = Field(False, alias="NPUW_DQ")
+    """Compressed weights go to the device as they are, which computes with them; whether it
+    quantizes activations, too, says DYNAMIC_QUANTIZATION_GROUP_SIZE."""
+    dyn_quant_full: bool = Field(True, alias="NPUW_DQ_FULL")
+    """As NPUW_DQ: no graph has to be rewritten for compressed weights."""
+    dcoff_type: Literal["", "i8", "f16"] = Field("", alias="NPUW_DCOFF_TYPE")
+    """As NPUW_DQ: nothing is decompressed for a function on the host, so to no type."""
+    dcoff_scale: bool = Field(False, alias="NPUW_DCOFF_SCALE")
+    """As NPUW_DQ: scales go to the device with their weights."""
+    unqdq: bool = Field(False, alias="NPUW_UNQDQ")
+    """FakeQuantize and compressed weights are understood as they are: no pairs have to go."""
+    mm_gated: bool = Field(True, alias="NPUW_MM_GATED")
+    """Products of gates are as accurate as all others."""
+    pmm: str = Field("2", alias="NPUW_PMM")
+    """Engines put products of the same rows together by themselves; YES, NO, empty, or an axis."""
+    slice_out: bool = Field(False, alias="NPUW_SLICE_OUT")
+    """The head runs for the last tokens anyway."""
+    host_gather: bool = Field(True, alias="NPUW_HOST_GATHER")
+    """The device looks embeddings up where the model's file is mapped: no table has to be copied to
+    it, which the original spares by looking them up on the host."""
+    vocab_as_input: bool = Field(False, alias="NPUW_LLM_VOCAB_AS_INPUT")
+    """The head's program takes the vocabulary as an input anyway, as all programs take weights: it
+    is there once, with the table of embeddings if the model has one matrix for both."""
+    cwai: bool = Field(False, alias="NPUW_CWAI")
+    """Weights are inputs of programs anyway, folded or not; unlike the original's it goes with
+    NPUW_FOLD."""
+    funcall_for_all: bool = Field(False, alias="NPUW_FUNCALL_FOR_ALL")
+    """A submodel that is there once is called as one that is there often."""
+    funcall_async: bool = Field(False, alias="NPUW_FUNCALL_ASYNC")
+    """Weights of each call are bound before the first inference: nothing is left to do ahead."""
+    unfold_ireqs: bool = Field(False, alias="NPUW_UNFOLD_IREQS")
+    """Each call of a function has a request of its own anyway."""
+    fuse_unfolded: bool = Field(False, alias="NPUW_FUSE_UNFOLDED")
+    """What lies between isolated ops is one submodel anyway."""
+    keep_blocks_tagged: tuple[str, ...] = Field((), alias="NPUW_ONLINE_KEEP_BLOCKS_TAGGED")
+    """What NPUW_ONLINE_ISOLATE names is kept, however small and however often it is there."""
+    f16_interconnect: bool = Field(True, alias="NPUW_F16IC")
+    """What links submodels has the type of what is computed: INFERENCE_PRECISION_HINT."""
+    attn_dyn: bool = Field(True, alias="NPUW_ATTN_DYN")
+    """DYNAMIC attention always has the length that is stored."""
+    attn_no_copy: bool = Field(False, alias="NPUW_ATTN_NO_COPY")
+    """Attention reads K and V where they lie."""
+    hfa_fused: bool = Field(False, alias="NPUW_ATTN_HFA_FUSED")
+    """A tile of HFA is one program anyway."""
+    hfa_mask_skipping: bool = Field(False, alias="NPUW_ATTN_HFA_MASK_SKIPPING")
+    """HFA always leaves out tiles that nobody attends to."""
+    parallel_compile: bool = Field(False, alias="NPUW_PARALLEL_COMPILE")
+    """Equal layers are compiled once, of all variants together: there is little left to share out;
+    the original calls it unstable."""
+
+    @field_validator("pmm")
+    @classmethod
+    def _check_pmm(cls, value: str) -> str:
+        axes = all(part.strip().isdecimal() for part in value.split(","))
+        if not axes and value.upper() not in ("", "YES", "NO"):
+            raise ValueError('must be YES, NO, empty, or axes such as "0,2"')
+        return value
+
+    def alike(self) -> Iterator[str]:
+        """Tell of each that was set why it makes no difference."""
+        for name in sorted(_FIELDS & self.model_fields_set):
+            field = MechanismOptions.model_fields[name]
+            reason = " ".join((field.description or "").split())
+            yield f"{field.alias} = {written(getattr(self, name))} makes no difference: {reason}"
+
+
+_FIELDS = set(MechanismOptions.model_fields)
+
+ALIKE: tuple[str, ...] = tuple(
+    field.alias or "" for field in MechanismOptions.model_fields.values()
+)
+"""Their names."""
