@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from npuw_layer.errors import StateError
-from npuw_layer.llm.variable_state import VariableState
+from npuw_layer.llm.variable_state import ConversationState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 
 
-class LinearVariableState(VariableState):
+class LinearVariableState(ConversationState):
     """One variable of a request."""
 
     @property

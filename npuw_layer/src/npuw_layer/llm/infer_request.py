@@ -18,7 +18,7 @@ from npuw_layer.llm.logits_port import LogitsPort
 from npuw_layer.llm.names import LOGITS, STORED_TOKENS
 from npuw_layer.llm.state_file import load_state, save_state
 from npuw_layer.llm.stored_tokens import StoredTokensState
-from npuw_layer.llm.variable_state import VariableState
+from npuw_layer.llm.variable_state import ConversationState, VariableState
 from npuw_layer.lora.variable_state import AdapterVariableState
 from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.ports import Array
@@ -28,7 +28,7 @@ from npuw_layer.transfers import Transfers
 from npuw_layer.trees.names import SAMPLING_RESULT
 from npuw_layer.trees.variable_state import SamplingState
 
-AnyState = VariableState | AdapterVariableState
+AnyState = ConversationState | AdapterVariableState
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import numpy as np
 
 from npuw_layer.errors import StateError
 from npuw_layer.llm.names import STORED_TOKENS
-from npuw_layer.llm.variable_state import VariableState
+from npuw_layer.llm.variable_state import ConversationState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 
 
-class StoredTokensState(VariableState):
+class StoredTokensState(ConversationState):
     """The variable npuw_stored_tokens_state of a request."""
 
     @property

@@ -1,4 +1,4 @@
-"""A conversation's cache as OpenVINO shows it: one variable for each K and V."""
+"""A conversation's state as OpenVINO shows it: one variable for each K and V."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 
 
-class VariableState:
-    """One variable of a request.
+class ConversationState:
+    """A variable of a request that is its conversation's.
 
     Args:
         name: its id in the model.
@@ -32,6 +32,21 @@ class VariableState:
     def name(self) -> str:
         """The variable's id, as in ReadValue and Assign."""
         return self._name
+
+    def reset(self) -> None:
+        """Begin a new conversation.
+
+        The variables of a language model are of one conversation: resetting one resets them all.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        self._conversation.reset()
+
+
+class VariableState(ConversationState):
+    """K or V of a layer."""
 
     @property
     def state(self) -> Tensor:
@@ -79,14 +94,3 @@ class VariableState:
                 f"there is room for {cache.rows.window}; reset_state() first to set another number"
             )
         cache.write(self._name, values[0].transpose(1, 0, 2))
-
-    def reset(self) -> None:
-        """Begin a new conversation.
-
-        The variables of a language model are its one cache: resetting one resets them all.
-
-        Raises:
-            RequestBusy: the request is running.
-        """
-        self._check_idle()
-        self._conversation.reset()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from npuw_layer.errors import StateError
-from npuw_layer.llm.variable_state import VariableState
+from npuw_layer.llm.variable_state import ConversationState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 from npuw_layer.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT
 
 
-class SamplingState(VariableState):
+class SamplingState(ConversationState):
     """The variable npuw_eagle3_sampling_result of a request."""
 
     @property
