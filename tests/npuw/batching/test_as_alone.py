@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import GOLDENS
 
 from npuw_layer.batching import ContinuousBatching, Worker
 
@@ -65,6 +66,19 @@ def test_transposed_values_lie_apart_as_others_do(talks, batching, crowd, precis
     for turns, logits in zip(everyone, found, strict=True):
         expected = crowd.alone(talks(**options), turns)
         assert crowd.same(logits, expected, error=5e-3 if precision else 1e-5)
+
+
+def test_conversations_on_either_side_of_the_original_context_are_together(
+    restored, talks, batching, crowd
+) -> None:
+    """Of LongRoPE each has the factors that it would have alone; the context is 64 tokens."""
+    phi3 = restored(GOLDENS / "longrope", "phi3_fp16")
+    engine = batching(**crowd.SLOTS, model=phi3)
+    everyone = [[crowd.Turn([*range(20, 20 + count)], answer=5)] for count in (40, 62, 90)]
+    found = [crowd.begin(engine.open(), turns) for turns in everyone]
+    assert 4 in {report.slots for report in crowd.run(engine)}
+    for turns, logits in zip(everyone, found, strict=True):
+        assert crowd.same(logits, crowd.alone(talks(phi3), turns))
 
 
 def test_more_conversations_than_slots_take_turns(talks, batching, crowd) -> None:

@@ -67,7 +67,9 @@ def refusal(op: OvOp) -> str | None:
     """Tell what of an op the device cannot do, "" if nothing at all; None if it can do it."""
     if isinstance(op, GroupQueryAttention):
         return gqa_refusal(op)  # operands that are not given have no elements
-    if any(0 in shape_of(value) for value in (*op.operands, *op.results)):
+    # What makes a scalar has a pattern without elements.
+    read = op.operands[:1] if isinstance(op, VIEWS) else op.operands
+    if any(0 in shape_of(value) for value in (*read, *op.results)):
         return None if isinstance(op, Constant) else "of an empty tensor"
     if any(element_of(value) == "f64" for value in (*op.operands, *op.results)):
         return "of f64: inputs, outputs and variables must have another type"

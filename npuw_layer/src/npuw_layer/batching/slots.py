@@ -13,6 +13,7 @@ from npuw_layer.llm.copies import RowCopy
 from npuw_layer.llm.kv_kinds import present_rows
 from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.lm_head import LMHead
+from npuw_layer.llm.long_rope import long_from
 from npuw_layer.llm.names import (
     CACHE_POSITION,
     EMBED,
@@ -86,6 +87,7 @@ class SlotModel:
         """Conversations that it takes."""
         self.past = columns - 1
         """Rows of each cache that it reads."""
+        self._long_from = long_from(self._arena.tensors)
         self._views = [_SlotView(self._program, slot) for slot in range(self.slots)]
         self._states = [_states_of(loaded, slot) for slot in range(self.slots)]
         self._sitting: list[KVStrategy | None] = [None] * self.slots
@@ -141,6 +143,9 @@ class SlotModel:
         for name, value in inputs:
             if name in arena.tensors:
                 arena[name][slot] = value
+        if self._long_from is not None:
+            name, limit = self._long_from
+            arena[name][slot] = rows.tokens >= limit
         arena[MASK][slot, : self.past] = rows.columns(np.ones(rows.tokens, np.int64), self.past)
         arena[MASK][slot, self.past] = 1
 

@@ -21,11 +21,14 @@ class NewTokens:
         mask: i64, over all that is stored and new.
         tree: what is added to scores, f32 or f16 [n, stored + n], where new tokens are candidates
             that do not all see one another; see ``trees``.
+        last: the largest position of all that are read in the same inference, if these are a part
+            of them.
     """
 
     rows: Mapping[str, Array]
     mask: Array
     tree: Array | None = None
+    last: int | None = None
 
     @staticmethod
     def none() -> NewTokens:
@@ -40,6 +43,11 @@ class NewTokens:
     def positions(self) -> Array:
         """Where they are, i64 [n] or [n, axes]."""
         return self.rows[POSITIONS]
+
+    @property
+    def reach(self) -> int:
+        """The largest position of the inference that they are read in; -1 if there is none."""
+        return int(self.positions.max(initial=-1)) if self.last is None else self.last
 
     @property
     def counted(self) -> bool:
@@ -62,8 +70,9 @@ class NewTokens:
         rows = {name: values[begin:end] for name, values in self.rows.items()}
         seen = self.stored + end
         tree = None if self.tree is None else self.tree[begin:end, :seen]
-        return NewTokens(rows, self.mask[:seen], tree)
+        return NewTokens(rows, self.mask[:seen], tree, self.reach)
 
     def moved(self, mask: Array, by: int) -> NewTokens:
         """The same after others, so that they are elsewhere."""
-        return NewTokens({**self.rows, POSITIONS: self.positions + by}, mask)
+        last = None if self.last is None else self.last + by
+        return NewTokens({**self.rows, POSITIONS: self.positions + by}, mask, last=last)

@@ -123,7 +123,7 @@ class Prefill:
         prefixes = self._compiled.prefixes
         if prefixes is None or self._cache.rows.tokens or not _told_by_what_is_before(tokens):
             return 0
-        blocks = prefixes.find(tokens.identity, adapters.digest)
+        blocks = prefixes.find(tokens.identity, self._computed_by(tokens, adapters))
         size = prefixes.block_size
         for block in blocks:
             self._cache.restore(block, size)
@@ -136,7 +136,14 @@ class Prefill:
         """Let the prefix cache keep a new conversation's prompt."""
         prefixes = self._compiled.prefixes
         if prefixes is not None and begin == 0 and _told_by_what_is_before(tokens):
-            prefixes.store(tokens.identity, self._cache.between, adapters.digest)
+            computed_by = self._computed_by(tokens, adapters)
+            prefixes.store(tokens.identity, self._cache.between, computed_by)
+
+    def _computed_by(self, tokens: NewTokens, adapters: AdapterValues) -> bytes:
+        """What rows depend on beside tokens: adapters, and which factors turn keys."""
+        long = next(iter(self._models.values())).long_from
+        is_long = long is not None and tokens.reach >= long[1]
+        return adapters.digest + (b"long" if is_long else b"")
 
 
 def _told_by_what_is_before(tokens: NewTokens) -> bool:

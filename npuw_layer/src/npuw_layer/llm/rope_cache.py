@@ -4,24 +4,26 @@ A rotary embedding turns a key by an angle that depends on its position alone, s
 of so many rows there are only so many sines and cosines. They are computed once, here, in f32.
 
 Source: CACHE_ROPE in NPUW (fact sheet npuw §a.3, step 17). Ours: what the angles depend on is found
-by trying, not by patterns, so scaled embeddings are cached, too; those that change with the longest
-position of a prompt (dynamic scaling) are left as they are.
+by trying, not by patterns, so scaled embeddings are cached, too. Of those with two sets of factors
+(``long_rope``) there are two tables, one behind the other; those that change with the longest
+position in another way are left as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov.elementwise import Cos, Sin
+from compiler_layer.dialects.ov.elementwise import Add, Cos, Multiply, Sin
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.llm.computed import Computed, made_of
+from npuw_layer.llm.long_rope import long_from
 from npuw_layer.llm.names import POSITIONS
 from npuw_layer.ports import Array
 
@@ -36,38 +38,74 @@ def cache_rope(model: Model, rows: int) -> None:
         model: the stateful graph, changed in place.
         rows: positions from 0 on that will ever be asked for.
     """
-    positions = next((port.value for port in model.inputs if port.name == POSITIONS), None)
+    inputs = {port.name: port.value for port in model.inputs}
+    positions = inputs.get(POSITIONS)
     if positions is None or len(shape_of(positions)) != 2 or rows > MAX_ROWS:
         return  # of several axes (M-RoPE) no single one tells an angle
-    found = [op for op in model.body.ops if isinstance(op, Sin | Cos) and _is_angle(op, positions)]
+    long = long_from(inputs)
+    told = None if long is None else inputs[long[0]]
+    found = [op for op in model.body.ops if isinstance(op, Sin | Cos)]
+    found = [op for op in found if _is_angle(op, positions, told)]
     if not found:
         return
-    for op, table in zip(found, _tables(found, positions, rows), strict=True):
-        if table is not None:
+    tables = [
+        _tables(found, positions, rows, told, flag) for flag in range(1 if told is None else 2)
+    ]
+    for op, *of_op in zip(found, *tables, strict=True):
+        whole = [table for table in of_op if table is not None]
+        if len(whole) == len(of_op):
             g = GraphBuilder(model, op)
-            Rewriter.replace_op(op, [], [g.gather(g.constant(table), positions, 0)])
+            at = positions if told is None else _behind(g, positions, told, rows)
+            Rewriter.replace_op(op, [], [g.gather(g.constant(np.concatenate(whole)), at, 0)])
     remove_dead_code(model)
 
 
-def _is_angle(op: Sin | Cos, positions: SSAValue) -> bool:
-    """Whether something f32 [batch, tokens, angles] is made of positions and constants alone."""
+def _behind(g: GraphBuilder, positions: SSAValue, told: SSAValue, rows: int) -> SSAValue:
+    """Where positions are in the table of short inferences, or in that of long ones behind it."""
+    begin = g.op(Multiply, told, g.constant(np.full((1, 1), rows, np.int64)))
+    return g.op(Add, positions, begin)
+
+
+def _is_angle(op: Sin | Cos, positions: SSAValue, told: SSAValue | None) -> bool:
+    """Whether something f32 [batch, tokens, angles] is made of positions and constants alone.
+
+    What says that an inference is long may be among it.
+    """
     angles = len(shape_of(op.x)) == 3 and element_of(op.x) == "f32"
-    return angles and {*made_of(op.x)} == {positions}
+    return angles and {*made_of(op.x)} - {told} == {positions}
 
 
-def _tables(ops: Sequence[Sin | Cos], positions: SSAValue, rows: int) -> list[Array | None]:
-    """The value of each op at each position, f32 [rows, angles]; None if that is not all."""
-    whole = _values(ops, positions, range(rows))
-    first, last = (_values(ops, positions, [row]) for row in (0, rows - 1))
+def _tables(
+    ops: Sequence[Sin | Cos], positions: SSAValue, rows: int, told: SSAValue | None, flag: int
+) -> list[Array | None]:
+    """The value of each op at each position, f32 [rows, angles]; None if that is not all.
+
+    Args:
+        ops: made of positions, and of what says that an inference is long.
+        positions: the input.
+        rows: of a table.
+        told: the input that says it, if there is one.
+        flag: what it says.
+    """
+    known = {} if told is None else {told: np.array([[flag]], np.int64)}
+    whole = _values(ops, positions, range(rows), known)
+    # What depends on other positions, too, shows where one stands alone.
+    some = sorted({0, 1, rows // 2, rows - 1} & {*range(rows)})
+    alone = [_values(ops, positions, [row], known) for row in some]
     tables: list[Array | None] = []
     for number, values in enumerate(whole):
-        alone = np.concatenate([first[number][0], last[number][0]])
-        fits = values.shape[:2] == (1, rows) and np.array_equal(values[0][[0, -1]], alone)
+        rest = np.concatenate([found[number][0] for found in alone])
+        fits = values.shape[:2] == (1, rows) and np.array_equal(values[0][some], rest)
         tables.append(np.ascontiguousarray(values[0]) if fits else None)
     return tables
 
 
-def _values(ops: Sequence[Sin | Cos], positions: SSAValue, numbers: Sequence[int]) -> list[Array]:
+def _values(
+    ops: Sequence[Sin | Cos],
+    positions: SSAValue,
+    numbers: Sequence[int],
+    known: Mapping[SSAValue, Array],
+) -> list[Array]:
     """Compute ops that are made of positions and constants, for some positions."""
-    computed = Computed({positions: np.array([numbers], np.int64)})
+    computed = Computed({**known, positions: np.array([numbers], np.int64)})
     return [computed.of(op.results[0]) for op in ops]

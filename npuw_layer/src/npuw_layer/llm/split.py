@@ -32,6 +32,7 @@ from npuw_layer.llm.grouped_attention import take_apart
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
+from npuw_layer.llm.long_rope import long_from, told_shapes
 from npuw_layer.llm.names import (
     BEAMS,
     EMBED,
@@ -108,7 +109,8 @@ def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -
     treat_head(clone, head, tokens)
     shapes = {port.name: port.shape(1, tokens) for port in inputs}
     trees = tree_shapes(clone, tokens, past)
-    clone.set_input_shapes({**shapes, **trees, MASK: (1, past + tokens)})
+    told = told_shapes(clone, 1)
+    clone.set_input_shapes({**shapes, **trees, **told, MASK: (1, past + tokens)})
     return clone
 
 
@@ -128,7 +130,9 @@ def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
     spread_visual_rows(model, tokens)
     names = {port.name for port in model.inputs}
     # A model that biases attention by distance (ALiBi) has no use for positions.
-    unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS, TREE_MASK}
+    long = long_from(names)
+    told = () if long is None else (long[0],)
+    unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS, TREE_MASK, *told}
     outputs = [port.name for port in model.outputs]
     given = [name for name in TOKENS if name in names]
     gives = outputs.count(LOGITS) == 1 or outputs == [EMBED]

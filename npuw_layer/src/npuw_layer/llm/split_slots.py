@@ -20,6 +20,7 @@ from npuw_layer.llm.grouped_attention import take_apart
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
+from npuw_layer.llm.long_rope import told_shapes
 from npuw_layer.llm.names import MASK, slot_variable
 from npuw_layer.llm.split import check_ports, drop_beams, read_ids, store_caches, stored_ids
 from npuw_layer.llm.token_inputs import check_slots
@@ -71,7 +72,7 @@ def _split(clone: Model, slots: int, past: int, head: Head, layout: KVLayout) ->
     drop_beams(clone)
     treat_head(clone, head, 1)
     shapes = {port.name: port.shape(slots, 1) for port in inputs}
-    clone.set_input_shapes({**shapes, MASK: (slots, past + 1)})
+    clone.set_input_shapes({**shapes, **told_shapes(clone, slots), MASK: (slots, past + 1)})
     return clone
 
 

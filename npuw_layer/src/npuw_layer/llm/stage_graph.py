@@ -7,6 +7,7 @@ from npuw_layer.embedding.whole import whole_graph
 from npuw_layer.errors import ModelError
 from npuw_layer.linear_caches.check import check_linear_caches
 from npuw_layer.llm.head import Head, cut_head
+from npuw_layer.llm.long_rope import tell_reach
 from npuw_layer.llm.names import TOKEN_TYPES
 from npuw_layer.llm.rope_cache import cache_rope
 from npuw_layer.llm.split import split
@@ -49,6 +50,7 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     every = stage.kind is Kind.GENERATE or options.text_embed
     whole = Head.ALL if every else Head.LAST
     head = Head.CUT if options.cuts_head else whole
+    model = tell_reach(model)
     if options.caches_rope:
         model = model.clone()
         cache_rope(model, rope_rows(stage, options))

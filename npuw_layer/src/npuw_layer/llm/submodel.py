@@ -7,6 +7,7 @@ from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.copies import RowCopy
 from npuw_layer.llm.kv_kinds import present_rows
 from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
+from npuw_layer.llm.long_rope import long_from
 from npuw_layer.llm.names import (
     CACHE_POSITION,
     EMBED,
@@ -69,6 +70,8 @@ class Submodel:
         own = (*loaded.inputs, *loaded.outputs)
         self._arena = Arena(device, [t for t in own if not t.name.startswith(elsewhere)])
         self._token_inputs = token_inputs(loaded.inputs)
+        self.long_from = long_from(self._arena.tensors)
+        """The input that tells of long inferences, and where these begin; see ``long_rope``."""
         self._token_outputs = token_outputs(loaded.outputs)
         self._presents: Arena | None = None
         self._present: list[Array] = []
@@ -155,6 +158,9 @@ class Submodel:
         arena[MASK][0, :past] = rows.columns(new.mask, past)
         arena[MASK][0, past : past + used] = new.mask[rows.tokens :]
         arena[MASK][0, past + used :] = 0
+        if self.long_from is not None:
+            name, limit = self.long_from
+            arena[name][...] = new.reach >= limit
         if TREE_MASK in arena.tensors:
             fill(arena[TREE_MASK], new.tree, past)
 

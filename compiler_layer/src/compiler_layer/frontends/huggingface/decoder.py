@@ -36,6 +36,10 @@ class Rotary:
     """Radians per position, f32, for each pair of channels."""
     factor: float = 1.0
     """What cosines and sines are multiplied with."""
+    long: tuple[float, ...] = ()
+    """The frequencies in place of the others where a text is longer than ``context``; if any."""
+    context: int = 0
+    """Tokens that the others are for."""
 
     @property
     def width(self) -> int:

@@ -80,8 +80,15 @@ def scaled_rotary(
     compute = _KINDS.get(kind) if isinstance(kind, str) else None
     if compute is None:
         raise UnsupportedModel(f"{config.path}: rope_type {kind!r} is not supported")
-    frequencies, factor = compute(_Request(config, scaling, theta, width))
-    return Rotary(tuple(float(each) for each in frequencies.astype(np.float32)), factor)
+    request = _Request(config, scaling, theta, width)
+    frequencies, factor = compute(request)
+    if compute is not _longrope:
+        return Rotary(_floats(frequencies), factor)
+    return Rotary(_floats(frequencies), factor, _floats(_of_long_texts(request)), _context(config))
+
+
+def _floats(values: Array) -> tuple[float, ...]:
+    return tuple(float(each) for each in values.astype(np.float32))
 
 
 def _rope_type(scaling: Config) -> Any:
@@ -154,11 +161,7 @@ def _yarn_factor(scaling: Config, factor: float) -> float:
 
 
 def _longrope(request: _Request) -> tuple[Array, float]:
-    """Each channel has a factor of its own.
-
-    Those for short texts: a text longer than ``original_max_position_embeddings`` would need the
-    others, for all of its tokens.
-    """
+    """Each channel has a factor of its own; these are for short texts."""
     config, scaling = request.config, request.scaling
     short = np.array(scaling.numbers("short_factor", request.width // 2), np.float32)
     longest = config.positive("max_position_embeddings")
@@ -169,6 +172,18 @@ def _longrope(request: _Request) -> tuple[Array, float]:
         base = original or longest
         given = math.sqrt(1 + math.log(factor) / math.log(base)) if factor > 1 < base else 1.0
     return np.float32(1) / (short * request.powers()), given
+
+
+def _of_long_texts(request: _Request) -> Array:
+    """The frequencies of texts longer than ``_context``, for all of their tokens."""
+    factors = request.scaling.numbers("long_factor", request.width // 2)
+    return np.float32(1) / (np.array(factors, np.float32) * request.powers())
+
+
+def _context(config: Config) -> int:
+    """How many tokens short texts have at most."""
+    original = config.optional_positive("original_max_position_embeddings")
+    return config.positive("max_position_embeddings") if original is None else original
 
 
 _KINDS: dict[str, Callable[[_Request], tuple[Array, float]]] = {

@@ -9,6 +9,9 @@ from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise
+from compiler_layer.dialects.ov.logic import GreaterEqual
+from compiler_layer.dialects.ov.op import bool_attr
+from compiler_layer.dialects.ov.reduce import ReduceMax
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.frontends.huggingface.decoder import Rotary
 
@@ -25,15 +28,26 @@ class Angles:
 
 def angles(g: GraphBuilder, rotary: Rotary, position_ids: SSAValue) -> Angles:
     """Angles of each position: frequencies × positions, the same for both halves of a head."""
-    frequencies = np.array(rotary.frequencies, np.float32)
     positions = g.convert(g.unsqueeze(position_ids, 1), "f32")
-    product = g.matmul(g.constant(frequencies.reshape(1, -1, 1)), positions, transpose_b=False)
+    product = g.matmul(_frequencies(g, rotary, position_ids), positions, transpose_b=False)
     half = g.transpose(product, 0, 2, 1)
     both = g.concat([half, half], -1)
     cos, sin = g.op(elementwise.Cos, both), g.op(elementwise.Sin, both)
     if rotary.factor != 1:
         cos, sin = g.times(cos, rotary.factor), g.times(sin, rotary.factor)
     return Angles(g.unsqueeze(cos, 1), g.unsqueeze(sin, 1), rotary.width)
+
+
+def _frequencies(g: GraphBuilder, rotary: Rotary, position_ids: SSAValue) -> SSAValue:
+    """Frequencies f32 [1, pairs, 1]: those of long texts if the largest position is of one."""
+    short, long = (
+        np.array(each, np.float32).reshape(1, -1, 1) for each in (rotary.frequencies, rotary.long)
+    )
+    if not rotary.long:
+        return g.constant(short)
+    last = g.op(ReduceMax, position_ids, g.ints(0, 1), keep_dims=bool_attr(False))
+    is_long = g.op(GreaterEqual, last, g.scalar(rotary.context))
+    return g.op(elementwise.Select, is_long, g.constant(long), g.constant(short))
 
 
 def rotate(g: GraphBuilder, x: SSAValue, by: Angles, name: str) -> SSAValue:
