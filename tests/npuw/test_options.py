@@ -171,10 +171,6 @@ REFUSED = [
     ({"CACHE_DIR": None}, "must be text"),
     ({"CACHE_DIR": "a\0b"}, "must be text without null characters"),
     (
-        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
-        "NPUW_LLM_PREFILL_ATTENTION_HINT: HFA needs rows that lie token by token",
-    ),
-    (
         {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
         "HFA cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO",
     ),
@@ -217,6 +213,16 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
 def test_what_this_stack_does_not_do_is_refused_and_not_ignored(name: str, value: object) -> None:
     with pytest.raises(OptionError, match=f"{name} = .*not supported here: {value}, because "):
         parse_options({name: value})
+
+
+@pytest.mark.parametrize("hint", ["HFA", "DYNAMIC"])
+@pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])
+def test_where_attention_stands_alone_v_is_not_transposed(stage: str, hint: str) -> None:
+    asked = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES", "NPUW_DEVICES": "NPU,CPU"}
+    assert parse_options(asked).transposes_values
+    options = parse_options({**asked, f"NPUW_LLM_{stage}_ATTENTION_HINT": hint})
+    assert not options.transposes_values
+    assert options.optimize_v_tensors, "it is read back as it was set"
 
 
 @pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])

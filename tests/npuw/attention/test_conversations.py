@@ -44,6 +44,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "copied rows": {"NPUW_LLM_KV_SWITCHOVER": "COPY"},
     "whole head": {"NPUW_LLM_SHARED_HEAD": "NO"},
     "interpreter": {"NPUW_DEVICES": "CPU"},
+    "transposed": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
     "truncated": {"NPUW_LLM_ON_FULL": "TRUNCATE"},
     "sliding": {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_SINK_TOKENS": 4},
 }

@@ -137,7 +137,7 @@ def kv_layout(options: Options) -> KVLayout:
     block = lengths.chunk if blocks else None
     return KVLayout(
         element=options.kv_element,
-        room=(block or lengths.total) if options.optimize_v_tensors else None,
+        room=(block or lengths.total) if options.transposes_values else None,
         block=block,
     )
 

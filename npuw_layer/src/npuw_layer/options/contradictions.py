@@ -21,7 +21,7 @@ def _generate_hint(options: Options) -> None:
 
 def _switchover(options: Options) -> None:
     asked = options.kv_switchover == "ZERO_COPY" and "kv_switchover" in options.model_fields_set
-    if asked and options.optimize_v_tensors:
+    if asked and options.transposes_values:
         raise ValueError(
             "NPUW_LLM_KV_SWITCHOVER: ZERO_COPY needs rows that lie token by token; set "
             "NPUW_LLM_OPTIMIZE_V_TENSORS to NO, or let rows be copied (COPY)"
@@ -111,9 +111,7 @@ def _attention(options: Options) -> None:
 def _isolated_attention(options: Options, name: str, hint: str) -> None:
     """See that nothing is asked for that attention by itself cannot do."""
     problem = ""
-    if options.optimize_v_tensors:
-        problem = "needs rows that lie token by token; set NPUW_LLM_OPTIMIZE_V_TENSORS to NO"
-    elif options.weights_offload != "NO":
+    if options.weights_offload != "NO":
         problem = "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
     elif name == "NPUW_LLM_GENERATE_ATTENTION_HINT" and {*options.batch_slots} - {1}:
         problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"

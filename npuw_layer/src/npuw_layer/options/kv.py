@@ -36,7 +36,8 @@ class KvOptions(OptionGroup):
     optimize_v_tensors: bool = Field(False, alias="NPUW_LLM_OPTIMIZE_V_TENSORS")
     """Store V transposed, each channel's values side by side, as the original does unless told
     otherwise. The product reads V as fast either way here; new rows have to be copied then, as with
-    NPUW_LLM_KV_SWITCHOVER = COPY."""
+    NPUW_LLM_KV_SWITCHOVER = COPY. With HFA or DYNAMIC attention, in either hint, V stays as it is,
+    which the original does with DYNAMIC alone."""
     optimize_fp8: bool = Field(False, alias="NPUW_LLM_OPTIMIZE_FP8")
     """Store caches in the floats of 8 bits that a quantised model rounds to (FakeConvert), if that
     is one type everywhere: what it computes of K and V for each token anew is stored. With

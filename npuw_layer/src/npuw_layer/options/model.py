@@ -107,7 +107,13 @@ class Options(
     @property
     def writes_in_place(self) -> bool:
         """Whether prefill writes its rows where generate reads them."""
-        return self.kv_switchover == "ZERO_COPY" and not self.optimize_v_tensors
+        return self.kv_switchover == "ZERO_COPY" and not self.transposes_values
+
+    @property
+    def transposes_values(self) -> bool:
+        """Whether V lies channel by channel: not where attention by itself reads token by token."""
+        hints = {self.prefill_attention_hint, self.generate_attention_hint}
+        return self.optimize_v_tensors and not hints & {"HFA", "DYNAMIC"}
 
     @property
     def caches_rope(self) -> bool:

@@ -33,7 +33,7 @@ class PrefillOptions(OptionGroup):
     attention) and DYNAMIC run each attention as a submodel of its own, if prompts are read in
     chunks: HFA in tiles of a chunk's length, of which the host runs those that are attended to;
     DYNAMIC on the host, over exactly the stored positions (NPUW_DEVICES must have CPU). Both need
-    NPUW_LLM_OPTIMIZE_V_TENSORS = NO and NPUW_WEIGHTS_OFFLOAD = NO."""
+    NPUW_WEIGHTS_OFFLOAD = NO, and V is not transposed with them."""
     prefill_moe_hint: Annotated[
         MoeHint,
         Only(
