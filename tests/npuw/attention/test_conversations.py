@@ -21,6 +21,7 @@ from npuw_layer.partition.model import LoadedParts
 
 SHORT = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_PREFILL_CHUNK_SIZE": 64}
 CHUNKS = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 64}
+BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"}
 IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()
 
 
@@ -38,6 +39,8 @@ FEATURES: dict[str, dict[str, Any]] = {
     "f16": {"INFERENCE_PRECISION_HINT": "f16"},
     "i8 cache": {"KV_CACHE_PRECISION": "i8"},
     "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
+    "blocks": BLOCKS,
+    "blocks of 8 bits": {**BLOCKS, "KV_CACHE_PRECISION": "i8"},
     "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},
     "several tokens": {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
     "prefixes": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
@@ -48,7 +51,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "truncated": {"NPUW_LLM_ON_FULL": "TRUNCATE"},
     "sliding": {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_SINK_TOKENS": 4},
 }
-CLOSE = {"f16": 1e-2, "i8 cache": 5e-3, "f8 cache": 3e-2}
+CLOSE = {"blocks of 8 bits": 5e-3, "f16": 1e-2, "i8 cache": 5e-3, "f8 cache": 3e-2}
 
 
 @pytest.mark.parametrize("feature", FEATURES)

@@ -12,16 +12,23 @@ from npuw_layer.attention.pattern import find_attention
 from npuw_layer.attention.tiles import ROW_STEP, cut_tiles, tile_length
 from npuw_layer.errors import DeviceError
 
+pieces = st.lists(st.integers(1, 3000), min_size=1, max_size=5)
 
-@given(st.integers(1, 5000), st.integers(1, 2000))
-def test_every_row_is_in_one_tile_and_no_tile_leaves_the_cache(past: int, longest: int) -> None:
-    length = tile_length(past, longest)
+
+@given(pieces, st.integers(1, 2000))
+def test_every_row_is_in_one_tile_and_no_tile_leaves_its_piece(
+    pieces: list[int], longest: int
+) -> None:
+    length = tile_length(pieces, longest)
     assert length < longest + ROW_STEP
-    tiles = cut_tiles(past, length)
-    assert [row for tile in tiles for row in range(tile.own, tile.end)] == list(range(past))
+    tiles = cut_tiles(pieces, length)
+    assert [row for tile in tiles for row in range(tile.own, tile.end)] == [*range(sum(pieces))]
     for tile in tiles:
-        assert 0 <= tile.begin <= tile.own
-        assert tile.begin + length <= past
+        before = sum(pieces[: tile.piece])
+        assert tile.first == before + tile.begin
+        assert 0 <= tile.first <= tile.own
+        assert tile.end <= before + pieces[tile.piece]
+        assert tile.begin + length <= pieces[tile.piece] or tile.begin == 0
 
 
 @pytest.mark.parametrize(
@@ -29,8 +36,8 @@ def test_every_row_is_in_one_tile_and_no_tile_leaves_the_cache(past: int, longes
     [(3072, 1024, (1024, 3)), (1151, 1024, (576, 2)), (4223, 1024, (848, 5)), (31, 64, (31, 1))],
 )
 def test_tiles_are_as_few_and_then_as_short_as_possible(past, longest, expected) -> None:
-    length = tile_length(past, longest)
-    assert (length, len(cut_tiles(past, length))) == expected
+    length = tile_length([past], longest)
+    assert (length, len(cut_tiles([past], length))) == expected
 
 
 def programs() -> TilePrograms:
@@ -57,6 +64,8 @@ def test_what_is_written_comes_back() -> None:
         (WRITTEN.replace(b'"rows": 16', b'"rows": 96'), "longer than what is stored"),
         (WRITTEN.replace(b'"heads": 2', b'"heads": 0'), "header cannot be read"),
         (WRITTEN.replace(b'"mask": [1, 1, 8]', b'"mask": [1, 3, 8]'), "header cannot be read"),
+        (WRITTEN.replace(b'"pieces": [40]', b'"pieces": [39]'), "header cannot be read"),
+        (WRITTEN.replace(b'"pieces": [40]', b'"pieces":[9,31]'), "header cannot be read"),
         (WRITTEN.replace(b'"blobs": [6', b'"blobs": [-'), "header cannot be read"),
     ],
 )

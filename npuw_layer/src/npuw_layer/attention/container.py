@@ -36,7 +36,7 @@ class TilePrograms:
     last: Bytes
 
 
-_KIND = PackageKind(b"NPUWHFA1", _Header, "an attention in tiles (HFA)")
+_KIND = PackageKind(b"NPUWHFA2", _Header, "an attention in tiles (HFA)")
 
 
 def is_container(content: Bytes) -> bool:
@@ -61,6 +61,6 @@ def read_container(content: Bytes) -> TilePrograms:
     header = package.header
     tile, last = (package.blob(size) for size in header.blobs)
     package.finish()
-    if header.rows > header.attention.shape.past:
+    if header.rows > max(header.attention.pieces):
         raise _KIND.damaged("a tile is longer than what is stored")
     return TilePrograms(header.attention, header.rows, tile, last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -159,7 +160,8 @@ class DynamicProgram:
         mask, past = tensors[attention.mask], attention.shape.past
         live = live_positions(additive(mask[..., :past], attention.shape.mask_element))
         inputs = {info.name: tensors[info.name] for info in self._loaded.inputs}
-        inputs |= {name: tensors[name][:, :live] for name in attention.stored}
+        rows = [max(0, min(live - begin, n)) for begin, n in _placed(attention.pieces)]
+        inputs |= {name: tensors[name][:, : rows[n]] for name, n in attention.stored.items()}
         inputs[attention.mask] = np.concatenate([mask[..., :live], mask[..., past:]], -1)
         try:
             found = self._interpreter.run(inputs)
@@ -167,6 +169,11 @@ class DynamicProgram:
             raise DeviceError(f"the interpreter failed: {error}") from error
         tensors[attention.output][...] = found[attention.output]
         self._loaded.rows += live
+
+
+def _placed(pieces: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where each piece of a cache begins, and how many rows it has."""
+    return zip(accumulate((0, *pieces)), pieces, strict=False)
 
 
 def _opened(model: Model, attention: CachedAttention) -> Model:

@@ -45,7 +45,7 @@ class FlashAttentionDevice:
     @property
     def version(self) -> str:
         """The device's, and how long tiles are."""
-        return f"{self._device.version} HFA 1 {self._longest}"
+        return f"{self._device.version} HFA 2 {self._longest}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile the programs of an attention.
@@ -61,7 +61,7 @@ class FlashAttentionDevice:
         if attention is None:
             _log.warning("%s: an attention is not cut into tiles", config.get(SUBMODEL, "a model"))
             return self._device.compile(model, config)
-        rows = tile_length(attention.shape.past, self._longest)
+        rows = tile_length(attention.pieces, self._longest)
         own = {**config, **_AS_WRITTEN}
         tile = self._device.compile(tile_graph(attention.shape, rows), own)
         last = self._device.compile(last_graph(attention.shape), own)

@@ -17,7 +17,7 @@ from npuw_layer.attention.tile_ports import (
     tile_inputs,
     tile_outputs,
 )
-from npuw_layer.attention.tiles import cut_tiles
+from npuw_layer.attention.tiles import Tile, cut_tiles
 from npuw_layer.attention.workspace import Workspace
 from npuw_layer.errors import DeviceError
 from npuw_layer.host_tensors import HostTensors, Place, view
@@ -39,14 +39,16 @@ class LoadedFlash:
 
     def __init__(self, device: Device, programs: TilePrograms) -> None:
         self.attention = programs.attention
-        self.tiles = cut_tiles(self.attention.shape.past, programs.rows)
+        self.tiles = cut_tiles(self.attention.pieces, programs.rows)
         self._length = programs.rows
         shape = self.attention.shape
         self._tile, last = device.load(programs.tile), device.load(programs.last)
         _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
         _check(last, last_inputs(shape), last_outputs(shape))
         self._copies = _copies(shape)
-        self.workspace = Workspace(device, self._tile, last, self._copies)
+        copies = self._copies or min(self.attention.pieces) < programs.rows
+        self.workspace = Workspace(device, self._tile, last, copies)
+        self._infos = {info.name: info for info in self.inputs}
         self.turn = threading.Lock()
         """Who holds it computes."""
         self.runs = 0
@@ -67,43 +69,43 @@ class LoadedFlash:
         """Make something to run."""
         return FlashProgram(self)
 
-    def tile_program(self, number: int, stored: Sequence[Place], known: KnownTiles) -> Program:
+    def tile_program(self, number: int, places: Mapping[str, Place], known: KnownTiles) -> Program:
         """Give the program of a tile, ready to read its rows.
 
         Args:
             number: of the tile.
-            stored: where the cache begins, for each of ``CachedAttention.stored``.
+            places: where the pieces of the cache begin, by ``CachedAttention.stored``.
             known: the tiles that were asked for before, with this cache.
         """
-        if self._copies:
-            return self.workspace.take_rows(self._rows(number, stored), number)
+        tile = self.tiles[number]
+        stored = [
+            (names[tile.piece], places[names[tile.piece]]) for names in self.attention.by_kind
+        ]
+        if self._copies or self.attention.pieces[tile.piece] < self._length:
+            return self.workspace.take_rows(self._rows(tile, stored), number)
         if number not in known:
             known[number] = self._bound_tile(number, stored)
         return known[number].program
 
-    def _rows(self, number: int, stored: Sequence[Place]) -> Mapping[str, Array]:
+    def _rows(self, tile: Tile, stored: Sequence[tuple[str, Place]]) -> Mapping[str, Array]:
         """The rows of a tile where they lie."""
-        tile = self.tiles[number]
-        infos = {info.name: info for info in self.inputs}
-        places = zip(self._own_stored, self.attention.stored, stored, strict=True)
         return {
-            own: view(infos[name], *place)[:, tile.begin : tile.begin + self._length]
-            for own, name, place in places
+            own: view(self._infos[name], *place)[:, tile.begin : tile.begin + self._length]
+            for own, (name, place) in zip(self._own_stored, stored, strict=True)
         }
 
-    def _bound_tile(self, number: int, stored: Sequence[Place]) -> BoundTile:
+    def _bound_tile(self, number: int, stored: Sequence[tuple[str, Place]]) -> BoundTile:
         """The program of a tile, bound to its rows; those that use the same cache share it."""
-        key = (number, *((id(memory), offset) for memory, offset in stored))
+        key = (number, *((id(memory), offset) for _, (memory, offset) in stored))
         bound = self._bound.get(key)
         if bound is None:
+            tile = self.tiles[number]
             program = self._tile.create_program()
             self.workspace.bind_tile(program, number)
-            infos = {info.name: info for info in self.inputs}
-            places = zip(self._own_stored, self.attention.stored, stored, strict=True)
-            for own, name, (memory, offset) in places:
-                bytes_of_row = nbytes(infos[name]) // self.attention.shape.past
-                program.bind(own, memory, offset + self.tiles[number].begin * bytes_of_row)
-            bound = BoundTile(program, tuple(memory for memory, _ in stored))
+            for own, (name, (memory, offset)) in zip(self._own_stored, stored, strict=True):
+                bytes_of_row = nbytes(self._infos[name]) // self.attention.pieces[tile.piece]
+                program.bind(own, memory, offset + tile.begin * bytes_of_row)
+            bound = BoundTile(program, tuple(memory for _, (memory, _) in stored))
             self._bound[key] = bound
         return bound
 
@@ -167,8 +169,10 @@ class FlashProgram:
             DeviceError: there is no such tensor, or it does not fit.
         """
         self._tensors.bind(name, memory, offset)
-        if name in self._loaded.attention.stored:
-            self._tiles.clear()
+        piece = self._loaded.attention.stored.get(name)
+        if piece is not None:
+            tiles = self._loaded.tiles
+            self._tiles = {n: one for n, one in self._tiles.items() if tiles[n].piece != piece}
 
     def prepare(self) -> None:
         """Get ready what runs each time; tiles are got ready when they are attended to.
@@ -191,7 +195,7 @@ class FlashProgram:
         work, past = loaded.workspace, attention.shape.past
         new = {QUERY: attention.q, KEYS: attention.k.new, VALUES: attention.v.new}
         tensors = self._tensors
-        stored = [tensors.places[name] for name in attention.stored]
+        places = {name: tensors.places[name] for name in attention.stored}
         mask = tensors[attention.mask]
         mask = mask.reshape((*attention.shape.mask_dims, mask.shape[-1]))
         with loaded.turn:
@@ -199,10 +203,10 @@ class FlashProgram:
             for number, tile in enumerate(loaded.tiles):
                 own = self._numbers(mask[..., tile.own : tile.end])
                 if attended(own):
-                    repeated = tile.own - tile.begin
-                    work.tile_mask[..., :repeated] = LOWEST
-                    work.tile_mask[..., repeated:] = own
-                    work.run_tile(loaded.tile_program(number, stored, self._tiles), number)
+                    begin = tile.own - tile.first
+                    work.tile_mask[...] = LOWEST
+                    work.tile_mask[..., begin : begin + own.shape[-1]] = own
+                    work.run_tile(loaded.tile_program(number, places, self._tiles), number)
                     loaded.runs += 1
             work.last_mask[...] = self._numbers(mask[..., past:])
             tensors[attention.output][...] = work.finish()

@@ -49,14 +49,27 @@ def find_attention(model: Model) -> CachedAttention | None:
     k, v = (_rows(value, names) for value in (op.k, op.v))
     if k is None or v is None or op.mask not in names or op.q not in names:
         return None
-    kinds = {port.name: element_of(port.value) for port in model.inputs}
-    unlike = kinds[k.stored] != kinds[v.stored] or shape_of(op.q)[0] != 1
-    shape = _shape(op, op.mask, kinds[k.stored])
+    inputs = {port.name: port.value for port in model.inputs}
+    kinds = {element_of(inputs[name]) for name in (*k.stored, *v.stored)}
+    k_pieces, v_pieces = (_pieces(rows, inputs) for rows in (k, v))
+    unlike = len(kinds) != 1 or k_pieces != v_pieces or shape_of(op.q)[0] != 1
+    shape = _shape(op, op.mask, *kinds) if len(kinds) == 1 else None
     if shape is None or unlike or shape_of(op.mask)[-1] != shape.past + shape.tokens:
         return None
     return CachedAttention(
-        q=names[op.q], k=k, v=v, mask=names[op.mask], output=outputs[0].name, shape=shape
+        q=names[op.q],
+        k=k,
+        v=v,
+        mask=names[op.mask],
+        output=outputs[0].name,
+        pieces=k_pieces,
+        shape=shape,
     )
+
+
+def _pieces(rows: Rows, inputs: Mapping[str, SSAValue]) -> tuple[int, ...]:
+    """How many stored rows each piece of a cache has at most."""
+    return tuple(shape_of(inputs[name])[1] for name in rows.stored)
 
 
 def _shape(op: ScaledDotProductAttention, mask: SSAValue, stored: str) -> AttentionShape | None:
@@ -88,26 +101,37 @@ def _shape(op: ScaledDotProductAttention, mask: SSAValue, stored: str) -> Attent
 def _rows(value: SSAValue, names: Names) -> Rows | None:
     """What K or V is joined from."""
     join = producer(value, Concat)
-    if join is None or join.known_axis() != _ROWS or len(join.parts) != 2:
+    if join is None or join.known_axis() != _ROWS or len(join.parts) < 2:
         return None
-    stored, new = join.parts
-    lying = _token_major(stored)
-    if lying is None or new not in names:
+    *stored, new = join.parts
+    found = [_stored(part, element_of(new)) for part in stored]
+    pieces = [piece for piece in found if piece is not None]
+    scales = [scale for _, scale in pieces if scale is not None]
+    read = [*(rows for rows, _ in pieces), *scales]
+    if len(pieces) < len(found) or len(scales) not in (0, len(pieces)):
+        return None
+    if new not in names or any(each not in names for each in read):
+        return None
+    return Rows(
+        stored=tuple(names[rows] for rows, _ in pieces),
+        scales=tuple(names[scale] for scale in scales),
+        new=names[new],
+    )
+
+
+def _stored(part: SSAValue, element: str) -> tuple[SSAValue, SSAValue | None] | None:
+    """The rows that a part of K or V is, as they are stored, and their scales if there are any."""
+    lying = _token_major(part)
+    if lying is None:
         return None
     wide, float8 = producer(lying, Dequantize), producer(lying, Convert)
+    if wide is not None:
+        found = (element_of(wide.stored), element_of(wide.scale), shape_of(wide.scale))
+        wanted = (STORED_ELEMENT, SCALE_ELEMENT, (*shape_of(lying)[:-1], 1))
+        return (wide.stored, wide.scale) if wide.zero is None and found == wanted else None
     if float8 is not None and element_of(float8.x) in FLOAT8:
-        lying = float8.x
-    elif wide is None and element_of(lying) != element_of(new):
-        return None
-    if wide is None:
-        known = lying in names
-        return Rows(stored=names[lying], scales=None, new=names[new]) if known else None
-    if wide.zero is not None or wide.stored not in names or wide.scale not in names:
-        return None
-    found = (element_of(wide.stored), element_of(wide.scale), shape_of(wide.scale))
-    if found != (STORED_ELEMENT, SCALE_ELEMENT, (*shape_of(lying)[:-1], 1)):
-        return None
-    return Rows(stored=names[wide.stored], scales=names[wide.scale], new=names[new])
+        return float8.x, None
+    return (lying, None) if element_of(lying) == element else None
 
 
 def _token_major(value: SSAValue) -> SSAValue | None:

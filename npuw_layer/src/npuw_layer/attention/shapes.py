@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -77,15 +77,15 @@ class Rows(BaseModel):
     """K or V: the inputs that hold stored rows, and new ones.
 
     Attributes:
-        stored: [1, past, heads, width], rows token by token.
-        scales: [1, past, heads, 1], if they have 8 bits; else None.
+        stored: [1, rows, heads, width] of each piece of the cache, rows token by token.
+        scales: [1, rows, heads, 1] of each, if rows have 8 bits; else none.
         new: [1, heads, tokens, width].
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    stored: str
-    scales: str | None
+    stored: tuple[str, ...]
+    scales: tuple[str, ...] = ()
     new: str
 
 
@@ -96,6 +96,8 @@ class CachedAttention(BaseModel):
         q: [1, query heads, tokens, width].
         mask: [..., past + tokens].
         output: [1, query heads, tokens, width of V].
+        pieces: stored rows at most in each piece of the cache, one after the other; a cache that is
+            not stored in blocks is one piece.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,13 +107,27 @@ class CachedAttention(BaseModel):
     v: Rows
     mask: str
     output: str
+    pieces: tuple[Annotated[int, _Size], ...]
     shape: AttentionShape
 
+    @model_validator(mode="after")
+    def _check_pieces(self) -> Self:
+        if sum(self.pieces) != self.shape.past:
+            raise ValueError(f"pieces {list(self.pieces)} of {self.shape.past} rows")
+        if {*map(len, self.by_kind)} != {len(self.pieces)}:
+            raise ValueError("K and V are in other pieces")
+        return self
+
     @property
-    def stored(self) -> Sequence[str]:
-        """The inputs that have a row for each stored token, as dimension 1."""
-        names = (self.k.stored, self.k.scales, self.v.stored, self.v.scales)
-        return [name for name in names if name is not None]
+    def by_kind(self) -> Sequence[tuple[str, ...]]:
+        """The inputs of the pieces of K and of V; behind each those of scales, if there are any."""
+        kinds = [self.k.stored, self.k.scales, self.v.stored, self.v.scales]
+        return kinds if self.shape.scaled else kinds[::2]
+
+    @property
+    def stored(self) -> Mapping[str, int]:
+        """The inputs that have a row for each stored token, as dimension 1, with their pieces."""
+        return {name: piece for names in self.by_kind for piece, name in enumerate(names)}
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
@@ -121,10 +137,11 @@ class CachedAttention(BaseModel):
         mask = TensorInfo(self.mask, x.mask_element, (*x.mask, x.past + x.tokens))
         infos = [TensorInfo(self.q, x.element, query), mask]
         for rows, width in ((self.k, x.width), (self.v, x.value_width)):
-            infos.append(TensorInfo(rows.stored, x.stored_element, (1, x.past, x.heads, width)))
             infos.append(TensorInfo(rows.new, x.element, (1, x.heads, x.tokens, width)))
-            if rows.scales is not None:
-                infos.append(TensorInfo(rows.scales, SCALE_ELEMENT, (1, x.past, x.heads, 1)))
+            for name, count in zip(rows.stored, self.pieces, strict=True):
+                infos.append(TensorInfo(name, x.stored_element, (1, count, x.heads, width)))
+            for name, count in zip(rows.scales, self.pieces if rows.scales else (), strict=True):
+                infos.append(TensorInfo(name, SCALE_ELEMENT, (1, count, x.heads, 1)))
         return infos
 
     @property

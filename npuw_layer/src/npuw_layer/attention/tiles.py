@@ -11,34 +11,44 @@ ROW_STEP = 16
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Some stored rows.
+    """Some stored rows, all of one piece of the cache.
 
     Attributes:
-        begin: the first one.
-        own: the first one that no tile before has: the last tile ends with the cache, and may begin
-            inside of the tile before.
-        end: behind the last one.
+        piece: which.
+        begin: the first one, in the piece.
+        first: the same in the whole cache.
+        own: the first one that no tile before has: the last tile of a piece ends with it, and may
+            begin inside of the tile before.
+        end: behind the last one. A piece shorter than a tile has fewer rows than that.
     """
 
+    piece: int
     begin: int
+    first: int
     own: int
     end: int
 
 
-def tile_length(past: int, longest: int) -> int:
+def tile_length(pieces: Sequence[int], longest: int) -> int:
     """Give the rows of a tile: as few tiles as possible, and these as short as possible.
 
     Args:
-        past: rows that are stored at most.
+        pieces: rows that are stored at most in each piece of the cache.
         longest: what no tile exceeds by more than ``ROW_STEP``.
     """
-    count = -(-past // longest)
-    return min(past, -(-past // (count * ROW_STEP)) * ROW_STEP)
+    rows = max(pieces)
+    count = -(-rows // longest)
+    return min(rows, -(-rows // (count * ROW_STEP)) * ROW_STEP)
 
 
-def cut_tiles(past: int, length: int) -> Sequence[Tile]:
+def cut_tiles(pieces: Sequence[int], length: int) -> Sequence[Tile]:
     """Cut stored rows into tiles of one length; every row is some tile's own."""
-    return [
-        Tile(min(begin, past - length), begin, min(begin + length, past))
-        for begin in range(0, past, length)
-    ]
+    tiles: list[Tile] = []
+    before = 0
+    for piece, rows in enumerate(pieces):
+        for own in range(0, rows, length):
+            begin = max(0, min(own, rows - length))
+            end = min(own + length, rows)
+            tiles.append(Tile(piece, begin, before + begin, before + own, before + end))
+        before += rows
+    return tiles

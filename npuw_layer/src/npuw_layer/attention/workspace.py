@@ -79,9 +79,12 @@ class Workspace:
             program.bind(result, place.memory, place.offset)
 
     def take_rows(self, rows: Mapping[str, Array], number: int) -> Program:
-        """Copy a tile's rows, and give the program that reads them here."""
+        """Copy a tile's rows, and give the program that reads them here.
+
+        Where there are fewer than a tile has, others stay behind them, which no mask lets count.
+        """
         for name, values in rows.items():
-            self._rows[name][...] = values
+            self._rows[name][:, : values.shape[1]] = values
         return self._tiles[number % 2]
 
     def run_tile(self, program: Program, number: int) -> None:

@@ -115,10 +115,6 @@ def _isolated_attention(options: Options, name: str, hint: str) -> None:
         problem = "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
     elif name == "NPUW_LLM_GENERATE_ATTENTION_HINT" and {*options.batch_slots} - {1}:
         problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
-    elif options.enable_block_based_kv_cache:
-        problem = (
-            "reads caches that lie in one piece; set NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE to NO"
-        )
     elif options.cuts_models:
         problem = "cuts models itself; leave the options NPUW_ONLINE_… as they are"
     elif "OPENVINO_CPU" in options.devices:
