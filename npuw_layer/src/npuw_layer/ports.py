@@ -252,6 +252,18 @@ class SharingDevice(Protocol):
 
 
 @runtime_checkable
+class ProfilesPrograms(Protocol):
+    """An optional ability of a device: its programs tell what their layers take.
+
+    They tell it after each run to whoever listens (``profiling.recording``).
+    """
+
+    def profile_programs(self) -> None:
+        """Let programs of what is loaded from now on tell it."""
+        ...
+
+
+@runtime_checkable
 class FindsConstants(Protocol):
     """An optional ability of a device: to tell what of a program it uses in place.
 

@@ -220,6 +220,8 @@ OF_A_RUN = {
     "NPUW_DUMP_SUBS_ON_FAIL": "YES",
     "NPUW_DUMP_IO": "last",
     "NPUW_DUMP_IO_ITERS": True,
+    "PERF_COUNT": True,
+    "NPU_PROFILING_TYPE": "INFER",
     "NPUW_FALLBACK_EXEC": False,
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "CPU",

@@ -139,6 +139,8 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_DUMP_SUBS_ON_FAIL": "last",
     "NPUW_DUMP_IO": "0,last",
     "NPUW_DUMP_IO_ITERS": "YES",
+    "PERF_COUNT": "YES",
+    "NPU_PROFILING_TYPE": "INFER",
     "NPUW_FALLBACK_EXEC": "NO",
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "NPU",

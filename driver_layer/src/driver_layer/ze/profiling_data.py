@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ _ENGINES = np.array([{"dpu": _DPU, "shave": _SW}.get(kind, _DMA) for kind in QUE
 Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class ProfilingData:
     """One inference, as it was profiled.
 
@@ -38,8 +39,9 @@ class ProfilingData:
     names: LayerMap
     platform: Platform
 
-    def layers(self) -> list[t.ze_profiling_layer_info]:
-        """Give the layers, in the order in which they begin; those without tasks come last."""
+    @cached_property
+    def layers(self) -> tuple[t.ze_profiling_layer_info, ...]:
+        """The layers, in the order in which they begin; those without tasks come last."""
         count = len(self.names.layers)
         owners, begins, ends = self._owners(), self._times("begin_ns"), self._times("end_ns")
         first = np.full(count, np.iinfo(np.int64).max)
@@ -52,10 +54,11 @@ class ProfilingData:
             np.add.at(sums, owners[own], (ends - begins)[own])
         runs = np.bincount(owners, minlength=count) > 0
         order = np.argsort(first, kind="stable").tolist()
-        return [self._layer(number, runs, first, last, busy) for number in order]
+        return tuple(self._layer(number, runs, first, last, busy) for number in order)
 
-    def tasks(self) -> list[t.ze_profiling_task_info]:
-        """Give the tasks, in the order in which they begin."""
+    @cached_property
+    def tasks(self) -> tuple[t.ze_profiling_task_info, ...]:
+        """The tasks, in the order in which they begin."""
         mhz = {_DPU: self.platform.dpu_mhz}
         order = np.argsort(self.records["begin_ns"], kind="stable")
         tasks: list[t.ze_profiling_task_info] = []
@@ -78,10 +81,11 @@ class ProfilingData:
                     parent_layer_id=int(owner),
                 )
             )
-        return tasks
+        return tuple(tasks)
 
+    @property
     def raw(self) -> bytes:
-        """Give the records as they are."""
+        """The records as they are."""
         return self.records.tobytes()
 
     def _layer(

@@ -28,7 +28,7 @@ _LAYERS, _TASKS, _RAW = t.ze_graph_profiling_type_t
 _Layers = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_LAYER_LEVEL]
 _Tasks = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_TASK_LEVEL]
 _Raw = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_RAW]
-_Found = list[t.ze_profiling_layer_info] | list[t.ze_profiling_task_info] | bytes
+_Found = tuple[t.ze_profiling_layer_info, ...] | tuple[t.ze_profiling_task_info, ...] | bytes
 
 
 class ze_graph_profiling_dditable_ext_t:
@@ -81,11 +81,11 @@ class ze_graph_profiling_dditable_ext_t:
     @overload
     def pfnProfilingQueryGetData(
         self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Layers
-    ) -> list[t.ze_profiling_layer_info]: ...
+    ) -> tuple[t.ze_profiling_layer_info, ...]: ...
     @overload
     def pfnProfilingQueryGetData(
         self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Tasks
-    ) -> list[t.ze_profiling_task_info]: ...
+    ) -> tuple[t.ze_profiling_task_info, ...]: ...
     @overload
     def pfnProfilingQueryGetData(
         self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Raw
@@ -111,11 +111,11 @@ class ze_graph_profiling_dditable_ext_t:
             data = query.data()
             found: _Found
             if profilingType == _LAYERS:
-                found = data.layers()
+                found = data.layers
             elif profilingType == _TASKS:
-                found = data.tasks()
+                found = data.tasks
             elif profilingType == _RAW:
-                found = data.raw()
+                found = data.raw
             else:
                 code = ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION
                 raise failed(code, f"no profiling type {profilingType}")

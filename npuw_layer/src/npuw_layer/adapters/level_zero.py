@@ -53,6 +53,7 @@ class LevelZeroDevice:
             self._context = (contexts or Contexts()).of(driver)
             self._queue = ze.zeCommandQueueCreate(self._context, self._device)
             self._copies = CopyQueue(self._context, self._device)
+            self._profiling: ze.ze_graph_profiling_dditable_ext_t | None = None
             self._table: ze.ze_graph_dditable_ext_t = ze.zeDriverGetExtensionFunctionAddress(
                 driver, ze.GRAPH_EXTENSION
             )
@@ -100,7 +101,12 @@ class LevelZeroDevice:
         with reported("loading a blob"):
             graph = self._table.pfnCreate2(self._context, self._device, desc)
             self._table.pfnGraphInitialize(graph)
-        return LoadedBlob(self._table, self._queue, graph)
+        return LoadedBlob(self._table, self._queue, graph, self._profiling)
+
+    def profile_programs(self) -> None:
+        """Let programs tell what their layers take; see ``ports.ProfilesPrograms``."""
+        driver = self._device.driver
+        self._profiling = ze.zeDriverGetExtensionFunctionAddress(driver, ze.PROFILING_EXTENSION)
 
     def allocate(self, nbytes: int) -> DeviceMemory:
         """Take memory, zeroed; it goes back when nobody holds it any more, programs included.

@@ -19,6 +19,7 @@ from npuw_layer.options.lengths import LengthOptions
 from npuw_layer.options.partition import COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
+from npuw_layer.options.profiling import ProfilingOptions
 from npuw_layer.options.stages import StageKind, StageOptions
 from npuw_layer.options.texts import TextOptions
 from npuw_layer.options.weights import WeightOptions
@@ -40,6 +41,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     DeviceOptions,
     PartitionOptions,
     DumpOptions,
+    ProfilingOptions,
     CompilerOptions,
     PlainOptions,
 )
@@ -61,6 +63,7 @@ class Options(
     DeviceOptions,
     PartitionOptions,
     DumpOptions,
+    ProfilingOptions,
     CompilerOptions,
     PlainOptions,
 ):
