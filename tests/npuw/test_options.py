@@ -56,7 +56,9 @@ def test_every_llm_option_of_the_original_is_known() -> None:
 
 def test_what_the_original_has_besides_is_refused_with_the_reason() -> None:
     assert not ABSENT.keys() & NAMES.keys()
-    assert all(name.startswith("NPUW_") for name in ABSENT)
+    assert all(name.startswith(("NPUW_", "NPU_")) for name in ABSENT)
+    with pytest.raises(OptionError, match="NPU_TURBO is not here: the simulated device has one"):
+        parse_options({"NPU_TURBO": "YES"})
     with pytest.raises(OptionError, match="NPUW_DQ is not here: compressed weights"):
         parse_options({"NPUW_DQ": "YES"})
 

@@ -14,7 +14,7 @@ from npuw_layer.blob.container import STATIC, kind_of
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import device_names, make_compiler, make_device
-from npuw_layer.devices.profiled import profiled
+from npuw_layer.devices.told import told
 from npuw_layer.embedding.compiled import compile_text
 from npuw_layer.embedding.compiled_model import TextCompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
@@ -288,7 +288,7 @@ class Core:
         )
         if not isinstance(device, LevelZeroDevice):
             raise OptionError("static models and remote tensors need the NPU, not another device")
-        return profiled(device, options)
+        return told(device, options)
 
     def _make_device(self, options: Options) -> Device:
         whole = partial(self._whole_device, submodels=_stage_names(options))
@@ -296,7 +296,7 @@ class Core:
 
     def _whole_device(self, options: Options, submodels: Sequence[str]) -> Device:
         device = self._device or make_device(options, submodels, self._compiler, self._contexts)
-        return profiled(device, options)
+        return told(device, options)
 
     def _without(self, options: Options, whole: Callable[[Options], Device], name: str) -> Device:
         """Make the devices of NPUW_DEVICES but one."""

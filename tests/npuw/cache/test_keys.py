@@ -141,6 +141,8 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_DUMP_IO_ITERS": "YES",
     "PERF_COUNT": "YES",
     "NPU_PROFILING_TYPE": "INFER",
+    "MODEL_PRIORITY": "HIGH",
+    "WORKLOAD_TYPE": "EFFICIENT",
     "NPUW_FALLBACK_EXEC": "NO",
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "NPU",

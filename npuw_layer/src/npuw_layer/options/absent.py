@@ -1,6 +1,6 @@
 """Options of the original that are not here, and why: who knows them is told.
 
-Source: fact sheet npuw §b.2.
+Source: fact sheet npuw §b.2, §e.5.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ ABSENT: dict[str, str] = {
     "NPUW_UNQDQ": "FakeQuantize and compressed weights are understood as they are",
     "NPUW_GQA_MANAGED": "it came after 2026.4, and lets the host put new rows into presents; here "
     "the device gives presents whole",
+    "NPU_TURBO": "the simulated device has one clock, and waits are as short as they can be",
+    "NPU_RUN_INFERENCES_SEQUENTIALLY": "requests run in the order in which their programs come to "
+    "the device; one that is to follow another waits for it",
     "NPUW_PA": "NPUW_LLM_BATCH_SLOTS serves several requests at once",
 }
 """By name; the sentence ends "is not here: …"."""

@@ -22,6 +22,7 @@ from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.profiling import ProfilingOptions
 from npuw_layer.options.stages import StageKind, StageOptions
 from npuw_layer.options.texts import TextOptions
+from npuw_layer.options.turns import TurnOptions
 from npuw_layer.options.weights import WeightOptions
 from npuw_layer.options.whisper import WhisperOptions
 from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
@@ -42,6 +43,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     PartitionOptions,
     DumpOptions,
     ProfilingOptions,
+    TurnOptions,
     CompilerOptions,
     PlainOptions,
 )
@@ -64,6 +66,7 @@ class Options(
     PartitionOptions,
     DumpOptions,
     ProfilingOptions,
+    TurnOptions,
     CompilerOptions,
     PlainOptions,
 ):

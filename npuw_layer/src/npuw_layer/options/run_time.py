@@ -41,6 +41,9 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_DUMP_IO_ITERS",
         "PERF_COUNT",
         "NPU_PROFILING_TYPE",
+        # Who begins first.
+        "MODEL_PRIORITY",
+        "WORKLOAD_TYPE",
         # What happens when a device fails, or is not accurate.
         "NPUW_FALLBACK_EXEC",
         "NPUW_ACC_THRESH",
