@@ -13,6 +13,8 @@ from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
 from compiler_layer.passes.specialize_shapes import parse_shapes
 from compiler_layer.pipeline import Options, compile_model
+from driver_layer.abi.layer_map import SECTION_NAME, decode_layer_map
+from driver_layer.loader.read import read_blob
 
 TOKENS, PAST = 8, 56
 
@@ -59,6 +61,15 @@ def test_every_multiplication_of_the_model_is_counted(
     assert sum(name.endswith(".sdpa") for name in names) == layers
     assert sum(name.endswith(".mlp.down_proj") for name in names) == layers
     assert "lm_head" in names
+
+
+def test_a_blob_says_what_each_operation_computes(blob: bytes) -> None:
+    (section,) = (each for each in read_blob(blob).sections if each.name == SECTION_NAME)
+    kinds = {layer.name: layer.kind for layer in decode_layer_map(section.data).layers}
+    assert all(kinds.values())
+    assert kinds["lm_head"] == "MatMul"
+    assert {kinds[name] for name in kinds if name.endswith(".sdpa")} == {"Attention"}
+    assert "Gather" in kinds.values()
 
 
 def test_weights_are_read_once(explanation: Explanation, demo: Path) -> None:

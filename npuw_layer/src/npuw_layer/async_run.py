@@ -6,9 +6,13 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy
+from npuw_layer.options import Options
+from npuw_layer.profiling.info import ProfilingInfo
+from npuw_layer.profiling.profile import make_profile
 
 R = TypeVar("R")
 Work = Callable[[], None]
@@ -16,9 +20,14 @@ Callback = Callable[[], None]
 
 
 class AsyncRun:
-    """What a request does, and whether it is to stop."""
+    """What a request does, and whether it is to stop.
 
-    def __init__(self) -> None:
+    Args:
+        around: gives what stands around each inference, on the thread that it runs on.
+    """
+
+    def __init__(self, around: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        self._around = around
         self._begin()
 
     def _begin(self) -> None:
@@ -58,7 +67,8 @@ class AsyncRun:
         self._claim()
         self._started = None
         try:
-            return work()
+            with self._around():
+                return work()
         finally:
             self._busy = False
 
@@ -142,7 +152,8 @@ class AsyncRun:
     def _work(self, work: Work, callback: Callback | None) -> None:
         self._thread = threading.get_ident()
         try:
-            work()
+            with self._around():
+                work()
         finally:
             self._busy = False
             if callback is not None:
@@ -150,10 +161,15 @@ class AsyncRun:
 
 
 class AsyncRequest:
-    """What requests have in common: they run beside their caller, call back, and are cancelled."""
+    """What requests have in common: they run beside their caller, call back, and are cancelled.
 
-    def __init__(self) -> None:
-        self._run = AsyncRun()
+    Args:
+        options: PERF_COUNT and NPU_PROFILING_TYPE, which say what they tell of their times.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._profile = make_profile(options)
+        self._run = AsyncRun(self._profile.inference)
         self._callback: Callable[[Any], object] | None = None
         self._userdata: Any = None
 
@@ -173,6 +189,27 @@ class AsyncRequest:
         """
         self._run.check_idle()
         self._callback, self._userdata = callback, userdata
+
+    @property
+    def profiling_info(self) -> list[ProfilingInfo]:
+        """What inferences took on the simulated device; as ``get_profiling_info``."""
+        return self.get_profiling_info()
+
+    def get_profiling_info(self) -> list[ProfilingInfo]:
+        """Tell what inferences took on the simulated device.
+
+        Returns:
+            With NPU_PROFILING_TYPE = MODEL the layers of the last inference: program by program in
+            the order in which these ran, layers in the order in which they began. With INFER
+            average, minimum and maximum (AVG, MIN, MAX) over all inferences. Nothing without
+            PERF_COUNT = YES, and of devices that do not tell.
+
+        Raises:
+            NpuwUsageError: there was no inference yet.
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        return self._profile.info()
 
     def _start(self, work: Work, userdata: Any, prepare: Work = lambda: None) -> None:
         """Begin on the request's own thread, with ``userdata`` in place of the callback's own."""

@@ -15,6 +15,7 @@ from npuw_layer.blob.container import STATIC, kind_of
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import device_names, make_compiler, make_device
+from npuw_layer.devices.told import told
 from npuw_layer.embedding.compiled import compile_text
 from npuw_layer.embedding.compiled_model import TextCompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
@@ -287,20 +288,20 @@ class Core:
 
     def _npu(self, options: Options) -> LevelZeroDevice:
         """The NPU itself."""
-        if self._device is None:
-            return LevelZeroDevice(self._make_compiler(options), options.platform, self._contexts)
-        if not isinstance(self._device, LevelZeroDevice):
+        device = self._device or LevelZeroDevice(
+            self._make_compiler(options), options.platform, self._contexts
+        )
+        if not isinstance(device, LevelZeroDevice):
             raise OptionError("static models and remote tensors need the NPU, not another device")
-        return self._device
+        return told(device, options)
 
     def _make_device(self, options: Options) -> Device:
         whole = partial(self._whole_device, submodels=_stage_names(options))
         return in_parts(whole(options), options, partial(self._without, options, whole))
 
     def _whole_device(self, options: Options, submodels: Sequence[str]) -> Device:
-        if self._device is not None:
-            return self._device
-        return make_device(options, submodels, self._compiler, self._contexts)
+        device = self._device or make_device(options, submodels, self._compiler, self._contexts)
+        return told(device, options)
 
     def _without(self, options: Options, whole: Callable[[Options], Device], name: str) -> Device:
         """Make the devices of NPUW_DEVICES but one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
@@ -248,6 +248,39 @@ class SharingDevice(Protocol):
         Raises:
             RuntimeError: the descriptor is not such memory, or has fewer bytes.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Urgency:
+    """Which programs of a device begin first where several wait, as the options say it."""
+
+    priority: Literal["LOW", "MEDIUM", "HIGH"] = "MEDIUM"
+    workload: Literal["DEFAULT", "EFFICIENT"] = "DEFAULT"
+
+
+@runtime_checkable
+class TakesTurns(Protocol):
+    """An optional ability of a device: some of its programs are more urgent than others."""
+
+    def set_urgency(self, urgency: Urgency) -> bool:
+        """Let programs of what is loaded from now on be so urgent.
+
+        Returns:
+            Whether they are; of several devices none may be able to.
+        """
+        ...
+
+
+@runtime_checkable
+class ProfilesPrograms(Protocol):
+    """An optional ability of a device: its programs tell what their layers take.
+
+    They tell it after each run to whoever listens (``profiling.recording``).
+    """
+
+    def profile_programs(self) -> None:
+        """Let programs of what is loaded from now on tell it."""
         ...
 
 

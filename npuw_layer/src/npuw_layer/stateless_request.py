@@ -9,6 +9,7 @@ from typing import Any
 from npuw_layer.async_run import AsyncRequest
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.model_port import ModelPort, PortKey, only_port
+from npuw_layer.options import Options
 from npuw_layer.ports import Array
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
@@ -22,10 +23,11 @@ class StatelessRequest(AsyncRequest, ABC):
 
     Args:
         outputs: the model's.
+        options: that it was compiled with.
     """
 
-    def __init__(self, outputs: Sequence[ModelPort]) -> None:
-        super().__init__()
+    def __init__(self, outputs: Sequence[ModelPort], options: Options) -> None:
+        super().__init__(options)
         self._ports = outputs
         self._set: dict[str, AnyInput] = {}
         self._found: dict[str, Array] = {}

@@ -15,7 +15,9 @@ from driver_layer.abi.layer_map import (
     encode_layer_map,
 )
 
-LAYERS = st.lists(st.builds(Layer, st.text(), st.integers(0, 1 << 40)), min_size=1, max_size=6)
+LAYERS = st.lists(
+    st.builds(Layer, st.text(), st.integers(0, 1 << 40), st.text()), min_size=1, max_size=6
+)
 
 
 @given(layers=LAYERS, data=st.data())
@@ -30,7 +32,9 @@ def test_what_is_written_is_read_back(layers: list[Layer], data: st.DataObject) 
 
 @given(cut=st.integers(1, 60), place=st.integers(0, 200), value=st.integers(0, 255))
 def test_a_damaged_section_is_read_or_refused(cut: int, place: int, value: int) -> None:
-    data = bytearray(encode_layer_map([Layer("a", 1), Layer("bc", 2)], {("dpu", 0): [0, 1, 1]}))
+    data = bytearray(
+        encode_layer_map([Layer("a", 1, "Add"), Layer("bc", 2)], {("dpu", 0): [0, 1, 1]})
+    )
     with pytest.raises(LayerMapError):
         decode_layer_map(bytes(data[: max(0, len(data) - cut)]))
     data[place % len(data)] = value

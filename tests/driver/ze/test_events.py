@@ -233,7 +233,7 @@ class TestCopyQueue:
 
         def compute(commands) -> None:
             ze.zeCommandListAppendSignalEvent(commands, events[0])
-            rig.table.pfnAppendGraphExecute(commands, graph, events[2], [events[1]])
+            rig.table.pfnAppendGraphExecute(commands, graph, None, events[2], [events[1]])
 
         def copy(commands) -> None:
             append = ze.zeCommandListAppendMemoryCopy

@@ -141,6 +141,10 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_DUMP_SUBS_ON_FAIL": "last",
     "NPUW_DUMP_IO": "0,last",
     "NPUW_DUMP_IO_ITERS": "YES",
+    "PERF_COUNT": "YES",
+    "NPU_PROFILING_TYPE": "INFER",
+    "MODEL_PRIORITY": "HIGH",
+    "WORKLOAD_TYPE": "EFFICIENT",
     "NPUW_FALLBACK_EXEC": "NO",
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "NPU",
@@ -166,6 +170,7 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_ATTN_HFA_FUSED": "YES",
     "NPUW_ATTN_HFA_MASK_SKIPPING": "YES",
     "NPUW_PARALLEL_COMPILE": "YES",
+    "NPU_TURBO": "YES",
 }
 """Options that matter when programs run, and never before."""
 

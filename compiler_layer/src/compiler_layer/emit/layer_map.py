@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.ir import Operation
 
+from compiler_layer.dialects.npu import Kernel
 from compiler_layer.schedule.program import ScheduledProgram, Stretch
 from compiler_layer.schedule.tasks import CmxBuffer, Task, regions_of
 from driver_layer.abi.layer_map import Layer, QueueKey, encode_layer_map
@@ -19,8 +21,19 @@ def layer_map(program: ScheduledProgram) -> bytes:
         for queue, ops in _ops_by_queue(stretch).items():
             tasks.setdefault(queue, []).append(ops)
     peaks = _cmx_peaks(program)
-    layers = [Layer(op.name, peak) for op, peak in zip(program.layout.ops, peaks, strict=True)]
+    ops = zip(program.layout.ops, peaks, strict=True)
+    layers = [Layer(op.name, peak, _kind(op.op)) for op, peak in ops]
     return encode_layer_map(layers, {q: np.concatenate(parts) for q, parts in tasks.items()})
+
+
+def _kind(op: Operation | None) -> str:
+    """What an operation computes; of a kernel, which computes several ops, the last of them."""
+    if op is None:
+        return "Copy"
+    if isinstance(op, Kernel):
+        *inside, _ = op.body.block.ops
+        op = inside[-1] if inside else op
+    return type(op).__name__
 
 
 def _ops_by_queue(stretch: Stretch) -> dict[QueueKey, npt.NDArray[np.uint32]]:

@@ -11,6 +11,7 @@ these tables and the loader, the simulated device and the tools read by them.
     platforms  the NPU generations, a TOML file each
     cost       what tasks are expected to take
     layer_map  which operation of the model each task belongs to
+    profiling  when tasks ran
     special    functions that numpy lacks
     dtypes     element types and their codes
 """

@@ -26,8 +26,9 @@ _HEAD = record(
     ("queues", 8, "<u4"),
     ("name_bytes", 12, "<u4"),
 )
-_LAYER = record(16, ("name_end", 0, "<u4"), ("cmx_bytes", 8, "<u8"))
-"""An operation: where its name ends (it begins where the one before ends), and its CMX."""
+_LAYER = record(16, ("end", 0, "<u4"), ("kind_bytes", 4, "<u4"), ("cmx_bytes", 8, "<u8"))
+"""An operation: where its texts end (they begin where those of the one before end), how much of
+them is its kind, behind its name, and its CMX."""
 _QUEUE = record(8, ("kind", 0, "u1"), ("number", 1, "u1"), ("tasks", 4, "<u4"))
 
 _MAGIC = b"LYR1"
@@ -51,6 +52,8 @@ class Layer:
     """Its friendly name."""
     cmx_bytes: int
     """The most CMX that its tasks hold at once on one tile."""
+    kind: str = ""
+    """What it computes, e.g. "MatMul"; empty if nothing says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +69,19 @@ def encode_layer_map(
 ) -> bytes:
     """Write the section."""
     names = [layer.name.encode() for layer in layers]
+    kinds = [layer.kind.encode() for layer in layers]
     head = np.zeros(1, _HEAD)
-    head[0] = (_MAGIC, len(layers), len(tasks), sum(map(len, names)))
+    head[0] = (_MAGIC, len(layers), len(tasks), sum(map(len, names + kinds)))
     table = np.zeros(len(layers), _LAYER)
-    table["name_end"] = np.cumsum([len(name) for name in names])
+    table["kind_bytes"] = [len(kind) for kind in kinds]
+    table["end"] = np.cumsum([len(name) for name in names]) + np.cumsum(table["kind_bytes"])
     table["cmx_bytes"] = [layer.cmx_bytes for layer in layers]
     queues = np.zeros(len(tasks), _QUEUE)
     for row, ((kind, number), numbers) in zip(queues, tasks.items(), strict=True):
         row["kind"], row["number"], row["tasks"] = QUEUE_KINDS.index(kind), number, len(numbers)
     parts = [np.array(numbers, "<u4").tobytes() for numbers in tasks.values()]
-    return b"".join([head.tobytes(), table.tobytes(), queues.tobytes(), *parts, b"".join(names)])
+    texts = [text for pair in zip(names, kinds, strict=True) for text in pair]
+    return b"".join([head.tobytes(), table.tobytes(), queues.tobytes(), *parts, *texts])
 
 
 def decode_layer_map(data: bytes | memoryview) -> LayerMap:
@@ -103,13 +109,21 @@ def decode_layer_map(data: bytes | memoryview) -> LayerMap:
 
 
 def _layers(table: npt.NDArray[np.void], names: bytes) -> list[Layer]:
-    ends = table["name_end"].astype(np.int64)
+    ends = table["end"].astype(np.int64)
     if (np.diff(ends, prepend=0) < 0).any() or (len(ends) and ends[-1] != len(names)):
         raise LayerMapError("the names do not end where they should")
     begins = np.concatenate([[0], ends])[:-1]
+    middles = ends - table["kind_bytes"]
+    if (middles < begins).any():
+        raise LayerMapError("a kind is longer than all that is said of its operation")
+    places = zip(begins.tolist(), middles.tolist(), ends.tolist(), table, strict=True)
     return [
-        Layer(names[begin:end].decode(errors="replace"), int(row["cmx_bytes"]))
-        for begin, end, row in zip(begins.tolist(), ends.tolist(), table, strict=True)
+        Layer(
+            name=names[begin:middle].decode(errors="replace"),
+            cmx_bytes=int(row["cmx_bytes"]),
+            kind=names[middle:end].decode(errors="replace"),
+        )
+        for begin, middle, end, row in places
     ]
 
 

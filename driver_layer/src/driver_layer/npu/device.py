@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from contextlib import suppress
 
@@ -18,6 +17,7 @@ from driver_layer.npu.footprint import Footprint
 from driver_layer.npu.management import ManagementCore
 from driver_layer.npu.memory import AddressSpace
 from driver_layer.npu.stream import Stream
+from driver_layer.npu.turns import Turns
 
 
 class _Work:
@@ -25,7 +25,7 @@ class _Work:
 
     def __init__(self) -> None:
         self.process = os.getpid()
-        self.engines = threading.Lock()
+        self.engines = Turns()
         """Held by who uses CMX and the engines: inferences run one at a time."""
         self.doorbell = Doorbell()
         self.streams: weakref.WeakSet[Stream] = weakref.WeakSet()
@@ -65,6 +65,11 @@ class Device:
         """Where streams and the host wait for each other."""
         return self._work.doorbell
 
+    @property
+    def engines(self) -> Turns:
+        """Who uses CMX and the engines, one at a time."""
+        return self._work.engines
+
     def stream(self, kind: str) -> Stream:
         """Make a stream of work.
 
@@ -85,7 +90,7 @@ class Device:
             hpi_address: where its HOST_PARSED_INFERENCE record lies.
             footprint: what it reaches; what was prepared for others of its kin serves it as well.
         """
-        with self._work.engines, suppress(DeviceFault):
+        with self.engines, suppress(DeviceFault):
             self._core.prepare(Bus(self.cmx, space), hpi_address, footprint)
 
     def run_inference(self, space: AddressSpace, hpi_address: int) -> None:
@@ -98,7 +103,7 @@ class Device:
         Raises:
             DeviceFault: the program is malformed, deadlocks, or a task fails.
         """
-        with self._work.engines:
+        with self.engines:
             self._core.run_inference(Bus(self.cmx, space), hpi_address)
 
     def forget(self, space: AddressSpace, hpi_address: int) -> None:

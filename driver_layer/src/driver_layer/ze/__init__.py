@@ -93,6 +93,12 @@ from driver_layer.ze.driver import (
     GRAPH_EXTENSION as GRAPH_EXTENSION,
 )
 from driver_layer.ze.driver import (
+    PROFILING_EXTENSION as PROFILING_EXTENSION,
+)
+from driver_layer.ze.driver import (
+    QUEUE_EXTENSION as QUEUE_EXTENSION,
+)
+from driver_layer.ze.driver import (
     simulated_driver as simulated_driver,
 )
 from driver_layer.ze.driver import (
@@ -260,6 +266,57 @@ from driver_layer.ze.mutable_list import (
 from driver_layer.ze.mutable_list import (
     zeCommandListUpdateMutableCommandsExp as zeCommandListUpdateMutableCommandsExp,
 )
+from driver_layer.ze.profiling import (
+    ze_graph_profiling_pool_handle_t as ze_graph_profiling_pool_handle_t,
+)
+from driver_layer.ze.profiling import (
+    ze_graph_profiling_query_handle_t as ze_graph_profiling_query_handle_t,
+)
+from driver_layer.ze.profiling_extension import (
+    ze_graph_profiling_dditable_ext_t as ze_graph_profiling_dditable_ext_t,
+)
+from driver_layer.ze.profiling_types import (
+    ze_device_profiling_data_properties_t as ze_device_profiling_data_properties_t,
+)
+from driver_layer.ze.profiling_types import (
+    ze_graph_profiling_type_t as ze_graph_profiling_type_t,
+)
+from driver_layer.ze.profiling_types import (
+    ze_layer_status_t as ze_layer_status_t,
+)
+from driver_layer.ze.profiling_types import (
+    ze_profiling_layer_info as ze_profiling_layer_info,
+)
+from driver_layer.ze.profiling_types import (
+    ze_profiling_task_info as ze_profiling_task_info,
+)
+from driver_layer.ze.profiling_types import (
+    ze_task_execute_type_t as ze_task_execute_type_t,
+)
+from driver_layer.ze.queue_extension import (
+    ze_command_queue_npu_dditable_ext_t as ze_command_queue_npu_dditable_ext_t,
+)
+from driver_layer.ze.queue_types import (
+    ze_command_queue_desc_npu_ext_2_t as ze_command_queue_desc_npu_ext_2_t,
+)
+from driver_layer.ze.queue_types import (
+    ze_command_queue_desc_npu_ext_t as ze_command_queue_desc_npu_ext_t,
+)
+from driver_layer.ze.queue_types import (
+    ze_command_queue_desc_t as ze_command_queue_desc_t,
+)
+from driver_layer.ze.queue_types import (
+    ze_command_queue_mode_t as ze_command_queue_mode_t,
+)
+from driver_layer.ze.queue_types import (
+    ze_command_queue_priority_t as ze_command_queue_priority_t,
+)
+from driver_layer.ze.queue_types import (
+    ze_command_queue_workload_type_t as ze_command_queue_workload_type_t,
+)
+from driver_layer.ze.queue_types import (
+    ze_npu_command_queue_option_t as ze_npu_command_queue_option_t,
+)
 from driver_layer.ze.result import (
     ze_result_t as ze_result_t,
 )
@@ -267,16 +324,10 @@ from driver_layer.ze.types import (
     ZE_MAKE_VERSION as ZE_MAKE_VERSION,
 )
 from driver_layer.ze.types import (
-    ze_command_queue_desc_t as ze_command_queue_desc_t,
-)
-from driver_layer.ze.types import (
     ze_command_queue_group_properties_t as ze_command_queue_group_properties_t,
 )
 from driver_layer.ze.types import (
     ze_command_queue_group_property_flags_t as ze_command_queue_group_property_flags_t,
-)
-from driver_layer.ze.types import (
-    ze_command_queue_mode_t as ze_command_queue_mode_t,
 )
 from driver_layer.ze.types import (
     ze_device_graph_properties_2_t as ze_device_graph_properties_2_t,

@@ -10,35 +10,49 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from functools import partial
 
 from driver_layer.errors import DeviceFault, ZeError
+from driver_layer.npu.device import Device
+from driver_layer.ze import queue_types as q
 from driver_layer.ze import types as t
 from driver_layer.ze.command_list import Command, ListState, ze_command_list_handle_t
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
 from driver_layer.ze.event import UINT64_MAX, seconds_of
 from driver_layer.ze.handles import Handle, check
+from driver_layer.ze.queue_choices import check_choices, rank_of
 from driver_layer.ze.result import check_known, failed, ze_result_t
 
-_SYNCHRONOUS = t.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
+_SYNCHRONOUS = q.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 
 
 class ze_command_queue_handle_t(Handle):
     """A queue of one device; submissions run in their order, beside those of other queues.
 
-    Any thread may submit and wait.
+    Where inferences of several queues wait for the engines, the most urgent begins first. Any
+    thread may submit and wait.
     """
 
-    def __init__(self, context: ze_context_handle_t, desc: t.ze_command_queue_desc_t) -> None:
+    def __init__(self, context: ze_context_handle_t, desc: q.ze_command_queue_desc_t) -> None:
         super().__init__()
         self.context = context
         self.desc = desc
         kind = "copy" if desc.ordinal else "compute"
         self.stream = context.device.npu.stream(kind)
+        self._rank = rank_of(desc)
         self._process = os.getpid()
         self._unfinished: set[Future[object]] = set()
         self._failed: deque[Future[object]] = deque(maxlen=1)
         """The last submission that failed since anybody waited for the queue."""
+
+    def set_workload(self, workload: q.ze_command_queue_workload_type_t) -> None:
+        """Say whether somebody waits for what is submitted from now on.
+
+        Raises:
+            ZeError: UNSUPPORTED_FEATURE: the queue only copies.
+        """
+        self._rank = rank_of(self.desc, workload)
 
     def submit(self, job: Callable[[], object]) -> Future[object]:
         """Let the device run something after what was submitted before."""
@@ -53,7 +67,7 @@ class ze_command_queue_handle_t(Handle):
             if work.exception() is not None:
                 failures.append(work)
 
-        work = self.stream.submit(job)
+        work = self.stream.submit(partial(_run_at, self.context.device.npu, self._rank, job))
         unfinished.add(work)
         work.add_done_callback(settle)
         return work
@@ -95,21 +109,25 @@ class ze_fence_handle_t(Handle):
 def zeCommandQueueCreate(
     hContext: ze_context_handle_t,
     hDevice: ze_device_handle_t,
-    desc: t.ze_command_queue_desc_t | None = None,
+    desc: q.ze_command_queue_desc_t | None = None,
 ) -> ze_command_queue_handle_t:
     """Make a queue.
 
+    Its submissions run in their order anyway, as DEVICE_SYNC asks.
+
     Raises:
         ZeError: INVALID_ARGUMENT: there is no such group, or it has no such queue, or the device is
-            not the context's.
+            not the context's; INVALID_ENUMERATION: unknown priority or options, or DEVICE_SYNC of a
+            synchronous queue; UNSUPPORTED_FEATURE: turbo, or a priority of copies.
     """
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
-    desc = desc or t.ze_command_queue_desc_t()
+    desc = desc or q.ze_command_queue_desc_t()
     known = 0 <= desc.ordinal < len(QUEUE_GROUPS)
     if not known or not 0 <= desc.index < QUEUE_GROUPS[desc.ordinal].numQueues:
         message = f"no queue {desc.index} in group {desc.ordinal}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    check_choices(desc)
     return ze_command_queue_handle_t(context, desc)
 
 
@@ -163,6 +181,12 @@ def _executable(
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
             raise failed(code, "command list and queue are of different contexts")
     return lists
+
+
+def _run_at(npu: Device, rank: int, job: Callable[[], object]) -> None:
+    """Do a job with the urgency that its queue had when it was submitted."""
+    with npu.engines.at(rank):
+        job()
 
 
 def _run_all(commands: Sequence[Command]) -> None:

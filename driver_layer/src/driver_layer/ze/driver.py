@@ -25,10 +25,19 @@ ZE_API_VERSION = t.ZE_MAKE_VERSION(1, 17)
 DRIVER_VERSION = t.ZE_MAKE_VERSION(1, 0)
 GRAPH_EXTENSION = "ZE_extension_graph"
 GRAPH_EXTENSION_VERSION = t.ZE_MAKE_VERSION(1, 18)
+PROFILING_EXTENSION = "ZE_extension_profiling_data"
+PROFILING_EXTENSION_VERSION = t.ZE_MAKE_VERSION(1, 0)
+QUEUE_EXTENSION = "ZE_extension_command_queue_npu"
+QUEUE_EXTENSION_VERSION = t.ZE_MAKE_VERSION(1, 1)
 DRIVER_UUID = "017de931-6b4d-4fd4-aa9b-5bed77fc8e89"
 DEVICE_UUID = "80d1d11e-b738-11ea-b3de-0242ac130004"
 
-_EXTENSION_NAMES = (GRAPH_EXTENSION, *(f"{GRAPH_EXTENSION}_1_{n}" for n in range(2, 9)))
+_GRAPH_NAMES = (GRAPH_EXTENSION, *(f"{GRAPH_EXTENSION}_1_{n}" for n in range(2, 9)))
+_WITH_TABLES = {name: (GRAPH_EXTENSION, GRAPH_EXTENSION_VERSION) for name in _GRAPH_NAMES} | {
+    PROFILING_EXTENSION: (PROFILING_EXTENSION, PROFILING_EXTENSION_VERSION),
+    QUEUE_EXTENSION: (QUEUE_EXTENSION, QUEUE_EXTENSION_VERSION),
+}
+"""By the names that a table goes by: the one it is registered under, and its version."""
 _OTHER_EXTENSIONS = {
     "ZE_extension_external_memmap_sysmem": t.ZE_MAKE_VERSION(1, 0),
     "ZE_experimental_mutable_command_list": t.ZE_MAKE_VERSION(1, 1),
@@ -158,12 +167,8 @@ def zeDriverGetExtensionProperties(
 ) -> list[t.ze_driver_extension_properties_t]:
     """List the extensions."""
     check(hDriver, ze_driver_handle_t)
-    graph = [
-        t.ze_driver_extension_properties_t(name, GRAPH_EXTENSION_VERSION)
-        for name in _EXTENSION_NAMES
-    ]
-    others = [t.ze_driver_extension_properties_t(*each) for each in _OTHER_EXTENSIONS.items()]
-    return [*graph, *others]
+    versions = {name: version for name, (_, version) in _WITH_TABLES.items()} | _OTHER_EXTENSIONS
+    return [t.ze_driver_extension_properties_t(*each) for each in versions.items()]
 
 
 def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) -> Any:
@@ -173,10 +178,11 @@ def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) 
         ZeError: INVALID_ARGUMENT: there is no such extension.
     """
     check(hDriver, ze_driver_handle_t)
-    if name not in _EXTENSION_NAMES:
+    if name not in _WITH_TABLES:
         message = f"no extension {name!r}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    return extension_tables[GRAPH_EXTENSION]()
+    registered, _ = _WITH_TABLES[name]
+    return extension_tables[registered]()
 
 
 extension_tables: dict[str, Callable[[], Any]] = {}

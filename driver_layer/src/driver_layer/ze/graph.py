@@ -6,12 +6,14 @@ Source: fact sheet elf_driver §2.5 (one inference per recording), §5.2, §5.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory, ZeError
 from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.metadata import NodeInfo
 from driver_layer.ze import types as t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
+from driver_layer.ze.graph_profile import GraphProfile
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import failed, ze_result_t
 
@@ -53,6 +55,15 @@ class ze_graph_handle_t(Handle):
         self._loaded = False
         self._idle: list[HostParsedInference] = []
         self._recorded: list[HostParsedInference] = []
+
+    @cached_property
+    def profile(self) -> GraphProfile:
+        """What each of its inferences leaves of when its tasks ran.
+
+        Raises:
+            ZeError: as ``GraphProfile``.
+        """
+        return GraphProfile(self.binary, self.context.device.platform)
 
     def initialize(self) -> None:
         """Load the blob; a second call does nothing.

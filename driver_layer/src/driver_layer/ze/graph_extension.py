@@ -8,6 +8,8 @@ Source: fact sheet elf_driver §5.2.
 
 from __future__ import annotations
 
+from functools import partial
+
 from driver_layer.abi.notes import FIRMWARE_INFERENCE_VERSION, LOADER_ABI_VERSION
 from driver_layer.errors import ZeError
 from driver_layer.npu.memory import MemoryKind
@@ -23,6 +25,7 @@ from driver_layer.ze.driver import (
 from driver_layer.ze.event import ze_event_handle_t
 from driver_layer.ze.graph import GraphExecution, ze_graph_handle_t
 from driver_layer.ze.handles import check
+from driver_layer.ze.profiling import ze_graph_profiling_query_handle_t
 from driver_layer.ze.result import failed, last_error, ze_result_t
 
 _MAX_DIMS = 5
@@ -130,6 +133,7 @@ class ze_graph_dditable_ext_t:
         self,
         hCommandList: ze_command_list_handle_t,
         hGraph: ze_graph_handle_t,
+        hProfilingQuery: ze_graph_profiling_query_handle_t | None = None,
         hSignalEvent: ze_event_handle_t | None = None,
         phWaitEvents: Events = (),
     ) -> None:
@@ -137,7 +141,8 @@ class ze_graph_dditable_ext_t:
 
         Raises:
             ZeError: UNINITIALIZED: an argument is missing; INVALID_ARGUMENT: one is too small or
-                not memory of the context, or the list is closed or of another context;
+                not memory of the context, or the list is closed or of another context, or the
+                query of another graph;
                 INVALID_COMMAND_LIST_TYPE: the list is for queues that only copy;
                 INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
         """
@@ -149,8 +154,13 @@ class ze_graph_dditable_ext_t:
         if not command_list.computes:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
             raise failed(code, "the command list is for queues that only copy")
+        if hProfilingQuery is not None:
+            _check_query(hProfilingQuery, graph)
         execution = GraphExecution(graph)
-        command = Command(execution.run, hSignalEvent, tuple(phWaitEvents), execution)
+        run = execution.run
+        if hProfilingQuery is not None:
+            run = partial(hProfilingQuery.profile, run)
+        command = Command(run, hSignalEvent, tuple(phWaitEvents), execution)
         try:
             command_list.append(command, execution.release)
         except ZeError:
@@ -194,6 +204,12 @@ class ze_graph_dditable_ext_t:
 def _check_index(graph: ze_graph_handle_t, index: int) -> None:
     if not 0 <= index < len(graph.tensors):
         message = f"no argument {index}; the graph has {len(graph.tensors)}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+
+
+def _check_query(query: ze_graph_profiling_query_handle_t, graph: ze_graph_handle_t) -> None:
+    if check(query, ze_graph_profiling_query_handle_t).pool.graph is not graph:
+        message = "the profiling query is of another graph"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 
 

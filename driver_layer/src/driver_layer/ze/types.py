@@ -29,14 +29,6 @@ class ze_memory_type_t(IntEnum):
     ZE_MEMORY_TYPE_SHARED = 3
 
 
-class ze_command_queue_mode_t(IntEnum):
-    """How a queue executes."""
-
-    ZE_COMMAND_QUEUE_MODE_DEFAULT = 0
-    ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS = 1
-    ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS = 2
-
-
 class ze_command_queue_group_property_flags_t(IntFlag):
     """What the queues of a group can do."""
 
@@ -165,15 +157,6 @@ class ze_memory_allocation_properties_t:
     id: int
     pageSize: int
     pNext: ze_external_memory_export_fd_t | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ze_command_queue_desc_t:
-    """How a queue is to be made."""
-
-    ordinal: int = 0
-    index: int = 0
-    mode: ze_command_queue_mode_t = ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)

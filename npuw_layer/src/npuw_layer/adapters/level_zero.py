@@ -19,12 +19,21 @@ from npuw_layer.adapters.release import release_waiting
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.offload.ports import Cost, PieceCompiler, Span
 from npuw_layer.partition.ports import CompilesFunctions
-from npuw_layer.ports import Array, Compiler, Memory
+from npuw_layer.ports import Array, Compiler, Memory, Urgency
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
     from compiler_layer.pieces import CompiledFunction, CompiledPieces
 
+_PRIORITIES = {
+    "LOW": ze.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
+    "MEDIUM": ze.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_NORMAL,
+    "HIGH": ze.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH,
+}
+_WORKLOADS = {
+    "DEFAULT": ze.ze_command_queue_workload_type_t.ZE_WORKLOAD_TYPE_DEFAULT,
+    "EFFICIENT": ze.ze_command_queue_workload_type_t.ZE_WORKLOAD_TYPE_BACKGROUND,
+}
 _DESCRIPTOR = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
 
 
@@ -53,6 +62,8 @@ class LevelZeroDevice:
             self._context = (contexts or Contexts()).of(driver)
             self._queue = ze.zeCommandQueueCreate(self._context, self._device)
             self._copies = CopyQueue(self._context, self._device)
+            self._urgency: Urgency = Urgency()
+            self._profiling: ze.ze_graph_profiling_dditable_ext_t | None = None
             self._table: ze.ze_graph_dditable_ext_t = ze.zeDriverGetExtensionFunctionAddress(
                 driver, ze.GRAPH_EXTENSION
             )
@@ -100,7 +111,25 @@ class LevelZeroDevice:
         with reported("loading a blob"):
             graph = self._table.pfnCreate2(self._context, self._device, desc)
             self._table.pfnGraphInitialize(graph)
-        return LoadedBlob(self._table, self._queue, graph)
+        return LoadedBlob(self._table, self._queue, graph, self._profiling)
+
+    def set_urgency(self, urgency: Urgency) -> bool:
+        """Let programs of what is loaded from now on be so urgent; see ``ports.TakesTurns``."""
+        if urgency != self._urgency:
+            queue = ze.ze_command_queue_desc_t(priority=_PRIORITIES[urgency.priority])
+            with reported(f"a queue for MODEL_PRIORITY = {urgency.priority}"):
+                self._queue = ze.zeCommandQueueCreate(self._context, self._device, queue)
+                queues: ze.ze_command_queue_npu_dditable_ext_t = (
+                    ze.zeDriverGetExtensionFunctionAddress(self._device.driver, ze.QUEUE_EXTENSION)
+                )
+                queues.pfnSetWorkloadType(self._queue, _WORKLOADS[urgency.workload])
+            self._urgency = urgency
+        return True
+
+    def profile_programs(self) -> None:
+        """Let programs tell what their layers take; see ``ports.ProfilesPrograms``."""
+        driver = self._device.driver
+        self._profiling = ze.zeDriverGetExtensionFunctionAddress(driver, ze.PROFILING_EXTENSION)
 
     def allocate(self, nbytes: int) -> DeviceMemory:
         """Take memory, zeroed; it goes back when nobody holds it any more, programs included.

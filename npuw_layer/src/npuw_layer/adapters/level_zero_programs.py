@@ -11,6 +11,7 @@ from driver_layer import ze
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from npuw_layer.adapters.level_zero_lists import destroy_list
 from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
+from npuw_layer.adapters.level_zero_profiling import RunTimes
 from npuw_layer.adapters.release import release_with
 from npuw_layer.errors import DeviceError
 from npuw_layer.ports import Memory, TensorInfo
@@ -19,17 +20,26 @@ _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TY
 
 
 class LoadedBlob:
-    """A graph of the driver; satisfies ``ports.LoadedModel``."""
+    """A graph of the driver; satisfies ``ports.LoadedModel``.
+
+    Args:
+        table: the graph extension's functions.
+        queue: where it runs.
+        graph: it is unloaded with this.
+        profiling: the profiling extension's, if programs are to tell what they take.
+    """
 
     def __init__(
         self,
         table: ze.ze_graph_dditable_ext_t,
         queue: ze.ze_command_queue_handle_t,
         graph: ze.ze_graph_handle_t,
+        profiling: ze.ze_graph_profiling_dditable_ext_t | None = None,
     ) -> None:
         self.table = table
         self.queue = queue
         self.graph = graph
+        self.profiling = profiling
         self.recording = threading.Lock()
         """Arguments belong to the graph: who records sets them all and records at once."""
         release_with(self, partial(table.pfnDestroy, graph))
@@ -77,6 +87,7 @@ class RecordedProgram:
         """Arguments that lie elsewhere than when the list was closed."""
         self._commands: ze.ze_command_list_handle_t | None = None
         self._command = 0
+        self._times: RunTimes | None = None
         self._done = ze.zeFenceCreate(loaded.queue)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
@@ -130,6 +141,8 @@ class RecordedProgram:
                 raise
             finally:
                 ze.zeFenceReset(self._done)
+        if self._times is not None:
+            self._times.tell()
 
     def _record(self) -> ze.ze_command_list_handle_t:
         loaded = self._loaded
@@ -139,11 +152,14 @@ class RecordedProgram:
         commands = ze.zeCommandListCreate(context, context.device, desc)
         arguments = ze.ze_mutable_command_id_exp_desc_t()
         self._command = ze.zeCommandListGetNextCommandIdExp(commands, arguments)
+        if loaded.profiling is not None:
+            self._times = RunTimes(loaded.profiling, loaded.graph)
+        query = None if self._times is None else self._times.query
         with loaded.recording:
             loaded.graph.arguments.clear()
             for index, pointer in self._pointers.items():
                 loaded.table.pfnSetArgumentValue(loaded.graph, index, pointer)
-            loaded.table.pfnAppendGraphExecute(commands, loaded.graph)
+            loaded.table.pfnAppendGraphExecute(commands, loaded.graph, query)
         ze.zeCommandListClose(commands)
         # The inference goes back to the graph when nobody holds the program any more.
         release_with(self, partial(destroy_list, commands))

@@ -7,5 +7,6 @@
 ``elsewhere``  compiles that graph for another device
 ``placed``     a submodel on one of them, and how it moves to another
 ``run``        a user's program of it, which follows
+``told``       what options tell devices before anything is loaded
 ``accuracy``   NPUW_ACC_CHECK: the same inputs on a reference device
 """

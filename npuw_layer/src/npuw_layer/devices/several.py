@@ -16,7 +16,7 @@ from npuw_layer.devices.elsewhere import Banks, Elsewhere, Place
 from npuw_layer.devices.placed import PlacedModel, Placement, Rules
 from npuw_layer.devices.stored import Head, StoredProgram
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.ports import SUBMODEL, Array, Device, Memory
+from npuw_layer.ports import SUBMODEL, Array, Device, Memory, ProfilesPrograms, TakesTurns, Urgency
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -171,6 +171,17 @@ class SeveralDevices:
     def map_host(self, data: Array) -> Memory | None:
         """Let them read bytes of the host in place."""
         return self._memory.map_host(data)
+
+    def profile_programs(self) -> None:
+        """Let those programs tell their times whose device can; see ``ports.ProfilesPrograms``."""
+        for device in self._devices.values():
+            if isinstance(device, ProfilesPrograms):
+                device.profile_programs()
+
+    def set_urgency(self, urgency: Urgency) -> bool:
+        """Tell those devices that can; see ``ports.TakesTurns``."""
+        able = [each for each in self._devices.values() if isinstance(each, TakesTurns)]
+        return any([device.set_urgency(urgency) for device in able])
 
     def _candidates(self, submodel: str) -> Sequence[str]:
         """The devices for a submodel: from its pin on, or all; a pin may be on a missing one."""

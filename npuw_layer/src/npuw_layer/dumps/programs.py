@@ -9,11 +9,11 @@ from pathlib import Path
 
 from compiler_layer.pieces import LITERAL_PREFIX
 from npuw_layer.devices.accuracy import nbytes, tensors
-from npuw_layer.devices.placed import Placement, ReportsPlacement
 from npuw_layer.dumps.tensors import folder_of, indexed, write_tensors
 from npuw_layer.options.dumps import DumpOptions, selected
 from npuw_layer.partition.model import LoadedParts
 from npuw_layer.ports import Array, LoadedModel, MayBeHidden, Memory, Program, TensorInfo
+from npuw_layer.wrapped_model import with_programs
 
 
 def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:
@@ -29,8 +29,7 @@ def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> Loaded
         for number in chosen
     }
     if not isinstance(model, LoadedParts):
-        kind = _PlacedDumpedModel if isinstance(model, ReportsPlacement) else _DumpedModel
-        return kind(model, files[0])
+        return with_programs(model, lambda program: DumpedProgram(model, program, files[0]))
 
     def around(number: int, program: Program) -> Program:
         if number not in files:
@@ -53,38 +52,6 @@ class _Files:
         if self._runs is None:
             return self._base
         return self._base.with_name(f"{self._base.name}_iter_{next(self._runs):04}")
-
-
-class _DumpedModel:
-    """A model whose programs write down tensors; satisfies ``ports.LoadedModel``."""
-
-    def __init__(self, model: LoadedModel, files: _Files) -> None:
-        self._model = model
-        self._files = files
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
-        """The model's."""
-        return self._model.inputs
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
-        """The model's."""
-        return self._model.outputs
-
-    def create_program(self) -> Program:
-        """Make something to run."""
-        return DumpedProgram(self._model, self._model.create_program(), self._files)
-
-
-class _PlacedDumpedModel(_DumpedModel):
-    """The same on one of several devices."""
-
-    @property
-    def placement(self) -> Placement:
-        """Where it runs now; see ``ReportsPlacement``."""
-        assert isinstance(self._model, ReportsPlacement)
-        return self._model.placement
 
 
 class DumpedProgram:

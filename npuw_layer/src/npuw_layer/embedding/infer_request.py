@@ -27,7 +27,7 @@ class TextInferRequest(StatelessRequest):
 
     def __init__(self, compiled: CompiledLLM) -> None:
         self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
-        super().__init__(self._outputs)
+        super().__init__(self._outputs, compiled.options)
         self._compiled = compiled
         self._reader = make_reader(compiled, self._run.check_wanted)
         self._runs: list[str] = []

@@ -25,7 +25,7 @@ class KokoroInferRequest(StatelessRequest):
 
     def __init__(self, compiled: CompiledKokoro) -> None:
         self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
-        super().__init__(self._outputs)
+        super().__init__(self._outputs, compiled.options)
         self._compiled = compiled
         self._speaker = Speaker(compiled, self._run.check_wanted)
 

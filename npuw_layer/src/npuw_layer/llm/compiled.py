@@ -23,6 +23,7 @@ from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
 from npuw_layer.lora.names import adapter_inputs
 from npuw_layer.options import Options
 from npuw_layer.ports import READ_PREFIX, Device, LoadedModel, TensorInfo
+from npuw_layer.profiling.labels import labelled
 from npuw_layer.sharing.bank import share_bank
 from npuw_layer.trees.tree_mask import TreeMask
 from npuw_layer.weights_bank import WeightsBank
@@ -165,7 +166,7 @@ def assemble(
         _check_eagle(loaded[0])
     planned = plan(options)
     models = {
-        stage: dumped(model, stage.name, options)
+        stage: labelled(dumped(model, stage.name, options), stage.name, options)
         for stage, model in zip(planned.stages, loaded, strict=True)
     }
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)

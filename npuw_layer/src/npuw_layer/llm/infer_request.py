@@ -48,7 +48,7 @@ class InferRequest(AsyncRequest):
     """
 
     def __init__(self, compiled: CompiledLLM) -> None:
-        super().__init__()
+        super().__init__(compiled.options)
         self._compiled = compiled
         self._conversation = self._make_conversation()
         self.transfers = Transfers()

@@ -70,6 +70,8 @@ class MechanismOptions(OptionGroup):
     parallel_compile: bool = Field(False, alias="NPUW_PARALLEL_COMPILE")
     """Equal layers are compiled once, of all variants together: there is little left to share out;
     the original calls it unstable."""
+    turbo: bool = Field(False, alias="NPU_TURBO")
+    """The simulated device has one clock, and waits are as short as they can be."""
 
     @field_validator("pmm")
     @classmethod

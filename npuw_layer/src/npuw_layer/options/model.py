@@ -21,8 +21,10 @@ from npuw_layer.options.mechanisms import MechanismOptions
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
+from npuw_layer.options.profiling import ProfilingOptions
 from npuw_layer.options.stages import StageKind, StageOptions
 from npuw_layer.options.texts import TextOptions
+from npuw_layer.options.turns import TurnOptions
 from npuw_layer.options.weights import WeightOptions
 from npuw_layer.options.whisper import WhisperOptions
 from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
@@ -42,6 +44,8 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     DeviceOptions,
     PartitionOptions,
     DumpOptions,
+    ProfilingOptions,
+    TurnOptions,
     CompilerOptions,
     PlainOptions,
     MechanismOptions,
@@ -64,6 +68,8 @@ class Options(
     DeviceOptions,
     PartitionOptions,
     DumpOptions,
+    ProfilingOptions,
+    TurnOptions,
     CompilerOptions,
     PlainOptions,
     MechanismOptions,

@@ -42,6 +42,11 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_DUMP_SUBS_ON_FAIL",
         "NPUW_DUMP_IO",
         "NPUW_DUMP_IO_ITERS",
+        "PERF_COUNT",
+        "NPU_PROFILING_TYPE",
+        # Who begins first.
+        "MODEL_PRIORITY",
+        "WORKLOAD_TYPE",
         # What happens when a device fails, or is not accurate.
         "NPUW_FALLBACK_EXEC",
         "NPUW_ACC_THRESH",

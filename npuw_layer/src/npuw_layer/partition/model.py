@@ -64,9 +64,9 @@ class LoadedParts:
         return PartsProgram(self, [self._around(*each) for each in enumerate(programs)])
 
     def around(self, wrap: WrapsPrograms) -> LoadedParts:
-        """Give the same model, where something stands around the program of each call."""
-        other = copy(self)
-        other._around = wrap
+        """Give the same model, where something more stands around the program of each call."""
+        other, inside = copy(self), self._around
+        other._around = lambda number, program: wrap(number, inside(number, program))
         return other
 
     def calls(self) -> Iterator[tuple[Call, LoadedModel]]:

@@ -40,6 +40,7 @@ from npuw_layer.ports import (
     LoadedModel,
     TensorInfo,
 )
+from npuw_layer.profiling.labels import labelled
 from npuw_layer.sharing.bank import share_bank
 from npuw_layer.static.initial_values import pack_values, unpack_values
 from npuw_layer.static.parts import PARTS, is_port
@@ -154,6 +155,8 @@ def assemble(
         DeviceError: the initial values are those of another program.
     """
     loaded = dumped(programs.loaded, programs.submodel, options)
+    own = "" if programs.submodel == STATIC_MODEL else programs.submodel
+    loaded = labelled(loaded, own, options)
     programs = replace(programs, loaded=loaded)
     inputs, outputs = (list(filter(is_port, infos)) for infos in (loaded.inputs, loaded.outputs))
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)

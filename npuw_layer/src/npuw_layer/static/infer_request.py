@@ -29,7 +29,7 @@ class StaticInferRequest(AsyncRequest):
     """
 
     def __init__(self, compiled: CompiledStatic) -> None:
-        super().__init__()
+        super().__init__(compiled.options)
         self._compiled = compiled
         self.transfers = Transfers()
         """What was copied, and what was used in place, in bytes."""

@@ -26,8 +26,10 @@ from npuw_layer.ports import (
     Device,
     LoadedModel,
     Memory,
+    ProfilesPrograms,
     Program,
 )
+from npuw_layer.profiling.recording import recording
 
 CONFIG: Mapping[str, str] = {
     "INFERENCE_PRECISION_HINT": "f32",
@@ -199,6 +201,33 @@ def check_programs_of_one_model_are_independent(device: Device) -> None:
     _assert_close(one.run(x, total), first, "y of a second run")
 
 
+def check_profiled_programs_tell_what_they_take(device: Device) -> None:
+    """One that can tells of each run, and of nothing while nobody listens."""
+    if not isinstance(device, ProfilesPrograms):
+        return
+    device.profile_programs()
+    bound = _Bound(device, _load(device))
+    x, total = _some(6), _some(7)
+    with recording() as runs:
+        first = bound.run(x, total)
+        bound.run(x, total)
+    heard = len(runs)
+    _assert_close(first, (x + total) @ weights(), "y of a profiled run")
+    bound.run(x, total)
+    assert len(runs) == heard, "a run is told of when nobody listens"
+    if not runs:  # of several devices it may run on one that cannot
+        return
+    assert heard == 2, f"2 runs, {heard} of which are told of"
+    one, two = ([layer.name for layer in run.layers] for run in runs)
+    assert one == two, "two runs of a program have other layers"
+    for layer in runs[0].layers:
+        assert layer.start_ns >= 0, f"{layer.name} begins before the run"
+        assert min(layer.dpu_ns, layer.sw_ns, layer.dma_ns) >= 0, f"{layer.name} takes less than 0"
+        busy = layer.dpu_ns + layer.sw_ns + layer.dma_ns
+        assert (busy > 0) == layer.ran, f"{layer.name}: {busy} ns of work, ran: {layer.ran}"
+    assert runs[0].total_ns > 0, "a run that takes no time"
+
+
 def check_errors_are_runtime_errors(device: Device) -> None:
     """Misuse is refused with a message, and the device survives it."""
     loaded = _load(device)
@@ -219,6 +248,7 @@ DEVICE_CHECKS = (
     check_a_binding_may_point_into_memory_and_be_replaced,
     check_an_output_may_be_the_next_input,
     check_programs_of_one_model_are_independent,
+    check_profiled_programs_tell_what_they_take,
     check_errors_are_runtime_errors,
 )
 """All checks of a device."""

@@ -1,0 +1,85 @@
+"""When the tasks of a graph run, and whose they are.
+
+The times are those of the simulated device (``npu.timeline``), so that they do not depend on the
+host, and all inferences of a graph take the same. They count from the begin of the inference.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from driver_layer.abi.layer_map import (
+    QUEUE_KINDS,
+    SECTION_NAME,
+    LayerMap,
+    LayerMapError,
+    decode_layer_map,
+)
+from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.platforms import Platform
+from driver_layer.errors import DriverError
+from driver_layer.loader.read import Blob, read_blob
+from driver_layer.npu.timeline import predict
+from driver_layer.npu.timeline.records import task_records
+from driver_layer.ze.profiling_data import ProfilingData
+from driver_layer.ze.result import failed, ze_result_t
+
+
+class GraphProfile:
+    """What each inference of a graph leaves.
+
+    Args:
+        binary: the graph's blob.
+        platform: the device.
+
+    Raises:
+        ZeError: UNSUPPORTED_FEATURE: the blob does not say whose its tasks are; INVALID_ARGUMENT:
+            what it says is malformed.
+    """
+
+    def __init__(self, binary: memoryview, platform: Platform) -> None:
+        self._platform = platform
+        self._blob = read_blob(binary)
+        self._names = _names(self._blob)
+        self._lock = threading.Lock()
+        self._data: ProfilingData | None = None
+
+    def data(self) -> ProfilingData:
+        """Give it; it is found when it is first asked for.
+
+        Raises:
+            ZeError: INVALID_ARGUMENT: a task belongs to no layer; UNKNOWN: it cannot be predicted.
+        """
+        with self._lock:
+            if self._data is None:
+                try:
+                    records = task_records(predict(self._blob, self._platform))
+                except DriverError as error:
+                    raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
+                _check_owned(records, self._names)
+                self._data = ProfilingData(records, self._names, self._platform)
+            return self._data
+
+
+def _names(blob: Blob) -> LayerMap:
+    for section in blob.sections:
+        if section.name == SECTION_NAME:
+            try:
+                return decode_layer_map(section.data)
+            except LayerMapError as error:
+                message = f"section {SECTION_NAME}: {error}"
+                code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
+                raise failed(code, message) from error
+    message = f"the blob has no section {SECTION_NAME}, which says whose its tasks are"
+    raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+
+
+def _check_owned(records: RecordArray, names: LayerMap) -> None:
+    """See that each task belongs to a layer."""
+    known = {(QUEUE_KINDS.index(k), number): len(own) for (k, number), own in names.tasks.items()}
+    for kind, number in {(int(r["kind"]), int(r["number"])) for r in records}:
+        of_queue = (records["kind"] == kind) & (records["number"] == number)
+        if records["index"][of_queue].max() >= known.get((kind, number), 0):
+            queue = f"{QUEUE_KINDS[kind]} {number}"
+            message = f"section {SECTION_NAME}: some tasks of {queue} are of no layer"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

@@ -1,0 +1,123 @@
+"""From what profiling left in memory to layers and tasks: the blob's layer map says whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from driver_layer.abi.layer_map import QUEUE_KINDS, LayerMap
+from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.platforms import Platform
+from driver_layer.ze import profiling_types as t
+
+_DMA, _DPU, _SW = (
+    t.ze_task_execute_type_t.ZE_TASK_EXECUTE_DMA,
+    t.ze_task_execute_type_t.ZE_TASK_EXECUTE_DPU,
+    t.ze_task_execute_type_t.ZE_TASK_EXECUTE_SW,
+)
+_ENGINES = np.array([{"dpu": _DPU, "shave": _SW}.get(kind, _DMA) for kind in QUEUE_KINDS])
+"""What executes the tasks of a queue, by the number of its kind."""
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ProfilingData:
+    """One inference, as it was profiled.
+
+    Attributes:
+        records: a TASK_TIME for each task.
+        names: whose the tasks are; it knows them all.
+        platform: the device.
+    """
+
+    records: RecordArray
+    names: LayerMap
+    platform: Platform
+
+    @cached_property
+    def layers(self) -> tuple[t.ze_profiling_layer_info, ...]:
+        """The layers, in the order in which they begin; those without tasks come last."""
+        count = len(self.names.layers)
+        owners, begins, ends = self._owners(), self._times("begin_ns"), self._times("end_ns")
+        first = np.full(count, np.iinfo(np.int64).max)
+        np.minimum.at(first, owners, begins)
+        last = np.zeros(count, np.int64)
+        np.maximum.at(last, owners, ends)
+        busy = {engine: np.zeros(count, np.int64) for engine in (_DPU, _SW, _DMA)}
+        for engine, sums in busy.items():
+            own = _ENGINES[self.records["kind"]] == engine
+            np.add.at(sums, owners[own], (ends - begins)[own])
+        runs = np.bincount(owners, minlength=count) > 0
+        order = np.argsort(first, kind="stable").tolist()
+        return tuple(self._layer(number, runs, first, last, busy) for number in order)
+
+    @cached_property
+    def tasks(self) -> tuple[t.ze_profiling_task_info, ...]:
+        """The tasks, in the order in which they begin."""
+        mhz = {_DPU: self.platform.dpu_mhz}
+        order = np.argsort(self.records["begin_ns"], kind="stable")
+        tasks: list[t.ze_profiling_task_info] = []
+        for record, owner in zip(self.records[order], self._owners()[order], strict=True):
+            engine = t.ze_task_execute_type_t(_ENGINES[record["kind"]])
+            clock = mhz.get(engine, self.platform.cmx_mhz)
+            duration = int(record["end_ns"] - record["begin_ns"])
+            alone = min(int(record["alone_ns"]), duration)
+            layer = self.names.layers[int(owner)]
+            tasks.append(
+                t.ze_profiling_task_info(
+                    name=layer.name,
+                    layer_type=layer.kind,
+                    exec_type=engine,
+                    start_time_ns=int(record["begin_ns"]),
+                    duration_ns=duration,
+                    active_cycles=alone * clock // 1000,
+                    stall_cycles=(duration - alone) * clock // 1000,
+                    task_id=int(record["index"]),
+                    parent_layer_id=int(owner),
+                )
+            )
+        return tuple(tasks)
+
+    @property
+    def raw(self) -> bytes:
+        """The records as they are."""
+        return self.records.tobytes()
+
+    def _layer(
+        self,
+        number: int,
+        runs: npt.NDArray[np.bool_],
+        first: Numbers,
+        last: Numbers,
+        busy: Mapping[t.ze_task_execute_type_t, Numbers],
+    ) -> t.ze_profiling_layer_info:
+        layer, ran = self.names.layers[number], bool(runs[number])
+        status = t.ze_layer_status_t
+        return t.ze_profiling_layer_info(
+            name=layer.name,
+            layer_type=layer.kind,
+            status=status.ZE_LAYER_STATUS_EXECUTED if ran else status.ZE_LAYER_STATUS_OPTIMIZED_OUT,
+            start_time_ns=int(first[number]) if ran else 0,
+            duration_ns=int(last[number] - first[number]) if ran else 0,
+            layer_id=number,
+            dpu_ns=int(busy[_DPU][number]),
+            sw_ns=int(busy[_SW][number]),
+            dma_ns=int(busy[_DMA][number]),
+        )
+
+    def _times(self, field: str) -> Numbers:
+        return self.records[field].astype(np.int64)
+
+    def _owners(self) -> Numbers:
+        """The number of each task's layer."""
+        owners = np.zeros(len(self.records), np.int64)
+        for (kind, number), layers in self.names.tasks.items():
+            code = QUEUE_KINDS.index(kind)
+            own = (self.records["kind"] == code) & (self.records["number"] == number)
+            owners[own] = layers[self.records["index"][own]]
+        return owners

@@ -1,0 +1,29 @@
+"""What options tell devices before anything is loaded: PERF_COUNT, and how urgent a model is."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from npuw_layer.errors import OptionError
+from npuw_layer.options import Options
+from npuw_layer.ports import Device, ProfilesPrograms, TakesTurns, Urgency
+
+D = TypeVar("D", bound=Device)
+
+
+def told(device: D, options: Options) -> D:
+    """Tell a device; give it back.
+
+    Raises:
+        OptionError: programs are to be more or less urgent than others, and it has no others.
+    """
+    if options.perf_count and isinstance(device, ProfilesPrograms):
+        device.profile_programs()
+    urgency = Urgency(options.model_priority, options.workload_type)
+    able = isinstance(device, TakesTurns) and device.set_urgency(urgency)
+    if urgency != Urgency() and not able:
+        raise OptionError(
+            f"MODEL_PRIORITY and WORKLOAD_TYPE: NPUW_DEVICES = {options.devices} runs programs as "
+            "they come; leave them out, or use the NPU"
+        )
+    return device
