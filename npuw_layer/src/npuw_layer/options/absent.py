@@ -38,6 +38,5 @@ ABSENT: dict[str, str] = {
     "NPUW_UNQDQ": "FakeQuantize and compressed weights are understood as they are",
     "NPUW_GQA_MANAGED": "it came after 2026.4, and lets the host put new rows into presents; here "
     "the device gives presents whole",
-    "NPUW_PA": "NPUW_LLM_BATCH_SLOTS serves several requests at once",
 }
 """By name; the sentence ends "is not here: …"."""

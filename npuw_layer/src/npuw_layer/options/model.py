@@ -10,12 +10,13 @@ from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.cache import CacheOptions
 from npuw_layer.options.compiler import CompilerOptions
 from npuw_layer.options.devices import DeviceOptions
-from npuw_layer.options.dumps import DumpOptions
+from npuw_layer.options.dumps import DumpOptions, selects
 from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kokoro import KokoroOptions
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
+from npuw_layer.options.paged import PagedOptions
 from npuw_layer.options.partition import COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
@@ -34,6 +35,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     KvOptions,
     WhisperOptions,
     KokoroOptions,
+    PagedOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,
@@ -55,6 +57,7 @@ class Options(
     KvOptions,
     WhisperOptions,
     KokoroOptions,
+    PagedOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,
@@ -133,6 +136,31 @@ class Options(
         }
         for name in filter(asked.__getitem__, asked):
             raise ValueError(f"{name}: not with NPUW_KOKORO = YES; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _check_paged(self) -> Self:
+        if not self.paged:
+            return self
+        asked = {
+            "NPUW_WHISPER": self.whisper,
+            "NPUW_TEXT_EMBED": self.text_embed,
+            "NPUW_TEXT_RERANK": self.text_rerank,
+            "NPUW_GQA": self.gqa,
+            "NPUW_KOKORO": self.kokoro,
+            "NPUW_FLUX2": self.flux2,
+            "NPUW_PLAN": self.plan,
+            "NPUW_ONLINE_PIPELINE": self.online_pipeline != "NONE",
+            "NPUW_ONLINE_ISOLATE": self.online_isolate,
+            "NPUW_ONLINE_AVOID": self.online_avoid,
+            "NPUW_WEIGHTS_BANK": self.shares_weights,
+            "NPUW_DUMP_IO": selects(self.dump_io),
+            f"KV_CACHE_PRECISION = {self.kv_cache_precision}": self.kv_element,
+            "INFERENCE_PRECISION_HINT = bf16": self.precision == "bf16",
+            "EXPORT_BLOB": self.export_blob,
+        }
+        for name in filter(asked.__getitem__, asked):
+            raise ValueError(f"{name}: not with NPUW_PA = YES; leave one of them out")
         return self
 
     @model_validator(mode="after")
