@@ -11,7 +11,7 @@ from npuw_layer.errors import OptionError
 from npuw_layer.kokoro.names import AUDIO
 from npuw_layer.options import Options
 from npuw_layer.options.stages import StageKind
-from npuw_layer.paged.names import TAG, VARIANT
+from npuw_layer.paged.names import SAMPLED_TAG, TAG, VARIANT
 from npuw_layer.ports import STATIC_MODEL, Device
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
 
 
 def _paged(options: Options) -> Mapping[str, Isolation]:
-    """What computes attention over caches in pages, if there is such attention."""
+    """What the host computes of a model whose attention is over caches in pages."""
     if not options.paged:
         return {}
-    from npuw_layer.paged.isolate import PagedAttentions
+    from npuw_layer.paged.isolate import PagedAttentions, SampledTokens
 
-    return {TAG: PagedAttentions()}
+    return {TAG: PagedAttentions(), SAMPLED_TAG: SampledTokens()}
 
 
 def _listeners(options: Options) -> Sequence[Listener]:

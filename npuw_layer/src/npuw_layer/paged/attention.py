@@ -74,6 +74,8 @@ class LoadedAttention:
         self.outputs: Sequence[TensorInfo] = graph.outputs
         names = {port.value: port.name for port in graph.model.inputs}
         operands = [names.get(value, "") for value in ops[0].operands]
+        if "" in operands[: CACHES[0] + len(CACHES) + len(TABLES)]:
+            raise DeviceError("a paged attention of constants")
         self.rows = frozenset(operands[: CACHES[0]])
         """The inputs with a row for each token."""
         self.open = dict(zip(operands[CACHES[0] :], ("", "", *TABLES), strict=False))
@@ -156,6 +158,7 @@ def _all_of(info: TensorInfo, memory: Memory, offset: int) -> Array:
     """
     kind, inner = ELEMENT_TYPES[info.element], info.shape[1:]
     raw = memory.data[offset:]
-    if raw.size % (kind.itemsize * math.prod(inner)):
+    size = kind.itemsize * math.prod(inner)
+    if not size or raw.size % size:
         raise DeviceError(f"{info.name!r} has {raw.size} bytes: no whole number of {list(inner)}")
     return raw.view(kind).reshape(-1, *inner)

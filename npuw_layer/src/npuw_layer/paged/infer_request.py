@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.model_port import PortKey, find_port
 from npuw_layer.paged.compiled import CompiledPaged
 from npuw_layer.paged.dispatch import Dispatch
-from npuw_layer.paged.lengths import Run, plan_runs
+from npuw_layer.paged.lengths import Run, plan_runs, sampled_rows
 from npuw_layer.paged.names import SAMPLED, Role
 from npuw_layer.paged.ports import inputs_of, outputs_of
 from npuw_layer.paged.runner import VariantRunner
@@ -38,6 +38,7 @@ class PagedInferRequest(StatelessRequest):
         self._compiled = compiled
         self._runners: dict[int, VariantRunner] = {}
         self._ran: list[Run] = []
+        self._samples = bool(self._names(Role.SAMPLED))
 
     def infer(self, inputs: Mapping[Any, AnyTensor] | None = None, /) -> dict[str, Array]:
         """Read new tokens of some sequences.
@@ -84,8 +85,8 @@ class PagedInferRequest(StatelessRequest):
             blocks=min(shape[_BLOCKS_AXIS] for shape in shapes),
             block_rows=shapes[0][_ROWS_AXIS],
         )
-        wanted = np.arange(tokens)
-        if SAMPLED in inputs:
+        wanted: Array = np.arange(tokens)
+        if self._samples:
             wanted = _sampled(values_of(inputs[SAMPLED]), tokens)
         return self._read(rows, caches, dispatch, wanted)
 
@@ -104,18 +105,29 @@ class PagedInferRequest(StatelessRequest):
             for port in self._outputs
         }
         tokens = len(next(iter(rows.values())))
-        self._ran = list(plan_runs(tokens, sorted(self._compiled.variants)))
-        for run in self._ran:
-            self._run.check_wanted()
+        self._ran = []
+        for run in plan_runs(tokens, sorted(self._compiled.variants)):
             own = {name: values[run.begin : run.end] for name, values in rows.items()}
-            mine: Array = np.flatnonzero((wanted >= run.begin) & (wanted < run.end))
-            own[SAMPLED] = wanted[mine] - run.begin
-            tables = dispatch.part(run.begin, run.end).tables
-            made = self._runner(run.size).run(own, {**tables, **caches})
-            places = np.arange(mine.size) if self._names(Role.SAMPLED) else own[SAMPLED]
-            for name, values in found.items():
-                values[mine] = made[name][places]
+            in_place = {**dispatch.part(run.begin, run.end).tables, **caches}
+            for mine in self._wanted_of(run, wanted):
+                self._run.check_wanted()
+                own[SAMPLED] = wanted[mine] - run.begin
+                made = self._runner(run.size).run(own, in_place)
+                self._ran.append(run)
+                places = np.arange(mine.size) if self._samples else own[SAMPLED]
+                for name, values in found.items():
+                    values[mine] = made[name][places]
         return found
+
+    def _wanted_of(self, run: Run, wanted: Array) -> Iterator[Array]:
+        """Which of the wanted tokens are of a run; it runs once more where these are too many.
+
+        It writes the same rows again then.
+        """
+        mine: Array = np.flatnonzero((wanted >= run.begin) & (wanted < run.end))
+        most = sampled_rows(run.size) if self._samples else run.size
+        for begin in range(0, max(mine.size, 1), most):
+            yield mine[begin : begin + most]
 
     def _runner(self, size: int) -> VariantRunner:
         """The runner of a variant, made when it is first needed."""

@@ -1,12 +1,13 @@
-"""Lets attention over caches in pages stand alone; satisfies ``partition.ports.Isolation``."""
+"""Lets what the host computes stand alone; both satisfy ``partition.ports.Isolation``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.paged.attention import PagedAttentionDevice
-from npuw_layer.paged.names import TAG
+from npuw_layer.paged.names import SAMPLED, SAMPLED_TAG, TAG
 from npuw_layer.ports import Device
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PagedAttentions:
-    """Each attention of a model is a part of its own, which the host computes."""
+    """Each attention of a model is a part of its own."""
 
     def __init__(self) -> None:
         self.device: Device = PagedAttentionDevice()
@@ -28,3 +29,18 @@ class PagedAttentions:
 
         found = [op for op in model.body.ops if isinstance(op, PagedAttentionExtension)]
         return [Group(TAG, frozenset([op])) for op in found]
+
+
+class SampledTokens:
+    """So is what picks the rows of sampled tokens: an NPU looks up rows of constants alone."""
+
+    def __init__(self) -> None:
+        self.device: Device = InterpreterDevice()
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find them."""
+        from compiler_layer.passes.partition.parts import Group
+
+        sampled = [port.value for port in model.inputs if port.name == SAMPLED]
+        found = dict.fromkeys(use.operation for value in sampled for use in value.uses)
+        return [Group(SAMPLED_TAG, frozenset([op])) for op in found]

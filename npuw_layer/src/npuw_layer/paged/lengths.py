@@ -9,6 +9,10 @@ _STEP = 8
 """Each variant takes so many times the tokens of the one before."""
 
 
+_SAMPLED = 64
+"""The most tokens of one run that outputs are wanted for, where a model is told which."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run: the tokens that it reads, ``end`` not included, and for how many it is compiled."""
@@ -30,6 +34,15 @@ def variant_sizes(most: int) -> tuple[int, ...]:
     while sizes[-1] < most:
         sizes.append(min(sizes[-1] * _STEP, most))
     return tuple(sizes)
+
+
+def sampled_rows(size: int) -> int:
+    """Give for how many tokens of a run outputs are computed, if not for all.
+
+    Args:
+        size: tokens of the run.
+    """
+    return min(size, _SAMPLED)
 
 
 def plan_runs(tokens: int, sizes: Sequence[int]) -> Iterator[Run]:

@@ -12,6 +12,9 @@ VARIANT = "tokens"
 TAG = "pa"
 """Of the parts of a model that are attention; the original's, too."""
 
+SAMPLED_TAG = "sampled"
+"""Of what picks the rows of sampled tokens."""
+
 PAST_LENS = "past_lens"
 SUBSEQUENCE_BEGINS = "subsequence_begins"
 BLOCK_INDICES = "block_indices"

@@ -18,12 +18,14 @@ from compiler_layer.model import Model, Port
 from compiler_layer.passes.specialize_shapes import specialize_shapes
 from npuw_layer.errors import ModelError
 from npuw_layer.paged.heads import cache_shape
+from npuw_layer.paged.lengths import sampled_rows
 from npuw_layer.paged.names import (
     BLOCK_INDICES,
     BLOCK_INDICES_BEGINS,
     OPTION,
     PAST_LENS,
     SUBSEQUENCE_BEGINS,
+    TABLES,
     Role,
     role_of,
 )
@@ -55,6 +57,8 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
             "paged_attention_transformation make it, or leave the option out"
         )
     declared = {port.name: shape_of(port.value) for port in model.inputs}
+    if not any(role_of(name) is Role.TOKENS for name in declared):
+        raise ModelError(f"{OPTION} = YES: the model has no input with a row for each token")
     try:
         for op in attentions:
             op.check()
@@ -63,6 +67,12 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
     except (CompilerError, ValueError) as error:
         raise ModelError(f"{OPTION} = YES: {error}") from error
     names = {port.value: port.name for port in model.inputs}
+    for op in attentions:
+        tables = tuple(names.get(value, "") for value in op.tables)
+        if tables != TABLES:
+            raise ModelError(
+                f"{OPTION} = YES: {op.described} has other tables than {', '.join(TABLES)}"
+            )
     for cache, rows in _caches(attentions):
         name = names.get(cache, "")
         if role_of(name) is not Role.CACHE:
@@ -89,7 +99,9 @@ def _shape(port: Port, tokens: int) -> Shape:
             return _ONE_SEQUENCE[port.name]
         case Role.CACHE:
             return tuple(max(d, 1) for d in shape)  # its own follows from what is written
-        case Role.TOKENS | Role.SAMPLED if shape[:1] == (-1,) and is_static(shape[1:]):
+        case Role.SAMPLED if len(shape) == 1:
+            return (sampled_rows(tokens),)
+        case Role.TOKENS if shape[:1] == (-1,) and is_static(shape[1:]):
             return (tokens, *shape[1:])
         case Role.CONTEXT:
             return ()
@@ -101,10 +113,12 @@ def _shape(port: Port, tokens: int) -> Shape:
 
 
 def _check_outputs(model: Model, tokens: int) -> None:
-    """See that outputs have a row for each token."""
+    """See that outputs have a row for each token, or for each that is sampled."""
+    sampled = any(role_of(port.name) is Role.SAMPLED for port in model.inputs)
+    rows = sampled_rows(tokens) if sampled else tokens
     for port in model.outputs:
-        if shape_of(port.value)[:1] != (tokens,):
+        if shape_of(port.value)[:1] != (rows,):
             raise ModelError(
                 f"{OPTION} = YES: output {port.name!r} is {list(shape_of(port.value))} for "
-                f"{tokens} tokens; there is to be a row for each"
+                f"{tokens} tokens; there is to be a row for each{' that is sampled' * sampled}"
             )

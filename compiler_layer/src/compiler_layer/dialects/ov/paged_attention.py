@@ -27,6 +27,7 @@ _OTHERS = (
 MOST_OPERANDS = 13 + len(_OTHERS)
 
 _UNKNOWN = {
+    "score_aggregation_window": "scores for others",
     "rotated_block_indices": "rows of K that are turned anew",
     "xattention_threshold": "sparse attention (xattention)",
     "sinks": "sinks",
