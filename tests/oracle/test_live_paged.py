@@ -140,6 +140,11 @@ def test_sampled_tokens_have_their_logits_in_the_order_that_is_wanted(
             np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
+def test_openvino_reads_no_such_model_that_it_wrote(pair: Callable[..., Pair]) -> None:
+    with pytest.raises(RuntimeError, match="unsupported opset: extension"):
+        ov.Core().read_model(pair("llama_fp16").path)
+
+
 def test_the_real_npuw_says_the_same(pair: Callable[..., Pair], sequences: Any) -> None:
     made = pair("gemma2_fp16")
     real = ov.Core().compile_model(made.model, "NPU", NPUW)

@@ -200,6 +200,11 @@ def test_it_is_not_exported(compiled: Any) -> None:
         compiled.export_model()
 
 
+def test_without_the_option_it_is_named(llama: Any) -> None:
+    with pytest.raises(ModelError, match="NPUW_PA = YES"):
+        Core().compile_model(llama.path, "NPU", {})
+
+
 def test_a_model_without_pages_is_refused(tmp_path: Path, llama_8m_ir: Path) -> None:
     with pytest.raises(ModelError, match="paged_attention_transformation"):
         Core().compile_model(llama_8m_ir, "NPU", {"NPUW_PA": "YES"})
