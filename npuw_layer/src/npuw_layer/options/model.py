@@ -10,12 +10,13 @@ from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.cache import CacheOptions
 from npuw_layer.options.compiler import CompilerOptions
 from npuw_layer.options.devices import DeviceOptions
-from npuw_layer.options.dumps import DumpOptions, selects
+from npuw_layer.options.dumps import DumpOptions
 from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kokoro import KokoroOptions
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
+from npuw_layer.options.modes import check_modes
 from npuw_layer.options.paged import PagedOptions
 from npuw_layer.options.partition import COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
@@ -99,68 +100,13 @@ class Options(
         return self
 
     @model_validator(mode="after")
-    def _check_whisper(self) -> Self:
-        if not self.whisper:
-            return self
-        asked = {
-            "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": self.max_generation_token_len > 1,
-            "NPUW_LLM_BATCH_SLOTS": {*self.batch_slots} != {1},
-            "NPUW_LLM_ON_FULL": self.on_full != "ERROR",
-            "NPUW_LLM_ENABLE_PREFIX_CACHING": self.enable_prefix_caching,
-            "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": self.enable_continuous_prefill,
-            "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": self.enable_block_based_kv_cache,
-            "NPUW_LLM_GENERATE_ATTENTION_HINT": self.generate_attention_hint in ("HFA", "DYNAMIC"),
-            "NPUW_WEIGHTS_OFFLOAD": self.weights_offload != "NO",
-            "NPUW_SPATIAL": self.runs_spatial,
-        }
-        for name in filter(asked.__getitem__, asked):
-            raise ValueError(f"{name}: not with NPUW_WHISPER = YES; leave one of them out")
-        return self
-
-    @model_validator(mode="after")
-    def _check_kokoro(self) -> Self:
-        if not self.kokoro:
-            return self
-        if self.kokoro_overlap_size >= self.kokoro_block_size:
+    def _check_modes(self) -> Self:
+        if self.kokoro and self.kokoro_overlap_size >= self.kokoro_block_size:
             raise ValueError(
                 f"NPUW_KOKORO_OVERLAP_SIZE: {self.kokoro_overlap_size} has to be less than "
                 f"NPUW_KOKORO_BLOCK_SIZE = {self.kokoro_block_size}"
             )
-        asked = {
-            "NPUW_WHISPER": self.whisper,
-            "NPUW_TEXT_EMBED": self.text_embed,
-            "NPUW_TEXT_RERANK": self.text_rerank,
-            "NPUW_GQA": self.gqa,
-            "NPUW_WEIGHTS_BANK": self.shares_weights,
-            "EXPORT_BLOB": self.export_blob,
-        }
-        for name in filter(asked.__getitem__, asked):
-            raise ValueError(f"{name}: not with NPUW_KOKORO = YES; leave one of them out")
-        return self
-
-    @model_validator(mode="after")
-    def _check_paged(self) -> Self:
-        if not self.paged:
-            return self
-        asked = {
-            "NPUW_WHISPER": self.whisper,
-            "NPUW_TEXT_EMBED": self.text_embed,
-            "NPUW_TEXT_RERANK": self.text_rerank,
-            "NPUW_GQA": self.gqa,
-            "NPUW_KOKORO": self.kokoro,
-            "NPUW_FLUX2": self.flux2,
-            "NPUW_PLAN": self.plan,
-            "NPUW_ONLINE_PIPELINE": self.online_pipeline != "NONE",
-            "NPUW_ONLINE_ISOLATE": self.online_isolate,
-            "NPUW_ONLINE_AVOID": self.online_avoid,
-            "NPUW_WEIGHTS_BANK": self.shares_weights,
-            "NPUW_DUMP_IO": selects(self.dump_io),
-            f"KV_CACHE_PRECISION = {self.kv_cache_precision}": self.kv_element,
-            "INFERENCE_PRECISION_HINT = bf16": self.precision == "bf16",
-            "EXPORT_BLOB": self.export_blob,
-        }
-        for name in filter(asked.__getitem__, asked):
-            raise ValueError(f"{name}: not with NPUW_PA = YES; leave one of them out")
+        check_modes(self)
         return self
 
     @model_validator(mode="after")

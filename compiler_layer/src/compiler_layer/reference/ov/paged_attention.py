@@ -14,7 +14,7 @@ from compiler_layer.reference.ov.reduce import softmax_of
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Subsequence:
     """A sequence: which tokens are its own, how many came before, and its blocks in order."""
 
     begin: int
@@ -52,15 +52,17 @@ def paged_attention(op: ov.PagedAttentionExtension, *operands: Array) -> tuple[A
     y = np.zeros((*queries.shape[:3], value_cache.shape[3]), np.float32)
     for each in filter(lambda one: one.begin < one.end, sequences):
         keys, values = (wide(_gather(cache, each)) for cache in (key_cache, value_cache))
-        own = queries[each.begin : each.end].transpose(1, 2, 0, 3)
-        y[each.begin : each.end] = _attend(own, keys, values, scale, window).transpose(2, 0, 1, 3)
+        own = slice(each.begin, each.end)
+        for head in range(heads):  # one by one: the scores of all may not fit into memory
+            group = queries[own, head].swapaxes(0, 1)
+            y[own, head] = _attend(group, keys[head], values[head], scale, window).swapaxes(0, 1)
     nothing = np.zeros(0, q.dtype)
     return y.reshape(len(q), -1).astype(q.dtype, copy=False), nothing, nothing
 
 
 def sequences_of(
     tokens: int, tables: tuple[Array, ...], blocks: int, block_rows: int
-) -> Iterator[Sequence]:
+) -> Iterator[Subsequence]:
     """Read the tables of sequences and blocks.
 
     Args:
@@ -86,7 +88,7 @@ def sequences_of(
             raise ValueError(f"{name} {ends}: they should ascend from 0 to {last}")
     for number, before in enumerate(past):
         own = indices[block_begins[number] : block_begins[number + 1]]
-        found = Sequence(begins[number], begins[number + 1], before, np.array(own, np.int64))
+        found = Subsequence(begins[number], begins[number + 1], before, np.array(own, np.int64))
         if before < 0 or found.rows > len(own) * block_rows:
             raise ValueError(
                 f"sequence {number} has {before} rows and {found.end - found.begin} new ones in "
@@ -97,14 +99,14 @@ def sequences_of(
         yield found
 
 
-def _write(cache: Array, rows: Array, sequence: Sequence) -> None:
+def _write(cache: Array, rows: Array, sequence: Subsequence) -> None:
     """Put new rows, [tokens, heads, channels], where they belong."""
     places: Array = np.arange(sequence.past, sequence.rows)
     size = cache.shape[2]
     cache[sequence.blocks[places // size], :, places % size] = rows
 
 
-def _gather(cache: Array, sequence: Sequence) -> Array:
+def _gather(cache: Array, sequence: Subsequence) -> Array:
     """All rows of a sequence, [heads, rows, channels]."""
     size = cache.shape[2]
     found = cache[sequence.blocks[: -(-sequence.rows // size)]].swapaxes(0, 1)
@@ -112,13 +114,13 @@ def _gather(cache: Array, sequence: Sequence) -> Array:
 
 
 def _attend(q: Array, keys: Array, values: Array, scale: float, window: int) -> Array:
-    """Attend causally: q [Hkv, H / Hkv, tokens, D], which are the last of the rows."""
-    tokens, rows = int(q.shape[2]), int(keys.shape[1])
+    """Attend causally: q [heads, tokens, D], which are the last of the rows, to [rows, D]."""
+    tokens, rows = int(q.shape[1]), len(keys)
     own: Array = np.arange(rows - tokens, rows)[:, None]
     every: Array = np.arange(rows)
     allowed = every <= own
     if window > 0:
         allowed &= every > own - window
-    scores = np.matmul(q, keys[:, None].swapaxes(-1, -2)) * np.float32(scale)
+    scores = np.matmul(q, keys.T) * np.float32(scale)
     weights = softmax_of(np.where(allowed, scores, np.float32(-1e30)), -1)
-    return np.matmul(weights, values[:, None])
+    return np.matmul(weights, values)
