@@ -83,6 +83,8 @@ def test_each_token_attends_to_the_rows_up_to_its_own(data: st.DataObject) -> No
     shared, group, width, value_width = number(1, 2), number(1, 3), number(1, 4), number(1, 4)
     past, tokens, window = number(0, 6), number(1, 6), number(0, 5)
     scale = data.draw(st.sampled_from([None, 0.3]))
+    slopes = np.linspace(0.1, 0.5, shared * group, dtype=np.float32)
+    alibi = slopes if data.draw(st.booleans()) else ABSENT
     needed = -(-(past + tokens) // ROWS)
     blocks = data.draw(st.permutations(range(needed + 1)))[:needed]
     draw = np.random.default_rng(number(0, 99))
@@ -101,7 +103,7 @@ def test_each_token_attends_to_the_rows_up_to_its_own(data: st.DataObject) -> No
             cache[blocks[row // ROWS], :, row % ROWS] = own[row]
     widths = (shared * group * width, shared * width, shared * value_width)
     found = (
-        Interpreter(attention(widths, scale, window))
+        Interpreter(attention(widths, scale, window, alibi))
         .run(
             {
                 "q": q.reshape(tokens, -1),
@@ -118,7 +120,10 @@ def test_each_token_attends_to_the_rows_up_to_its_own(data: st.DataObject) -> No
         first = max(0, last + 1 - window) if window else 0
         for head in range(shared * group):
             scores = keys[first : last + 1, head // group] @ q[token, head]
-            weights = np.exp(scores * (width**-0.5 if scale is None else scale))
+            scores = scores * (width**-0.5 if scale is None else scale)
+            if alibi.size:
+                scores -= slopes[head] * (last - np.arange(first, last + 1))
+            weights = np.exp(scores)
             wanted = weights @ values[first : last + 1, head // group] / weights.sum()
             np.testing.assert_allclose(found[token, head], wanted, rtol=1e-4, atol=1e-5)
     for row in range(rows):
@@ -136,8 +141,7 @@ def test_caches_are_written_in_place_if_that_is_asked_for(write: bool) -> None:
     assert found[0, 0] == (pytest.approx(7) if write else 1)
 
 
-REFUSED = {
-    "ALiBi": {"alibi": np.ones(1, np.float32)},
+REFUSED: dict[str, Any] = {
     "turned anew": {"others": (ABSENT, np.zeros(1, np.int32))},
     "xattention": {"others": (*[ABSENT] * 4, np.ones(1, np.float32))},
     "with sinks": {"others": (*[ABSENT] * 7, np.ones((1, 1, 1, 1), np.float32))},

@@ -27,7 +27,7 @@ OURS = {
     "INFERENCE_PRECISION_HINT": "f32",
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
 }
-NAMES = ("gemma2_fp16", "mistral_fp16", "qwen3_fp16", "llama_int4")
+NAMES = ("gemma2_fp16", "mistral_fp16", "bloom_fp16", "llama_int4")
 NPUW = EXACT | {"NPU_USE_NPUW": "YES", "NPUW_PA": "YES"}
 
 

@@ -54,8 +54,9 @@ class PagedAttentionExtension(OvOp):
     With ``write_kv_cache`` the new rows of K and V are first written there, **in place**: it is the
     only op that changes operands. Then each token attends to all rows up to its own, or with a
     sliding_window W > 0 to the last W of these. Scores are multiplied with scale, or if that has no
-    elements with 1 / sqrt(D). Results: y [T, H · Dv]; scores and their diversity, of which nothing
-    is computed, so that nobody may use them.
+    elements with 1 / sqrt(D). Where there are alibi_slopes [H], the slope of a head of q, times how
+    far a row is behind the token's own, is taken off them (ALiBi). Results: y [T, H · Dv]; scores
+    and their diversity, of which nothing is computed, so that nobody may use them.
 
     Source: OpenVINO's internal op of this name (core/dev_api), which the SDPAToPagedAttention
     transformation makes.
@@ -90,7 +91,6 @@ class PagedAttentionExtension(OvOp):
         """Tell what is asked for that is not understood, or None."""
         given = dict(zip(_OTHERS, self.others, strict=False))
         asked = {what: _is_given(given.get(name)) for name, what in _UNKNOWN.items()}
-        asked["biases by distance (ALiBi)"] = _is_given(self.alibi_slopes)
         asked["scores for others"] = bool(self.scores.uses or self.diversity.uses)
         return next((f"with {what}" for what, wanted in asked.items() if wanted), None)
 

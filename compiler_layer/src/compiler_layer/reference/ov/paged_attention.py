@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -49,13 +50,16 @@ def paged_attention(op: ov.PagedAttentionExtension, *operands: Array) -> tuple[A
     scale = float(operands[9].reshape(-1)[0]) if operands[9].size else width**-0.5
     window = int(operands[10].reshape(-1)[0]) if operands[10].size else 0
     queries = wide(q).reshape(len(q), heads, -1, width)
+    slopes = operands[11].reshape(-1) if operands[11].size else np.zeros(1)
+    slopes = np.broadcast_to(wide(slopes), math.prod(queries.shape[1:3])).reshape(heads, -1)
     y = np.zeros((*queries.shape[:3], value_cache.shape[3]), np.float32)
     for each in filter(lambda one: one.begin < one.end, sequences):
         keys, values = (wide(_gather(cache, each)) for cache in (key_cache, value_cache))
         own = slice(each.begin, each.end)
         for head in range(heads):  # one by one: the scores of all may not fit into memory
             group = queries[own, head].swapaxes(0, 1)
-            y[own, head] = _attend(group, keys[head], values[head], scale, window).swapaxes(0, 1)
+            how = scale, slopes[head], window
+            y[own, head] = _attend(group, keys[head], values[head], *how).swapaxes(0, 1)
     nothing = np.zeros(0, q.dtype)
     return y.reshape(len(q), -1).astype(q.dtype, copy=False), nothing, nothing
 
@@ -113,7 +117,9 @@ def _gather(cache: Array, sequence: Subsequence) -> Array:
     return found.reshape(cache.shape[1], -1, cache.shape[3])[:, : sequence.rows]
 
 
-def _attend(q: Array, keys: Array, values: Array, scale: float, window: int) -> Array:
+def _attend(
+    q: Array, keys: Array, values: Array, scale: float, slopes: Array, window: int
+) -> Array:
     """Attend causally: q [heads, tokens, D], which are the last of the rows, to [rows, D]."""
     tokens, rows = int(q.shape[1]), len(keys)
     own: Array = np.arange(rows - tokens, rows)[:, None]
@@ -122,5 +128,7 @@ def _attend(q: Array, keys: Array, values: Array, scale: float, window: int) -> 
     if window > 0:
         allowed &= every > own - window
     scores = np.matmul(q, keys.T) * np.float32(scale)
+    if slopes.any():
+        scores += slopes[:, None, None].astype(np.float32) * (every - own)
     weights = softmax_of(np.where(allowed, scores, np.float32(-1e30)), -1)
     return np.matmul(weights, values)
