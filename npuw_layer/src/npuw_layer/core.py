@@ -31,6 +31,7 @@ from npuw_layer.model_blob.checks import (
     check_target,
 )
 from npuw_layer.options import Options, parse_options
+from npuw_layer.paged.compiled_model import PagedCompiledModel
 from npuw_layer.ports import STATIC_MODEL, Compiler, Device
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.npu import npu_of
@@ -68,11 +69,18 @@ class Core:
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
         /,
-    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel | KokoroCompiledModel:
+    ) -> (
+        CompiledModel
+        | TextCompiledModel
+        | StaticCompiledModel
+        | KokoroCompiledModel
+        | PagedCompiledModel
+    ):
         """Compile a model: a language model as NPUW does, a static one as it is or through NPUW.
 
         With NPUW_TEXT_EMBED or NPUW_TEXT_RERANK it is one that reads texts and generates nothing,
-        with NPUW_KOKORO one that makes speech of text.
+        with NPUW_KOKORO one that makes speech of text, with NPUW_PA one whose caches are the
+        caller's.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
@@ -89,14 +97,16 @@ class Core:
         _check_name(device_name)
         path = _model_path(Path(model))
         options = parse_options(config or {})
-        for told in options.alike():
-            _LOG.info("%s", told)
+        for reason in options.alike():
+            _LOG.info("%s", reason)
         if options.blob_path and not options.export_blob:
             return self._import(Path(options.blob_path).expanduser(), config or {}, path)
         options = route(path, options)
         with collected_later():
             if options.kokoro:
                 return self._kokoro(path, options)
+            if options.paged:
+                return self._paged(path, options)
             return self._compile_llm(path, options) if options.llm else self._static(path, options)
 
     def adaptable_products(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
@@ -272,6 +282,15 @@ class Core:
         device = self._make_static_device(options, SUBMODELS)
         npu = self._npu_of(device, options)
         return KokoroCompiledModel(compile_kokoro(path, device, npu, options))
+
+    def _paged(self, path: Path, options: Options) -> PagedCompiledModel:
+        """Compile a model with paged attention for some numbers of tokens."""
+        # Imported here: few models have it.
+        from npuw_layer.paged.compiled import compile_paged, submodels
+
+        device = self._make_static_device(options, submodels(options))
+        npu = self._npu_of(device, options)
+        return PagedCompiledModel(compile_paged(path, device, npu, options))
 
     def _make_static_device(
         self, options: Options, submodels: Sequence[str] = (STATIC_MODEL,)

@@ -11,6 +11,7 @@ from npuw_layer.errors import OptionError
 from npuw_layer.kokoro.names import AUDIO
 from npuw_layer.options import Options
 from npuw_layer.options.stages import StageKind
+from npuw_layer.paged.names import SAMPLED_TAG, TAG, VARIANT
 from npuw_layer.ports import STATIC_MODEL, Device
 
 if TYPE_CHECKING:
@@ -30,14 +31,14 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
     """
     listeners = _listeners(options)
     attention = attention_isolations(device, options)
-    asked = options.cuts_models or options.routes_experts or listeners
+    asked = options.cuts_models or options.routes_experts or options.paged or listeners
     if not asked and not attention:
         return device
     if "OPENVINO_CPU" in options.devices:
         raise OptionError(
             f"NPUW_DEVICES = {options.devices}: OPENVINO_CPU runs models whole; leave the options "
             "NPUW_ONLINE_… and NPUW_DUMP_… as they are, but for NPUW_DUMP_IO, and do not ask for "
-            "HOST_ROUTED experts"
+            "HOST_ROUTED experts or NPUW_PA"
         )
     # Imported here: who runs models whole loads nothing of it.
     from npuw_layer.partition.device import partitioning
@@ -50,6 +51,7 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
         kind: {**found, **attention.get(kind, {}), **experts.get(kind, {})} for kind in kinds
     }
     isolations[STATIC_MODEL] = isolations[AUDIO] = found
+    isolations[VARIANT] = _paged(options)
     return partitioning(device, isolations, _unfolded(options, isolations), listeners)
 
 
@@ -59,6 +61,15 @@ def _unfolded(options: Options, isolations: Mapping[str, Mapping[str, Isolation]
         return {*options.unfolded_tags}
     tags = {"", *(tag for by_tag in isolations.values() for tag in by_tag)}
     return tags - ({*options.fold_only} - {*options.unfolded_tags})
+
+
+def _paged(options: Options) -> Mapping[str, Isolation]:
+    """What the host computes of a model whose attention is over caches in pages."""
+    if not options.paged:
+        return {}
+    from npuw_layer.paged.isolate import PagedAttentions, SampledTokens
+
+    return {TAG: PagedAttentions(), SAMPLED_TAG: SampledTokens()}
 
 
 def _listeners(options: Options) -> Sequence[Listener]:

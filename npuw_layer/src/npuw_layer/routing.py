@@ -5,7 +5,8 @@
   and gives each to one of several devices.
 - As it is, to the NPU itself: neither.
 
-With NPUW_KOKORO a model goes the second way as two static ones, with NPUW_FLUX2 as one.
+With NPUW_KOKORO a model goes the second way as two static ones, with NPUW_FLUX2 as one, and with
+NPUW_PA as one for each of some numbers of tokens.
 
 What ONNX Runtime splits itself (NPUW_GQA) goes the second way, prefill and generate each; what it
 made stateful goes the first.
@@ -92,6 +93,9 @@ def _settled_by_mode(path: Path, options: Options) -> Options:
     if options.flux2:
         because = "all models that make an image are static"
         return _as_static(options, "NPUW_FLUX2", because, flux2_defaults(path))
+    if options.paged:
+        because = "its caches are the caller's, so that nothing of it is split"
+        return _as_static(options, "NPUW_PA", because, {})
     if not options.whisper:
         return options
     if options.llm is False:

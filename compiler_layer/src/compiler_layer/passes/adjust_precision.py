@@ -17,6 +17,7 @@ from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.interpolate import Interpolate
 from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
 from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.state import ReadValue
@@ -30,7 +31,10 @@ from compiler_layer.passes.simplify import simplify_op
 PRECISIONS = ("f32", "f16", "bf16")
 """The values of INFERENCE_PRECISION_HINT."""
 
-_TAKES_MIXED = (RoPE, ScaledDotProductAttention, FakeConvert, FakeQuantize, Interpolate)
+_TAKES_MIXED = (
+    *(RoPE, ScaledDotProductAttention, PagedAttentionExtension),
+    *(FakeConvert, FakeQuantize, Interpolate),
+)
 """Ops that take operands of different float types as they are: of one, scales are sizes."""
 
 

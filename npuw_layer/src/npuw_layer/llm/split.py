@@ -48,6 +48,7 @@ from npuw_layer.llm.token_inputs import BESIDE, OPTIONAL, TOKENS, TokenInput, to
 from npuw_layer.llm.token_outputs import token_outputs
 from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
+from npuw_layer.paged.names import PAST_LENS
 from npuw_layer.ports import TensorInfo
 from npuw_layer.trees.graph import tree_shapes
 from npuw_layer.trees.names import TREE_MASK
@@ -137,9 +138,11 @@ def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
     given = [name for name in TOKENS if name in names]
     gives = outputs.count(LOGITS) == 1 or outputs == [EMBED]
     if len(given) != 1 or MASK not in names or unknown or not gives:
+        paged = "; NPUW_PA = YES is for one with paged attention" if PAST_LENS in names else ""
         raise ModelError(
             f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
             f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(BESIDE)}, {BEAMS}] and {LOGITS}"
+            f"{paged}"
         )
     for port in model.inputs:
         if port.name in OPTIONAL and not port.value.uses:

@@ -12,6 +12,5 @@ ABSENT: dict[str, str] = {
     "the device gives presents whole",
     "NPU_RUN_INFERENCES_SEQUENTIALLY": "requests run in the order in which their programs come to "
     "the device; one that is to follow another waits for it",
-    "NPUW_PA": "NPUW_LLM_BATCH_SLOTS serves several requests at once",
 }
 """By name; the sentence ends "is not here: …"."""

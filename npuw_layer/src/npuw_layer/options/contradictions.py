@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from npuw_layer.options.modes import check_modes
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE
 
 if TYPE_CHECKING:
@@ -37,42 +38,12 @@ def _experts(options: Options) -> None:
         )
 
 
-def _whisper(options: Options) -> None:
-    if not options.whisper:
-        return
-    asked = {
-        "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": options.max_generation_token_len > 1,
-        "NPUW_LLM_BATCH_SLOTS": {*options.batch_slots} != {1},
-        "NPUW_LLM_ON_FULL": options.on_full != "ERROR",
-        "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
-        "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": options.enable_continuous_prefill,
-        "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": options.enable_block_based_kv_cache,
-        "NPUW_LLM_GENERATE_ATTENTION_HINT": options.generate_attention_hint in ("HFA", "DYNAMIC"),
-        "NPUW_WEIGHTS_OFFLOAD": options.weights_offload != "NO",
-        "NPUW_SPATIAL": options.runs_spatial,
-    }
-    for name in filter(asked.__getitem__, asked):
-        raise ValueError(f"{name}: not with NPUW_WHISPER = YES; leave one of them out")
-
-
-def _kokoro(options: Options) -> None:
-    if not options.kokoro:
-        return
-    if options.kokoro_overlap_size >= options.kokoro_block_size:
+def _overlap(options: Options) -> None:
+    if options.kokoro and options.kokoro_overlap_size >= options.kokoro_block_size:
         raise ValueError(
             f"NPUW_KOKORO_OVERLAP_SIZE: {options.kokoro_overlap_size} has to be less than "
             f"NPUW_KOKORO_BLOCK_SIZE = {options.kokoro_block_size}"
         )
-    asked = {
-        "NPUW_WHISPER": options.whisper,
-        "NPUW_TEXT_EMBED": options.text_embed,
-        "NPUW_TEXT_RERANK": options.text_rerank,
-        "NPUW_GQA": options.gqa,
-        "NPUW_WEIGHTS_BANK": options.shares_weights,
-        "EXPORT_BLOB": options.export_blob,
-    }
-    for name in filter(asked.__getitem__, asked):
-        raise ValueError(f"{name}: not with NPUW_KOKORO = YES; leave one of them out")
 
 
 def _texts(options: Options) -> None:
@@ -167,8 +138,8 @@ CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
     _generate_hint,
     _switchover,
     _experts,
-    _whisper,
-    _kokoro,
+    _overlap,
+    check_modes,
     _texts,
     _kv_precision,
     _attention,

@@ -18,6 +18,7 @@ from npuw_layer.options.kokoro import KokoroOptions
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
 from npuw_layer.options.mechanisms import MechanismOptions
+from npuw_layer.options.paged import PagedOptions
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
@@ -38,6 +39,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     KvOptions,
     WhisperOptions,
     KokoroOptions,
+    PagedOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,
@@ -62,6 +64,7 @@ class Options(
     KvOptions,
     WhisperOptions,
     KokoroOptions,
+    PagedOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,

@@ -30,6 +30,7 @@ from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView, mapped_file
 from compiler_layer.frontends.openvino_ir.ops import build
+from compiler_layer.frontends.openvino_ir.paged_caches import CACHE_ELEMENT, open_caches
 from compiler_layer.frontends.openvino_ir.squeezed import NAME as SQUEEZE
 from compiler_layer.frontends.openvino_ir.squeezed import declared_axes
 from compiler_layer.frontends.openvino_ir.supported import (
@@ -77,6 +78,7 @@ class _Reader:
         self._weight_bytes = self._weights.stat().st_size if is_file else 0
         self._values: dict[PortKey, SSAValue] = {}
         self._variables: dict[str, str] = {}
+        self._open_caches = open_caches(network)
 
     def read(self) -> Model:
         self._variables = self._read_variables()
@@ -128,7 +130,9 @@ class _Reader:
     def _parameter_type(self, layer: Layer) -> Tensor:
         if len(layer.outputs) != 1 or "element_type" not in layer.data:
             raise self._bad(layer, "a parameter needs an element type and one output")
-        return tensor(layer.data["element_type"], self._shape(layer, "shape"))
+        is_open = layer.id in self._open_caches
+        element = CACHE_ELEMENT if is_open else layer.data["element_type"]
+        return tensor(element, self._shape(layer, "shape"))
 
     def _shape(self, layer: Layer, attribute: str) -> Shape:
         text = layer.data.get(attribute)
@@ -169,7 +173,8 @@ class _Reader:
         if len(layer.outputs) != len(values):
             raise self._bad(layer, f"{len(layer.outputs)} outputs instead of {len(values)}")
         for port, value in zip(layer.outputs, values, strict=True):
-            if not is_absent(layer) and not _is_as_declared(port, value):
+            is_open = is_absent(layer) or layer.id in self._open_caches
+            if not is_open and not _is_as_declared(port, value):
                 raise self._bad(
                     layer,
                     f"output port {port.id} is declared {port.precision} {port.dims}, "

@@ -6,6 +6,7 @@ fixed (the rest form one variadic or optional operand), and which attributes bec
 
 from __future__ import annotations
 
+from compiler_layer.dialects.ov.paged_attention import MOST_OPERANDS
 from compiler_layer.elements import FLOAT8, NUMPY
 from compiler_layer.frontends.openvino_ir.layer_rule import (
     LayerRule,
@@ -198,6 +199,9 @@ RULES: dict[str, LayerRule] = {
             "k_quant_type": (Words("NONE"), "NONE"),
             "v_quant_type": (Words("NONE"), "NONE"),
         },
+    ),
+    "PagedAttentionExtension": LayerRule(
+        frozenset({EXTENSION}), (13, MOST_OPERANDS), 13, {"write_kv_cache": (flag, "true")}
     ),
 }
 """The layers that are understood, besides Parameter, Const, Result, ReadValue and Assign."""

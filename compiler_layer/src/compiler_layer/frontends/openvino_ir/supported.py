@@ -8,6 +8,7 @@ from pathlib import Path
 from compiler_layer.elements import FLOATS, NUMPY
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import unsupported_value
+from compiler_layer.frontends.openvino_ir.paged_caches import open_caches
 from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network
 
@@ -44,7 +45,10 @@ def check_supported(path: Path, network: Network) -> None:
     """
     unsupported: list[tuple[str, str]] = []
     layers = {layer.id: layer for layer in network.layers}
+    caches = open_caches(network)
     for layer in network.layers:
+        if layer.id in caches:
+            continue
         opsets = _SPECIAL.get(layer.type)
         if opsets is None:
             opsets = RULES[layer.type].opsets if layer.type in RULES else set[str]()

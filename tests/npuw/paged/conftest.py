@@ -1,0 +1,73 @@
+"""Tiny models with paged attention, and what the real OpenVINO says of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.conftest import GOLDENS
+
+from npuw_layer import Core
+
+NAMES = ("llama_fp16", "gemma2_fp16")
+LAYERS = 2
+
+
+@dataclass(frozen=True)
+class Paged:
+    """A model's IR, and what is said of its last tokens; tools/make_paged_goldens.py."""
+
+    path: Path
+    said: Mapping[str, np.ndarray]
+    sequences: Any
+    """The module that tells what it is asked."""
+
+    def compile(self, **config: object) -> Any:
+        """Compile it for 1, 8 and 16 tokens on numpy, if nothing else is said."""
+        every = {
+            "NPUW_PA": "YES",
+            "NPUW_DEVICES": "CPU",
+            "NPUW_LLM_MAX_PROMPT_LEN": 16,
+            "INFERENCE_PRECISION_HINT": "f32",
+        }
+        return Core().compile_model(self.path, "NPU", every | config)
+
+    def caches(self, compiled: Any) -> dict[str, np.ndarray]:
+        """Make empty caches."""
+        port = compiled.input("key_cache.0")
+        _, heads, _, width = port.get_partial_shape()
+        kind = {"f32": np.float32, "f16": np.float16}[port.element_type]
+        return self.sequences.caches(heads, width, LAYERS, kind)
+
+
+@pytest.fixture(scope="session")
+def paged(
+    load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Paged]:
+    """Restore a model by name."""
+    folder = GOLDENS / "paged"
+    sequences = load_module(folder / "sequences.py")
+    restore = load_module(folder / "restore.py").restore
+
+    def restored(name: str) -> Paged:
+        path = restore(name, tmp_path_factory.mktemp(name))
+        return Paged(path, dict(np.load(folder / f"{name}.npz")), sequences)
+
+    made = {name: restored(name) for name in NAMES}
+    return made.__getitem__
+
+
+@pytest.fixture(scope="session")
+def llama(paged: Callable[[str], Paged]) -> Paged:
+    """The one with grouped heads."""
+    return paged("llama_fp16")
+
+
+@pytest.fixture(scope="session")
+def compiled(llama: Paged) -> Any:
+    """It in numpy."""
+    return llama.compile()
