@@ -181,11 +181,10 @@ def test_several_devices_may_run_experts(exported, expected: Expected, more):
     assert said == expected(name)["greedy"].tolist()[:4]
 
 
-def test_what_runs_models_whole_routes_no_tokens(exported):
-    with pytest.raises(OptionError, match="OPENVINO_CPU runs models whole"):
-        Core().compile_model(
-            exported("mixtral_int4"), "NPU", SMALL | BOTH | {"NPUW_DEVICES": "OPENVINO_CPU"}
-        )
+@pytest.mark.parametrize("devices", ["OPENVINO_CPU", "NPU,OPENVINO_CPU"])
+def test_experts_run_on_the_real_plugin_too(exported, expected: Expected, devices):
+    name = "mixtral_int4"
+    check(Core(), exported(name), expected(name), **BOTH, NPUW_DEVICES=devices)
 
 
 def test_layers_and_their_experts_are_not_both_submodels(exported):
