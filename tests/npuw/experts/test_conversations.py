@@ -177,8 +177,10 @@ def test_a_model_without_experts_is_the_same(llama_8m_ir, llama_8m_goldens, capl
 def test_several_devices_may_run_experts(exported, expected: Expected, more):
     name = "mixtral_int4"
     compiled = Core().compile_model(exported(name), "NPU", SMALL | BOTH | more)
-    _, said = talk(compiled.create_infer_request(), expected(name)["prompt_100"], 4)
+    request = compiled.create_infer_request()
+    _, said = talk(request, expected(name)["prompt_100"], 4)
     assert said == expected(name)["greedy"].tolist()[:4]
+    assert "| MOE ×2: NPU" in request.execution_report()["device of generate_192"]
 
 
 @pytest.mark.parametrize("devices", ["OPENVINO_CPU", "NPU,OPENVINO_CPU"])

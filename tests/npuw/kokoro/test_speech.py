@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -186,7 +187,10 @@ def test_the_npu_makes_audio_but_for_what_it_avoids(
     text = kokoro.text(12)
     voice = compiled.get_context().create_host_tensor("f32", (1, 256))
     voice.data[...] = text["ref_s"]
-    found = compiled.create_infer_request().infer(text | {"ref_s": voice})
+    request = compiled.create_infer_request()
+    found = request.infer(text | {"ref_s": voice})
+    where = request.execution_report()["device of audio"]
+    assert re.fullmatch(rf"part ×\d+: NPU \| not NPU ×\d+: {device}", where)
     expected = kokoro.compile(NPUW_DEVICES=device, **frames).create_infer_request().infer(text)
     np.testing.assert_array_equal(found["phonemes"], expected["phonemes"])
     np.testing.assert_allclose(found["waveform"], expected["waveform"], atol=nearly)

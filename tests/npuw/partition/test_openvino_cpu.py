@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 import openvino
 import pytest
+from tests.npuw import conftest
 from tests.npuw.conftest import Talk, Talks
+from tests.npuw.faulty_device import FaultyDevice
 from tests.npuw.partition import test_rules
 from tests.npuw.partition.test_rules import story, write_group
 
 from npuw_layer import Core
+from npuw_layer.adapters.compiler_layer import StaticCompiler
+from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.openvino import OpenVINODevice
+from npuw_layer.devices.several import SeveralDevices
 from npuw_layer.errors import OptionError
 
-SMALL = test_rules.SMALL | {"NPUW_LLM_PREFILL_PYRAMID": "NO", "NPUW_LLM_SHARED_HEAD": "NO"}
+SMALL = conftest.SMALL | test_rules.SMALL
 ALONE, BEHIND = {"NPUW_DEVICES": "OPENVINO_CPU"}, {"NPUW_DEVICES": "NPU,OPENVINO_CPU"}
 HINTS = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
 
@@ -35,13 +41,11 @@ def check(compiled: Any, whole: np.ndarray) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ALONE | {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": 10},
         ALONE | {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_KEEP_BLOCKS": 2},
         ALONE | {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_NWAY": 48},
         ALONE | {"NPUW_ONLINE_ISOLATE": "ATTN,P:RoPE/rope"},
         ALONE | dict.fromkeys(HINTS, "HFA"),
         {"NPUW_DEVICES": "OPENVINO_CPU,CPU"} | dict.fromkeys(HINTS, "DYNAMIC"),
-        {"NPUW_DEVICES": "OPENVINO_CPU,NPU", "NPUW_ONLINE_AVOID": "Op:Swish/OPENVINO_CPU"},
         BEHIND | {"NPUW_ONLINE_AVOID": "P:SDPA/NPU,Op:Swish/NPU"},
         BEHIND | {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_SUBMODEL_DEVICE": "generate:OPENVINO_CPU"},
     ],
@@ -51,6 +55,25 @@ def test_of_parts_it_says_what_the_npu_says_of_the_whole(
     tiny: Path, whole: np.ndarray, options: Mapping[str, Any]
 ) -> None:
     check(Core().compile_model(tiny, "NPU", SMALL | options), whole)
+
+
+def test_it_takes_over_the_parts_that_the_npu_refuses(tiny: Path, whole: np.ndarray) -> None:
+    refusing = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), refuses="out of paper")
+    devices = SeveralDevices({"NPU": lambda: refusing, "OPENVINO_CPU": OpenVINODevice})
+    cut = SMALL | {"NPUW_ONLINE_ISOLATE": "ATTN"}
+    compiled = Core(device=devices).compile_model(tiny, "NPU", cut)
+    check(compiled, whole)
+    assert compiled.get_property("EXECUTION_DEVICES") == ["OPENVINO_CPU"]
+
+
+def test_it_goes_on_with_the_parts_of_an_npu_that_is_lost(tiny: Path, whole: np.ndarray) -> None:
+    """In the middle of a layer."""
+    lost = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), good_runs=25)
+    devices = SeveralDevices({"NPU": lambda: lost, "OPENVINO_CPU": OpenVINODevice})
+    cut = SMALL | {"NPUW_ONLINE_ISOLATE": "ATTN"}
+    compiled = Core(device=devices).compile_model(tiny, "NPU", cut)
+    check(compiled, whole)
+    assert set(compiled.get_property("EXECUTION_DEVICES")) == {"NPU", "OPENVINO_CPU"}
 
 
 def test_it_takes_the_groups_of_a_plan(tiny: Path, whole: np.ndarray, tmp_path: Path) -> None:
@@ -66,8 +89,9 @@ def test_its_submodels_are_written_down(tiny: Path, tmp_path: Path) -> None:
     assert openvino.Core().read_model(tmp_path / "generate_192_4.xml").outputs
 
 
-@pytest.mark.parametrize("weightless", ["YES", "NO"])
-@pytest.mark.parametrize("cut", [{}, {"NPUW_ONLINE_ISOLATE": "ATTN"}], ids=["whole", "in parts"])
+@pytest.mark.parametrize(
+    ("cut", "weightless"), [({}, "NO"), ({"NPUW_ONLINE_ISOLATE": "ATTN"}, "YES")], ids=str
+)
 def test_what_it_runs_is_exported_and_imported(
     tiny: Path, whole: np.ndarray, tmp_path: Path, cut: Mapping[str, Any], weightless: str
 ) -> None:
