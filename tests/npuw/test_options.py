@@ -180,16 +180,17 @@ REFUSED = [
         "HFA attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1",
     ),
     (
-        {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_DEVICES": "OPENVINO_CPU"},
-        "HFA cuts models, and OPENVINO_CPU runs them whole; set NPUW_DEVICES to others",
-    ),
-    (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_ONLINE_ISOLATE": "ATTN"},
         "HFA cuts models itself; leave the options NPUW_ONLINE_… as they are",
     ),
     (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC"},
-        "DYNAMIC has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to",
+        "DYNAMIC has open shapes, and programs of NPU and OPENVINO_CPU have none: the CPU runs it; "
+        "add CPU to NPUW_DEVICES, or use HFA",
+    ),
+    (
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "DYNAMIC", "NPUW_DEVICES": "NPU,OPENVINO_CPU"},
+        "add CPU to NPUW_DEVICES, or use HFA",
     ),
     ({"NPUW_LLM_PREFILL_CONFIG": "{"}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": [1]}, "must be a map of options"),

@@ -15,6 +15,7 @@ from npuw_layer.blob.container import STATIC, kind_of
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.devices.make import device_names, make_compiler, make_device
+from npuw_layer.devices.several import SeveralDevices
 from npuw_layer.devices.told import told
 from npuw_layer.embedding.compiled import compile_text
 from npuw_layer.embedding.compiled_model import TextCompiledModel
@@ -332,7 +333,11 @@ class Core:
                 "that takes over"
             )
         others = {"devices": ",".join(names), "submodel_device": ""}
-        return whole(options.model_copy(update=others))
+        rest = whole(options.model_copy(update=others))
+        # Even one is taken as several are, whose models tell where they run.
+        return (
+            rest if isinstance(rest, SeveralDevices) else SeveralDevices({names[0]: lambda: rest})
+        )
 
     def _make_compiler(self, options: Options) -> Compiler:
         return self._compiler or make_compiler(options)

@@ -27,19 +27,14 @@ def in_parts(device: Device, options: Options, without: Callable[[str], Device])
         without: gives the devices of NPUW_DEVICES but one.
 
     Raises:
-        OptionError: the device runs models whole, or what is asked for contradicts itself.
+        OptionError: what is asked for contradicts itself, or a device that is to be avoided is not
+            there, or the only one.
     """
     listeners = _listeners(options)
     attention = attention_isolations(device, options)
     asked = options.cuts_models or options.routes_experts or options.paged or listeners
     if not asked and not attention:
         return device
-    if "OPENVINO_CPU" in options.devices:
-        raise OptionError(
-            f"NPUW_DEVICES = {options.devices}: OPENVINO_CPU runs models whole; leave the options "
-            "NPUW_ONLINE_… and NPUW_DUMP_… as they are, but for NPUW_DUMP_IO, and do not ask for "
-            "HOST_ROUTED experts or NPUW_PA"
-        )
     # Imported here: who runs models whole loads nothing of it.
     from npuw_layer.partition.device import partitioning
     from npuw_layer.partition.rules import rules

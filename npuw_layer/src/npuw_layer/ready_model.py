@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar, overload
 
@@ -10,7 +11,7 @@ from npuw_layer.devices.used import execution_devices
 from npuw_layer.llm.programs import Origin
 from npuw_layer.model_blob.exported import export_to
 from npuw_layer.options import Options
-from npuw_layer.ports import Device
+from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ class Compiled(Protocol):
     @property
     def options(self) -> Options:
         """What they were compiled with."""
+        ...
+
+    @property
+    def submodels(self) -> Mapping[str, LoadedModel]:
+        """The static models by name."""
         ...
 
     @property
@@ -95,6 +101,8 @@ class ReadyModel(ABC, Generic[C]):
         compiled = self._compiled
         facts: Facts = {
             LOADED_FROM_CACHE: lambda: compiled.origin.from_cache,
-            EXECUTION_DEVICES: lambda: execution_devices(compiled.device, compiled.options),
+            EXECUTION_DEVICES: lambda: execution_devices(
+                compiled.submodels.values(), compiled.options
+            ),
         }
         return read_property(name, compiled.options, facts)

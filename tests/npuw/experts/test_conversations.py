@@ -177,15 +177,16 @@ def test_a_model_without_experts_is_the_same(llama_8m_ir, llama_8m_goldens, capl
 def test_several_devices_may_run_experts(exported, expected: Expected, more):
     name = "mixtral_int4"
     compiled = Core().compile_model(exported(name), "NPU", SMALL | BOTH | more)
-    _, said = talk(compiled.create_infer_request(), expected(name)["prompt_100"], 4)
+    request = compiled.create_infer_request()
+    _, said = talk(request, expected(name)["prompt_100"], 4)
     assert said == expected(name)["greedy"].tolist()[:4]
+    assert "| MOE ×2: NPU" in request.execution_report()["device of generate_192"]
 
 
-def test_what_runs_models_whole_routes_no_tokens(exported):
-    with pytest.raises(OptionError, match="OPENVINO_CPU runs models whole"):
-        Core().compile_model(
-            exported("mixtral_int4"), "NPU", SMALL | BOTH | {"NPUW_DEVICES": "OPENVINO_CPU"}
-        )
+@pytest.mark.parametrize("devices", ["OPENVINO_CPU", "NPU,OPENVINO_CPU"])
+def test_experts_run_on_the_real_plugin_too(exported, expected: Expected, devices):
+    name = "mixtral_int4"
+    check(Core(), exported(name), expected(name), **BOTH, NPUW_DEVICES=devices)
 
 
 def test_layers_and_their_experts_are_not_both_submodels(exported):

@@ -75,6 +75,17 @@ def test_parts_say_what_the_whole_does(
     assert all(f'tag="{tag}"' in written for tag in parts - {""})
 
 
+def test_each_part_says_where_it_ran_and_how_accurately(compile_static) -> None:
+    apart = {"NPUW_ONLINE_AVOID": "Op:Relu/NPU", "NPUW_DEVICES": "NPU,CPU"}
+    static = compile_static(layered(2), **THROUGH, **apart, NPUW_ACC_CHECK="YES")
+    request = static.compiled.create_infer_request()
+    request.infer(static.inputs(1))
+    npu, avoided = request.execution_report()["device of model"].split(" | ")
+    assert npu.startswith("part ×3: NPU; 3 runs checked, largest NRMSE ")
+    assert avoided == "not NPU ×2: CPU", "the reference is not compared with itself"
+    assert static.compiled.get_property("EXECUTION_DEVICES") == ["NPU", "CPU"]
+
+
 def test_ports_stand_as_in_the_model_however_it_is_cut(compile_static, check_alike) -> None:
     """What no part reads is there too, and an output that an early part makes keeps its number."""
     shape = (2, 3)

@@ -127,6 +127,11 @@ class OpenVINODevice:
         """
         return LoadedIR(self._core, *self._read(program))
 
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Nothing: OpenVINO copies what is in an IR, which names no file; see ``ports``."""
+        del program
+        return ()
+
     def allocate(self, nbytes: int) -> HostMemory:
         """Take memory, zeroed."""
         return HostMemory(np.zeros(nbytes, np.uint8))

@@ -18,6 +18,7 @@ from npuw_layer.adapters.interpreter import InterpreterDevice, LoadedGraph
 from npuw_layer.attention.masks import additive, live_positions
 from npuw_layer.attention.pattern import find_attention
 from npuw_layer.attention.shapes import CachedAttention
+from npuw_layer.devices.placed import Placement
 from npuw_layer.errors import DeviceError
 from npuw_layer.host_tensors import HostTensors
 from npuw_layer.ports import SUBMODEL, Array, Device, LoadedModel, Memory, TensorInfo
@@ -76,7 +77,7 @@ class DynamicAttentionDevice:
         """
         whole = self._host.load(program)
         attention = find_attention(whole.model)
-        return whole if attention is None else LoadedDynamic(whole, attention)
+        return LoadedWhole(whole.model) if attention is None else LoadedDynamic(whole, attention)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
         """Nothing of it is used in place: an attention has no weights; see ``ports``."""
@@ -91,6 +92,16 @@ class DynamicAttentionDevice:
         return self._device.map_host(data)
 
 
+_PLACEMENT = Placement(submodel="attention", device="CPU", notes=())
+"""By the name that NPUW_DEVICES has for the interpreter; see ``devices.placed``."""
+
+
+class LoadedWhole(LoadedGraph):
+    """A model that is no attention over a cache."""
+
+    placement = _PLACEMENT
+
+
 class LoadedDynamic:
     """An attention with an open number of stored rows; satisfies ``ports.LoadedModel``.
 
@@ -98,6 +109,8 @@ class LoadedDynamic:
         whole: the graph with as many as there may be.
         attention: what it computes.
     """
+
+    placement = _PLACEMENT
 
     def __init__(self, whole: LoadedGraph, attention: CachedAttention) -> None:
         self.attention = attention

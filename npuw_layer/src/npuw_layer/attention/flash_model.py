@@ -43,6 +43,8 @@ class LoadedFlash:
         self._length = programs.rows
         shape = self.attention.shape
         self._tile, last = device.load(programs.tile), device.load(programs.last)
+        self.members = [("tile", self._tile), ("last", last)]
+        """What runs; see ``devices.report``."""
         _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
         _check(last, last_inputs(shape), last_outputs(shape))
         self._copies = _copies(shape)

@@ -31,8 +31,13 @@ class Placement:
     device: str
     notes: tuple[str, ...]
     """Why it runs on no device before this one, in the order of events."""
-    accuracy: str
-    """What NPUW_ACC_CHECK found; empty without it."""
+    checked: Findings | None = None
+    """What NPUW_ACC_CHECK found; None without it."""
+
+    @property
+    def accuracy(self) -> str:
+        """The same in words; empty without it."""
+        return "" if self.checked is None else str(self.checked)
 
     def __str__(self) -> str:
         parts = [self.device, *self.notes, *filter(None, [self.accuracy])]
@@ -118,8 +123,8 @@ class PlacedModel:
     def placement(self) -> Placement:
         """Where it runs now, and why."""
         with self._lock:
-            accuracy = str(self.findings) if self.reference is not None else ""
-            return Placement(self.name, self._place.device, tuple(self._notes), accuracy)
+            checked = self.findings.copy() if self.reference is not None else None
+            return Placement(self.name, self._place.device, tuple(self._notes), checked)
 
     def create_program(self) -> PlacedProgram:
         """Make something to run."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from npuw_layer.devices.make import device_names
-from npuw_layer.devices.several import SeveralDevices
+from npuw_layer.devices.report import placements
 from npuw_layer.options import Options
-from npuw_layer.ports import Device
+from npuw_layer.ports import LoadedModel
 
 
-def execution_devices(device: Device, options: Options) -> list[str]:
-    """Give the devices that run submodels, in the order of NPUW_DEVICES; others after them.
+def execution_devices(models: Iterable[LoadedModel], options: Options) -> list[str]:
+    """Give the devices that run static models, in the order of NPUW_DEVICES; others after them.
 
     Args:
-        device: what was made of the options.
+        models: all of them; what they are made of may run on several devices.
         options: NPUW_DEVICES among them.
     """
     names = device_names(options.devices)
-    if not isinstance(device, SeveralDevices):
+    used = {placement.device for model in models for placement in placements(model)}
+    if not used:
         return [*names]
-    used = {placement.device for placement in device.placements}
     return [*(name for name in names if name in used), *sorted(used.difference(names))]

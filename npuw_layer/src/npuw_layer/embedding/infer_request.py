@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from npuw_layer.devices.report import devices_report
 from npuw_layer.embedding.batch import texts_of
 from npuw_layer.embedding.ports import TextPort, inputs_of, outputs_of, takes
 from npuw_layer.embedding.reading import make_reader
@@ -55,6 +56,7 @@ class TextInferRequest(StatelessRequest):
         return {
             "blobs": str(self._compiled.origin),
             "texts": "; ".join(self._runs) or "none",
+            **devices_report(self._compiled.submodels),
         }
 
     def _input(self, key: PortKey, tensor: AnyTensor) -> tuple[str, AnyInput]:

@@ -53,6 +53,11 @@ class LoadedExperts:
         """The rows, the router's ids and weights, and the weights of all experts, each once."""
         return self._inputs
 
+    @property
+    def members(self) -> Sequence[tuple[str, LoadedModel]]:
+        """The experts' programs; see ``devices.report``."""
+        return [("expert", each) for each in self.loaded]
+
     def _check(self, loaded: LoadedModel) -> None:
         """See that a program takes and gives rows of this mixture."""
         routed = self.routed

@@ -20,9 +20,9 @@ def avoided_ops(options: Options) -> str:
     """Give NPUW_ONLINE_AVOID for the devices that are asked for.
 
     Returns:
-        Empty where no device takes parts over: OPENVINO_CPU runs models whole.
+        Empty without the NPU, or where no other device takes parts over.
     """
     names = {name.strip() for name in options.devices.split(",")}
-    if not {"NPU", "CPU"} <= names or "OPENVINO_CPU" in names:
+    if "NPU" not in names or len(names) == 1:
         return ""
     return ",".join(f"Op:{name}/NPU" for name in _OPS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from npuw_layer.errors import ModelError
 from npuw_layer.kokoro.names import AUDIO, DURATIONS, EN_BLOCK
 from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
-from npuw_layer.ports import Device
+from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.static.compiled import CompiledStatic, compile_static
 from npuw_layer.static.port import StaticPort
 from npuw_layer.static.source import GraphSource
@@ -38,6 +38,11 @@ class CompiledKokoro:
     def device(self) -> Device:
         """What runs them; it may be several."""
         return self.audio.device
+
+    @property
+    def submodels(self) -> Mapping[str, LoadedModel]:
+        """Both by name."""
+        return {**self.durations.submodels, **self.audio.submodels}
 
     @property
     def options(self) -> Options:

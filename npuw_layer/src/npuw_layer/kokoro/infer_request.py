@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import TensorError
 from npuw_layer.kokoro.compiled import CompiledKokoro
 from npuw_layer.kokoro.ports import inputs_of, outputs_of
@@ -48,7 +49,9 @@ class KokoroInferRequest(StatelessRequest):
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inference ran, for people."""
-        return {"blobs": str(self._compiled.origin), "text": self._speaker.runs or "none"}
+        compiled = self._compiled
+        report = {"blobs": str(compiled.origin), "text": self._speaker.runs or "none"}
+        return report | devices_report(compiled.submodels)
 
     def _input(self, key: PortKey, tensor: AnyTensor) -> tuple[str, AnyInput]:
         port, given = find_port(self._inputs, key, "input"), as_tensor(tensor)

@@ -57,6 +57,11 @@ class CompiledLLM:
     """The weights that other processes use too."""
 
     @property
+    def submodels(self) -> Mapping[str, LoadedModel]:
+        """The static models by name."""
+        return {stage.name: model for stage, model in self.models.items()}
+
+    @property
     def token_inputs(self) -> tuple[TokenInput, ...]:
         """What the model wants of each new token."""
         return token_inputs(self._one.inputs)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from npuw_layer.async_run import AsyncRequest
-from npuw_layer.devices.placed import ReportsPlacement
+from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import TensorError
 from npuw_layer.linear_caches.variable_state import LinearVariableState
 from npuw_layer.llm.compiled import CompiledLLM
@@ -221,9 +221,7 @@ class InferRequest(AsyncRequest):
             report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
         if isinstance(self._compiled.device, ReportsOffload):
             report |= self._compiled.device.offload_report().described()
-        for stage, model in self._compiled.models.items():
-            if isinstance(model, ReportsPlacement):
-                report[f"device of {stage.name}"] = str(model.placement)
+        report |= devices_report(self._compiled.submodels)
         if self._inputs.were_remote or isinstance(self._logits.tensor, RemoteTensor):
             report |= self.transfers.report()
         return report

@@ -88,12 +88,10 @@ def _isolated_attention(options: Options, name: str, hint: str) -> None:
         problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
     elif options.cuts_models:
         problem = "cuts models itself; leave the options NPUW_ONLINE_… as they are"
-    elif "OPENVINO_CPU" in options.devices:
-        problem = "cuts models, and OPENVINO_CPU runs them whole; set NPUW_DEVICES to others"
     elif hint == "DYNAMIC" and "CPU" not in [one.strip() for one in options.devices.split(",")]:
         problem = (
-            "has open shapes, which no NPU takes: it runs on the CPU; set NPUW_DEVICES to "
-            '"NPU,CPU" or CPU, or use HFA'
+            "has open shapes, and programs of NPU and OPENVINO_CPU have none: the CPU runs it; add "
+            "CPU to NPUW_DEVICES, or use HFA"
         )
     if problem:
         raise ValueError(f"{name}: {hint} {problem}")

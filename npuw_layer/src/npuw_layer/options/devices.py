@@ -17,7 +17,7 @@ class DeviceOptions(OptionGroup):
     devices: str = Field("NPU", alias="NPUW_DEVICES")
     """The devices in the order in which each submodel is offered to them, e.g. "NPU,CPU", by their
     names among the entry points: NPU, CPU (numpy, for exact checks), OPENVINO_CPU (the CPU plugin
-    of the package openvino)."""
+    of the package openvino). Parts of models that are cut are offered to them one by one."""
     submodel_device: str = Field("", alias="NPUW_SUBMODEL_DEVICE")
     """Where submodels begin in that order, e.g. "0:CPU,last:NPU"; they are counted in the order in
     which they are compiled: prefill, generate variants, the head. Names ("generate_256") and kinds
@@ -27,7 +27,8 @@ class DeviceOptions(OptionGroup):
     attention none does, whatever this says."""
     acc_check: bool = Field(False, alias="NPUW_ACC_CHECK")
     """Run each submodel on NPUW_ACC_DEVICE too, and let that take over those that are not
-    accurate."""
+    accurate. Of a model in parts each part is one; ``execution_report()`` says how far they were
+    off, by kinds of parts."""
     acc_thresh: float = Field(0.01, alias="NPUW_ACC_THRESH", ge=0, allow_inf_nan=False)
     """The largest error of an output that is accepted: RMSE over the range of its values."""
     acc_device: str = Field("", alias="NPUW_ACC_DEVICE")

@@ -19,9 +19,9 @@ class KokoroOptions(OptionGroup):
     tokens become frames: one model reads the text, the other makes audio of a block of frames at a
     time. Tokens behind the first 0 that is not the first token are padding, and last 0 frames. The
     models are called durations and audio in NPUW_SUBMODEL_DEVICE; the options NPUW_ONLINE_… are for
-    the second, and the first is compiled whole. With NPUW_DEVICES = "NPU,CPU" the NPU gets all of
-    the second that it can, unless NPUW_ONLINE_AVOID says what it does not; the first, and with
-    "NPU,OPENVINO_CPU" both, go to the CPU. Unless it is set, INFERENCE_PRECISION_HINT is f32, as
+    the second, and the first is compiled whole. With NPUW_DEVICES = "NPU,CPU" or "NPU,OPENVINO_CPU"
+    the NPU gets all of the second that it can, unless NPUW_ONLINE_AVOID says what it does not; the
+    first goes to the other device. Unless it is set, INFERENCE_PRECISION_HINT is f32, as
     phases are added up. Such a model is not exported; CACHE_DIR keeps both."""
     kokoro_block_size: int = Field(200, alias="NPUW_KOKORO_BLOCK_SIZE", ge=1, le=MANY)
     """Frames that the audio model gets at a time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 from npuw_layer.paged.lengths import variant_sizes
 from npuw_layer.paged.names import OPTION, VARIANT
-from npuw_layer.ports import Device
+from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.static.compiled import CompiledStatic, compile_static
 from npuw_layer.static.source import GraphSource
 
@@ -41,6 +41,12 @@ class CompiledPaged:
     def device(self) -> Device:
         """What runs all but attention; it may be several."""
         return self.largest.device
+
+    @property
+    def submodels(self) -> Mapping[str, LoadedModel]:
+        """The variants by name."""
+        every = (each.submodels for each in self.variants.values())
+        return {name: loaded for submodels in every for name, loaded in submodels.items()}
 
     @property
     def options(self) -> Options:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.model_port import PortKey, find_port
@@ -60,7 +61,9 @@ class PagedInferRequest(StatelessRequest):
     def execution_report(self) -> Mapping[str, str]:
         """How the last inference ran, for people."""
         runs = ", ".join(f"{run.end - run.begin} of {run.size}" for run in self._ran)
-        return {"blobs": str(self._compiled.origin), "tokens": runs or "none"}
+        compiled = self._compiled
+        report = {"blobs": str(compiled.origin), "tokens": runs or "none"}
+        return report | devices_report(compiled.submodels)
 
     def _input(self, key: PortKey, tensor: AnyTensor) -> tuple[str, AnyInput]:
         port, given = find_port(self._inputs, key, "input"), as_tensor(tensor)

@@ -74,6 +74,12 @@ class LoadedParts:
         for call in self._parts.calls:
             yield call, self._loaded[call.function]
 
+    @property
+    def members(self) -> Sequence[tuple[str, LoadedModel]]:
+        """The programs of the calls with their groups' tags; see ``devices.report``."""
+        functions = self._parts.functions
+        return [(functions[call.function].tag, loaded) for call, loaded in self.calls()]
+
     def bind_literals(self, programs: Sequence[Program]) -> None:
         """Let the programs of all calls find what weights are in no file."""
         for number, name, offset in self._literals[1]:

@@ -61,6 +61,11 @@ class LoadedRowTiles:
         return self._outputs
 
     @property
+    def members(self) -> Sequence[tuple[str, LoadedModel]]:
+        """The tile's program; see ``devices.report``."""
+        return [("tile", self.tile)]
+
+    @property
     def placed(self) -> Sequence[TensorInfo]:
         """Inputs and outputs whose place the host must know: rows, and the mask."""
         names = {*self.tiling.ports, MASK}

@@ -96,6 +96,11 @@ class CompiledStatic:
     shared: SharedArena | None
     origin: Origin
 
+    @property
+    def submodels(self) -> Mapping[str, LoadedModel]:
+        """The one static model by its name."""
+        return {self.programs.submodel: self.programs.loaded}
+
 
 @dataclass(frozen=True, slots=True)
 class StaticPrograms:

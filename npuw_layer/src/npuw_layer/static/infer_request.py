@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from npuw_layer.async_run import AsyncRequest
+from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import TensorError
 from npuw_layer.model_port import PortKey, find_port
 from npuw_layer.ports import Array
@@ -157,7 +158,9 @@ class StaticInferRequest(AsyncRequest):
 
     def execution_report(self) -> Mapping[str, str]:
         """What was copied and what was not, for people."""
-        return {"blob": str(self._compiled.origin), **self.transfers.report()}
+        compiled = self._compiled
+        where = devices_report(compiled.submodels)
+        return {"blob": str(compiled.origin), **where, **self.transfers.report()}
 
     def _infer(self) -> None:
         self._run.check_wanted()
