@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler_layer.garbage import collected_later
 from npuw_layer.adapters.level_zero import LevelZeroDevice
@@ -32,7 +32,6 @@ from npuw_layer.model_blob.checks import (
     check_target,
 )
 from npuw_layer.options import Options, parse_options
-from npuw_layer.paged.compiled_model import PagedCompiledModel
 from npuw_layer.ports import STATIC_MODEL, Compiler, Device
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.npu import npu_of
@@ -42,6 +41,9 @@ from npuw_layer.static.compiled import compile_static
 from npuw_layer.static.compiled_model import StaticCompiledModel
 from npuw_layer.static.source import GraphSource
 from npuw_layer.whisper.compiled_model import made_model
+
+if TYPE_CHECKING:
+    from npuw_layer.paged.compiled_model import PagedCompiledModel
 
 _LOG = logging.getLogger(__name__)
 
@@ -286,8 +288,9 @@ class Core:
 
     def _paged(self, path: Path, options: Options) -> PagedCompiledModel:
         """Compile a model with paged attention for some numbers of tokens."""
-        # Imported here: few models have it.
+        # Imported here: few models have it, and a warm start of others loads no graphs.
         from npuw_layer.paged.compiled import compile_paged, submodels
+        from npuw_layer.paged.compiled_model import PagedCompiledModel
 
         device = self._make_static_device(options, submodels(options))
         npu = self._npu_of(device, options)
