@@ -15,7 +15,7 @@ from npuw_layer.paged.lengths import variant_sizes
 from npuw_layer.paged.names import TAG
 from npuw_layer.partition.container import read_container
 
-DEVICES = ("CPU", "NPU")
+DEVICES = ("CPU", "NPU", "OPENVINO_CPU")
 
 
 def follow(paged: Any, compiled: Any, within: float) -> None:
@@ -184,7 +184,6 @@ MODES = {
     "EXPORT_BLOB": "YES",
     "NPUW_LLM": "YES",
     "NPU_USE_NPUW": "NO",
-    "NPUW_DEVICES": "OPENVINO_CPU",
     "NPUW_PA_DEVICE": "NPU",
 }
 
