@@ -13,7 +13,6 @@ from npuw_layer.llm.copies import RowCopy
 from npuw_layer.llm.kv_kinds import present_rows
 from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.lm_head import LMHead
-from npuw_layer.llm.long_rope import long_from
 from npuw_layer.llm.names import (
     CACHE_POSITION,
     EMBED,
@@ -21,6 +20,7 @@ from npuw_layer.llm.names import (
     LOGITS,
     MASK,
     POSITIONS,
+    long_from,
     slot_of,
     slot_variable,
 )

@@ -11,7 +11,7 @@ Source: fact sheet npuw §a.3, step 17: both sets of factors, chosen by the host
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -26,27 +26,10 @@ from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.computed import Computed, made_of
-from npuw_layer.llm.names import POSITIONS
+from npuw_layer.llm.names import LONG_ROPE, POSITIONS, long_from
 from npuw_layer.ports import Array
 
-LONG_ROPE = "npuw_longrope_"
-"""Begins the name of the input i64 [sequences, 1]: 1 if a position of the inference is not below
-the number that ends it."""
-
 _LARGEST = (1 << 31) - 1
-
-
-def long_from(names: Iterable[str]) -> tuple[str, int] | None:
-    """Give the input that tells of long inferences, and the position that makes one long.
-
-    Args:
-        names: of a static model's inputs.
-    """
-    for name in names:
-        begin, mark, limit = name.partition(LONG_ROPE)
-        if mark and not begin and limit.isdecimal():
-            return name, int(limit)
-    return None
 
 
 def tell_reach(model: Model) -> Model:

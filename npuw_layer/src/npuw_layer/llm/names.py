@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
 EMBEDS = "inputs_embeds"
 """What models that see take in the place of ids: embeddings f32 [1, n, width]."""
@@ -28,6 +30,10 @@ CACHE_POSITION = "cache_position"
 LAST_TOKEN = "npuw_last_token"
 """The input f32 [1, 1, tokens] of a model that computes one token's logits: 1 at that token."""
 
+LONG_ROPE = "npuw_longrope_"
+"""Begins the name of the input i64 [sequences, 1]: 1 if a position of the inference is not below
+the number that ends it."""
+
 EMBED = "npuw_output_embed"
 """What goes from a model without head to the head: hidden states f32 [1, tokens, channels]."""
 
@@ -51,6 +57,19 @@ def is_transposed(name: str) -> bool:
 def plain_variable(name: str) -> str:
     """What a variable is called wherever it does not matter how its rows lie."""
     return name.removesuffix(_TRANSPOSED)
+
+
+def long_from(names: Iterable[str]) -> tuple[str, int] | None:
+    """Give the input that tells of long inferences, and the position that makes one long.
+
+    Args:
+        names: of a static model's inputs.
+    """
+    for name in names:
+        begin, mark, limit = name.partition(LONG_ROPE)
+        if mark and not begin and limit.isdecimal():
+            return name, int(limit)
+    return None
 
 
 def slot_variable(name: str, slot: int) -> str:

@@ -23,8 +23,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.llm.computed import Computed, made_of
-from npuw_layer.llm.long_rope import long_from
-from npuw_layer.llm.names import POSITIONS
+from npuw_layer.llm.names import POSITIONS, long_from
 from npuw_layer.ports import Array
 
 MAX_ROWS = 1 << 14

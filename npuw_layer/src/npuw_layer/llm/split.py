@@ -32,12 +32,13 @@ from npuw_layer.llm.grouped_attention import take_apart
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
 from npuw_layer.llm.kv_layout import PLAIN, KVLayout, Piece
-from npuw_layer.llm.long_rope import long_from, told_shapes
+from npuw_layer.llm.long_rope import told_shapes
 from npuw_layer.llm.names import (
     BEAMS,
     EMBED,
     LOGITS,
     MASK,
+    long_from,
     slot_of,
     transposed_variable,
 )

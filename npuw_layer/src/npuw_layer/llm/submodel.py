@@ -7,13 +7,13 @@ from npuw_layer.llm.arena import Arena
 from npuw_layer.llm.copies import RowCopy
 from npuw_layer.llm.kv_kinds import present_rows
 from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
-from npuw_layer.llm.long_rope import long_from
 from npuw_layer.llm.names import (
     CACHE_POSITION,
     EMBED,
     LAST_TOKEN,
     LOGITS,
     MASK,
+    long_from,
 )
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.request_buffers import ProgramBuffers
