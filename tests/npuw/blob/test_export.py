@@ -23,6 +23,7 @@ from npuw_layer.errors import (
     StateError,
 )
 from npuw_layer.options import RUN_TIME
+from npuw_layer.options.mechanisms import MechanismOptions
 
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
 
@@ -233,11 +234,20 @@ OF_A_RUN = {
     "NPU_DISABLE_VERSION_CHECK": True,
 }
 
+ALL_ALIKE = {
+    **{field.alias or "": not field.default for field in MechanismOptions.model_fields.values()},
+    "NPUW_DCOFF_TYPE": "i8",
+    "NPUW_PMM": "NO",
+    "NPUW_ONLINE_KEEP_BLOCKS_TAGGED": ("attn",),
+}
+"""Those that make no difference, other than their defaults."""
+
 
 def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    folders = {"CACHE_DIR": str(tmp_path), "NPUW_DUMP_SUBS_DIR": str(tmp_path / "dumps")}
-    config = OF_A_RUN | folders | {"WEIGHTS_PATH": str(tiny)}
+    own = dict.fromkeys(("CACHE_DIR", "NPUW_CACHE_DIR"), str(tmp_path))
+    folders = {**own, "NPUW_DUMP_SUBS_DIR": str(tmp_path / "dumps")}
+    config = OF_A_RUN | ALL_ALIKE | folders | {"WEIGHTS_PATH": str(tiny)}
     others = {"BLOB_PATH", "EXPORT_BLOB", "MODEL_PTR"}
     refusing = {"NPUW_ENSURE_COMPATIBILITY", "NPU_UNTRUSTED_SOURCE"}
     assert config.keys() | others | refusing == RUN_TIME
