@@ -92,6 +92,12 @@ def tall(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny(tmp_path_factory.mktemp("tall_llama"), 7)
 
 
+def caches_of(request: Any) -> dict[str, np.ndarray]:
+    """The values of a request's variables, but for the one that counts tokens."""
+    states = request.query_state()
+    return {one.name: one.state.data for one in states if one.name != "npuw_stored_tokens_state"}
+
+
 def ask(request: Any, ids: np.ndarray, past: int = 0) -> np.ndarray:
     """Say ids [1, n] after so many others; give the last one's logits."""
     count = ids.shape[1]

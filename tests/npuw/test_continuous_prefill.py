@@ -20,6 +20,7 @@ from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.errors import (
     DeviceError,
     InferenceCancelled,
+    OptionError,
     PromptTooLong,
     RequestBusy,
     StateError,
@@ -176,7 +177,7 @@ def test_more_than_is_stored_cannot_be_proposed(talks) -> None:
     for wrong in (np.array(3), np.array([3], np.int32), np.array([[3]])):
         with pytest.raises(StateError, match=r"is int64 \[1\], not"):
             stored(talk).state = wrong
-    with pytest.raises(TensorError, match="not 3"):
+    with pytest.raises(TensorError, match="not the scalar 3"):
         stored(talk).state = 3  # pyright: ignore[reportAttributeAccessIssue]
     assert live(talk) == 20
 
@@ -219,10 +220,31 @@ def test_positions_go_on_from_the_first_one(talks, unchunked) -> None:
     assert close(found, whole(unchunked, ids, 1))
 
 
-def test_without_the_option_there_is_no_such_state(talks) -> None:
+def test_without_the_option_the_state_counts_and_refuses_to_be_set(talks) -> None:
+    """It is always there, as in the original."""
     talk = talks(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
-    names = {state.name for state in talk.request.query_state()}
-    assert names == {state.name for state in talks().request.query_state()[:-1]}
+    assert stored(talk).name == "npuw_stored_tokens_state"
+    assert live(talk) == 0
+    talk.tell(IDS[:30])
+    assert live(talk) == 30
+    for tokens in (30, 10, 0, 99):
+        with pytest.raises(StateError, match="NPUW_LLM_ENABLE_CONTINUOUS_PREFILL = YES"):
+            propose(talk, tokens)
+    talk.tell(IDS[30:31])  # nothing was granted, and nothing has changed
+    assert live(talk) == 31
+    stored(talk).reset()
+    assert live(talk) == 0
+
+
+@pytest.mark.parametrize("chosen", ["YES", "NO"])
+def test_the_model_tells_whether_the_state_may_be_set(tiny: Path, chosen: str) -> None:
+    options = SMALL | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": chosen}
+    compiled = Core().compile_model(tiny, "NPU", options)
+    assert compiled.get_property("NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED") is (chosen == "YES")
+    known = compiled.get_property("SUPPORTED_PROPERTIES")
+    assert known["NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED"] == "RO"
+    with pytest.raises(OptionError, match="NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED"):
+        Core().compile_model(tiny, "NPU", {"NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED": "YES"})
 
 
 def test_a_conversation_whose_states_were_all_copied_goes_on(talks, unchunked) -> None:

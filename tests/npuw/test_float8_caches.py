@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.npuw.conftest import ask
+from tests.npuw.conftest import ask, caches_of
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -62,7 +62,7 @@ def request_of(model: Path, **options: Any) -> Any:
 
 
 def rows_of(request: Any) -> dict[str, np.ndarray]:
-    return {state.name: state.state.data for state in request.query_state()}
+    return caches_of(request)
 
 
 def hints(kind: str) -> dict[str, Any]:

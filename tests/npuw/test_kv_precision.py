@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.npuw.conftest import ask
+from tests.npuw.conftest import ask, caches_of
 
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
@@ -40,7 +40,7 @@ def test_a_row_is_a_byte_per_channel_and_one_scale(demo: Path) -> None:
     def after_a_prompt(**options: Any) -> tuple[int, int]:
         request = request_of(demo, **options)
         ask(request, np.arange(3, 67)[None])
-        states = {state.name: state.state.data for state in request.query_state()}
+        states = caches_of(request)
         scales = sum(data.nbytes for name, data in states.items() if name.endswith(".scale"))
         return sum(data.nbytes for data in states.values()), scales
 

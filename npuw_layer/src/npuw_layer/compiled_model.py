@@ -9,7 +9,10 @@ from npuw_layer.errors import RemoteError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_llm
 from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.llm.model_ports import inputs_of, outputs_of
+from npuw_layer.model_port import OpenPort
 from npuw_layer.offload.ports import ReportsOffload
+from npuw_layer.properties import CONTINUOUS_PREFILL_SUPPORTED, Facts
 from npuw_layer.ready_model import ReadyModel
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.npu import npu_of
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from npuw_layer.offload.report import OffloadReport
 
 
-class SplitModel(ReadyModel[CompiledLLM]):
+class SplitModel(ReadyModel[CompiledLLM, OpenPort, OpenPort]):
     """What all models that NPUW split have in common."""
 
     def get_context(self) -> RemoteContext:
@@ -47,6 +50,21 @@ class SplitModel(ReadyModel[CompiledLLM]):
 
 class CompiledModel(SplitModel):
     """An LLM ready to run."""
+
+    @property
+    def inputs(self) -> list[OpenPort]:
+        """Its inputs, as it was exported with: before it was split."""
+        return inputs_of(self._compiled)
+
+    @property
+    def outputs(self) -> list[OpenPort]:
+        """Its outputs, as it was exported with."""
+        return outputs_of(self._compiled)
+
+    def _facts(self) -> Facts:
+        """As of all models, and whether npuw_stored_tokens_state may be set."""
+        supported = self._compiled.options.enable_continuous_prefill
+        return {**super()._facts(), CONTINUOUS_PREFILL_SUPPORTED: lambda: supported}
 
     def create_infer_request(self) -> InferRequest:
         """Begin a conversation, independent of all others."""

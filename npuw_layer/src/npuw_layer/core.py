@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from compiler_layer.garbage import collected_later
 from npuw_layer.adapters.level_zero import LevelZeroDevice
@@ -71,7 +72,6 @@ class Core:
         model: str | Path,
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
-        /,
     ) -> (
         CompiledModel
         | TextCompiledModel
@@ -98,7 +98,7 @@ class Core:
             NpuwError: compiling or loading failed.
         """
         _check_name(device_name)
-        path = _model_path(Path(model))
+        path = _model_path(model)
         options = parse_options(config or {})
         for reason in options.alike():
             _LOG.info("%s", reason)
@@ -128,7 +128,7 @@ class Core:
         from npuw_layer.read_model import read_model
 
         with collected_later():
-            found = products(read_model(_model_path(Path(model))))
+            found = products(read_model(_model_path(model)))
             return {name: widths(op) for name, op in found.items()}
 
     def compile_adapted(
@@ -158,7 +158,7 @@ class Core:
             NpuwError: compiling or loading failed.
         """
         _check_name(device_name)
-        path = _model_path(Path(model))
+        path = _model_path(model)
         adaptation = Adaptation(adapters, Mode(mode))
         options = adapted_options(route(path, parse_options(config)), adaptation)
         with collected_later():
@@ -169,7 +169,6 @@ class Core:
         model: Source,
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
-        /,
     ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
         """Load a model that ``export_model`` wrote.
 
@@ -375,8 +374,11 @@ def _stage_names(options: Options) -> list[str]:
     return [stage.name for stage in plan(options).stages]
 
 
-def _model_path(path: Path) -> Path:
+def _model_path(model: object) -> Path:
     """An IR of a folder is preferred to its weights."""
+    if not isinstance(model, str | os.PathLike):
+        raise ModelError(f"a model is the path of its IR or folder, not {model!r}; save it first")
+    path = Path(cast("str | os.PathLike[str]", model))
     if not path.exists():
         raise ModelError(f"{path}: no such file or folder")
     ir = path / "openvino_model.xml"

@@ -4,6 +4,7 @@ NpuwError (RuntimeError)
 ├── NpuwUsageError          you called it wrongly
 │   ├── OptionError         an unknown option, or a value out of range
 │   ├── TensorError         an input is missing, or has a wrong type or shape
+│   │   ├── NoResult        an output that an inference did not give; also a KeyError
 │   │   └── TooManyTokens   more than a generate step takes
 │   ├── RemoteError         memory cannot be, or no longer is, a remote tensor
 │   ├── RequestBusy         the request is running
@@ -50,6 +51,14 @@ class OptionError(NpuwUsageError):
 
 class TensorError(NpuwUsageError):
     """A tensor is missing, or of another type or shape."""
+
+
+class NoResult(TensorError, KeyError):
+    """An inference gave no such output."""
+
+    def __str__(self) -> str:
+        """Say which; a KeyError would quote it."""
+        return str(self.args[0])
 
 
 class RequestError(NpuwUsageError):

@@ -37,6 +37,22 @@ class ModelPort:
         return self.element_type
 
 
+OPEN = -1
+"""A dimension that inferences decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPort(ModelPort):
+    """An input or output some of whose dimensions each inference decides."""
+
+    partial_shape: tuple[int, ...]
+    """Its dimensions; ``OPEN`` where they are not fixed."""
+
+    def get_partial_shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        return self.partial_shape
+
+
 PortKey = str | int | ModelPort
 """How a caller names a port."""
 

@@ -12,6 +12,7 @@ from npuw_layer.options import NAMES, Options, nearest
 SUPPORTED_PROPERTIES = "SUPPORTED_PROPERTIES"
 LOADED_FROM_CACHE = "LOADED_FROM_CACHE"
 EXECUTION_DEVICES = "EXECUTION_DEVICES"
+CONTINUOUS_PREFILL_SUPPORTED = "NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED"
 
 Facts = Mapping[str, Callable[[], Any]]
 """Properties that are no options, and what finds them."""

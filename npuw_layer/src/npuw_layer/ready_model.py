@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar, overload
 
 from npuw_layer.devices.used import execution_devices
+from npuw_layer.given_inputs import Inputs
 from npuw_layer.llm.programs import Origin
 from npuw_layer.model_blob.exported import export_to
+from npuw_layer.model_port import ModelPort, PortKey, only_port
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
 
 if TYPE_CHECKING:
+    from npuw_layer.request import Request
+    from npuw_layer.results import Results
     from npuw_layer.sharing.arena import SharedArena
     from npuw_layer.sharing.usage import SharingReport
 
@@ -49,9 +53,11 @@ class Compiled(Protocol):
 
 
 C = TypeVar("C", bound=Compiled)
+Input = TypeVar("Input", bound=ModelPort)
+Output = TypeVar("Output", bound=ModelPort)
 
 
-class ReadyModel(ABC, Generic[C]):
+class ReadyModel(ABC, Generic[C, Input, Output]):
     """A model ready to run.
 
     Args:
@@ -60,6 +66,58 @@ class ReadyModel(ABC, Generic[C]):
 
     def __init__(self, compiled: C) -> None:
         self._compiled = compiled
+        self._own: Request | None = None
+
+    @property
+    @abstractmethod
+    def inputs(self) -> list[Input]:
+        """Its inputs, without variables."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> list[Output]:
+        """Its outputs, without variables."""
+
+    def input(self, key: PortKey | None = None, /) -> Input:
+        """Give an input by name or number; the only one without.
+
+        Raises:
+            TensorError: there is none, or there are several.
+        """
+        return only_port(self.inputs, key, "input")
+
+    def output(self, key: PortKey | None = None, /) -> Output:
+        """Give an output by name or number; the only one without.
+
+        Raises:
+            TensorError: there is none, or there are several.
+        """
+        return only_port(self.outputs, key, "output")
+
+    @abstractmethod
+    def create_infer_request(self) -> Request:
+        """Make a request, independent of all others."""
+
+    def __call__(
+        self, inputs: Inputs = None, share_inputs: bool = True, share_outputs: bool = False
+    ) -> Results:
+        """Run once, by a request of the model's own; what has state goes on with it.
+
+        Args:
+            inputs: as ``infer`` of a request takes them.
+            share_inputs: as for ``infer``.
+            share_outputs: as for ``infer``.
+
+        Raises:
+            NpuwError: as ``infer``; RequestBusy if another thread is in here.
+        """
+        if self._own is None:
+            self._own = self.create_infer_request()
+        return self._own.infer(inputs, share_inputs, share_outputs)
+
+    def infer_new_request(self, inputs: Inputs = None) -> Results:
+        """Run once, by a request for this alone."""
+        return self.create_infer_request().infer(inputs)
 
     @abstractmethod
     def _write(self, file: BinaryIO) -> None:
@@ -98,11 +156,14 @@ class ReadyModel(ABC, Generic[C]):
         Raises:
             OptionError: there is no such option.
         """
+        return read_property(name, self._compiled.options, self._facts())
+
+    def _facts(self) -> Facts:
+        """Properties that are no options."""
         compiled = self._compiled
-        facts: Facts = {
+        return {
             LOADED_FROM_CACHE: lambda: compiled.origin.from_cache,
             EXECUTION_DEVICES: lambda: execution_devices(
                 compiled.submodels.values(), compiled.options
             ),
         }
-        return read_property(name, compiled.options, facts)

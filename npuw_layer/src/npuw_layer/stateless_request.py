@@ -6,34 +6,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from npuw_layer.async_run import AsyncRequest
 from npuw_layer.errors import RemoteError, TensorError
-from npuw_layer.model_port import ModelPort, PortKey, only_port
+from npuw_layer.given_inputs import Inputs
+from npuw_layer.model_port import ModelPort, PortKey
 from npuw_layer.options import Options
 from npuw_layer.ports import Array
 from npuw_layer.remote.properties import TensorType
-from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
+from npuw_layer.request import Request
+from npuw_layer.results import Results
 from npuw_layer.tensor import Tensor
 
 AnyInput = Tensor | RemoteTensor
 
 
-class StatelessRequest(AsyncRequest, ABC):
+class StatelessRequest(Request, ABC):
     """One user of a compiled model without state.
 
     Args:
-        outputs: the model's.
         options: that it was compiled with.
     """
 
-    def __init__(self, outputs: Sequence[ModelPort], options: Options) -> None:
+    def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._ports = outputs
         self._set: dict[str, AnyInput] = {}
         self._found: dict[str, Array] = {}
 
     @abstractmethod
-    def _input(self, key: PortKey, tensor: AnyTensor) -> tuple[str, AnyInput]:
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
         """Name a tensor that is given.
 
         Raises:
@@ -44,14 +44,19 @@ class StatelessRequest(AsyncRequest, ABC):
     def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
         """Give the outputs, by name, of inputs by name."""
 
-    def infer(self, inputs: Mapping[Any, AnyTensor] | None = None, /) -> dict[str, Array]:
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
         """Compute once, and wait.
 
         Args:
-            inputs: by name, number or port. What is missing is taken from ``set_tensor``.
+            inputs: tensors by name, number or port, or in the order of inputs. What is missing is
+                taken from ``set_tensor``.
+            share_inputs: makes no difference: the caller waits until they were read.
+            share_outputs: makes no difference: each inference makes outputs of its own.
 
         Returns:
-            The outputs by name.
+            The outputs by name, number or port.
 
         Raises:
             TensorError: an input is missing or does not fit.
@@ -61,28 +66,31 @@ class StatelessRequest(AsyncRequest, ABC):
             DeviceError: a device failed.
         """
 
-        def once() -> dict[str, Array]:
-            self._infer(self._checked(inputs))
-            return dict(self._found)
+        def once() -> Results:
+            self._infer(self._checked(self._given(inputs)))
+            return self._results(shared=True)
 
         return self._run.run(once)
 
     def start_async(
-        self, inputs: Mapping[Any, AnyTensor] | None = None, /, userdata: Any = None
+        self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
     ) -> None:
         """Begin one inference on the request's own thread; ``wait`` ends it.
 
         Args:
             inputs: as for ``infer``.
             userdata: for the callback, in place of what ``set_callback`` was given.
+            share_inputs: read arrays where they lie, while it runs, instead of copies.
 
         Raises:
             RequestBusy, TensorError: as ``infer``; the rest is raised by ``wait``.
         """
         given: dict[str, AnyInput] = {}
-        self._start(
-            lambda: self._infer(given), userdata, lambda: given.update(self._checked(inputs))
-        )
+
+        def read() -> None:
+            given.update(self._checked(self._given(inputs, shared=share_inputs)))
+
+        self._start(lambda: self._infer(given), userdata, read)
 
     def cancel(self) -> None:
         """Give up the running inference before its next program runs."""
@@ -97,7 +105,7 @@ class StatelessRequest(AsyncRequest, ABC):
             RequestBusy: the request is running.
         """
         self._run.check_idle()
-        self._set |= self._checked({key: tensor})
+        self._set |= self._checked({key: as_tensor(tensor)})
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
         """Give what an input was set to, or an output of the last inference.
@@ -114,10 +122,6 @@ class StatelessRequest(AsyncRequest, ABC):
             return self._set[str(name)]
         raise TensorError(f"no tensor {name!r} yet")
 
-    def get_output_tensor(self, index: int | None = None, /) -> Tensor | RemoteTensor:
-        """Give an output of the last inference by its number; the only one without."""
-        return self.get_tensor(only_port(self._ports, index, "output"))
-
     def query_state(self) -> Sequence[Any]:
         """Nothing: no state outlives an inference, as in the original."""
         self._run.check_idle()
@@ -127,9 +131,13 @@ class StatelessRequest(AsyncRequest, ABC):
         """Nothing is to be forgotten."""
         self._run.check_idle()
 
-    def _checked(self, inputs: Mapping[Any, AnyTensor] | None) -> dict[str, AnyInput]:
+    def _values(self, shared: bool) -> dict[str, Array]:
+        del shared  # nobody writes to what was found
+        return dict(self._found)
+
+    def _checked(self, inputs: Mapping[Any, AnyInput]) -> dict[str, AnyInput]:
         """Name the tensors that are given."""
-        named = dict(self._input(key, tensor) for key, tensor in (inputs or {}).items())
+        named = dict(self._input(key, tensor) for key, tensor in inputs.items())
         for name, each in named.items():
             if isinstance(each, RemoteTensor) and each.properties.tensor_type is TensorType.OUTPUT:
                 raise RemoteError(

@@ -12,6 +12,7 @@ from interleaved.stateful import Stateful
 from interleaved.told import Refused, Told
 from npuw_layer.errors import DeviceError, InferenceCancelled, NpuwError
 from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.llm.stored_tokens import StoredTokensState
 from npuw_layer.llm.variable_state import VariableState
 
 Answer = Callable[[], np.ndarray]
@@ -127,7 +128,11 @@ class Speaker:
     def caches(self) -> list[VariableState]:
         """Its variables of K and V; there is one beside them that counts tokens."""
         found = self.request.query_state()
-        return [each for each in found if isinstance(each, VariableState)]
+        return [
+            each
+            for each in found
+            if isinstance(each, VariableState) and not isinstance(each, StoredTokensState)
+        ]
 
     def check_rows(self) -> None:
         """See that all rows of K and V are those of the model as it was written."""

@@ -99,6 +99,23 @@ def test_what_is_not_a_sequences_own_stays_as_it_is(llama: Any, compiled: Any) -
         np.testing.assert_array_equal(np.isnan(values).all((1, 3)), ~written)
 
 
+def test_caches_are_written_in_place_however_an_inference_is_started(
+    llama: Any, compiled: Any
+) -> None:
+    """Other inputs are copied when it starts; caches never are."""
+    waited, started = llama.caches(compiled), llama.caches(compiled)
+    one, other = compiled.create_infer_request(), compiled.create_infer_request()
+    inputs = llama.sequences.Sequences().inputs([(0, 9)])
+    expected = one.infer({**inputs, **waited})["logits"]
+    other.start_async({**inputs, **started})
+    inputs["input_ids"][...] = 0
+    other.wait()
+    np.testing.assert_array_equal(other.results["logits"], expected)
+    for name, values in waited.items():
+        assert values.any()
+        np.testing.assert_array_equal(started[name], values)
+
+
 def test_caches_may_be_remote_tensors(llama: Any, compiled: Any) -> None:
     context = compiled.get_context()
     remote = {

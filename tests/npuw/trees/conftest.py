@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conftest import GOLDENS
+from tests.npuw.conftest import caches_of
 
 from npuw_layer import Core
 from npuw_layer.llm.infer_request import InferRequest
@@ -96,7 +97,8 @@ class Talk:
     @property
     def rows(self) -> list[np.ndarray]:
         """K and V of all layers."""
-        return [one.state.data for one in self.request.query_state() if one.name != SAMPLING]
+        values = caches_of(self.request)
+        return [values[name] for name in values if name != SAMPLING]
 
 
 def result(path: Sequence[int] | np.ndarray, of: int) -> np.ndarray:

@@ -157,7 +157,8 @@ def test_states_go_on_in_another_request(text, another, hear) -> None:
     other = type(text)(another())
     for mine, theirs in zip(other.request.query_state(), text.request.query_state(), strict=True):
         assert mine.name == theirs.name
-        mine.state = theirs.state
+        if mine.name != "npuw_stored_tokens_state":  # which is only read
+            mine.state = theirs.state
     np.testing.assert_array_equal(other.tell(*IDS[8:12]), text.tell(*IDS[8:12]))
     (*_, last) = other.request.query_state()
     assert last.name == "past_key_values.1.encoder.value"

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from npuw_layer.compiled_model import SplitModel
 from npuw_layer.embedding.infer_request import TextInferRequest
-from npuw_layer.embedding.ports import TextPort, inputs_of, outputs_of
-from npuw_layer.model_port import PortKey, only_port
+from npuw_layer.embedding.ports import inputs_of, outputs_of
+from npuw_layer.model_port import OpenPort
 
 
 class TextCompiledModel(SplitModel):
     """A model that reads texts and generates nothing (NPUW_TEXT_EMBED, NPUW_TEXT_RERANK)."""
 
     @property
-    def inputs(self) -> list[TextPort]:
+    def inputs(self) -> list[OpenPort]:
         """Its inputs, as it was exported with."""
         return inputs_of(self._compiled)
 
     @property
-    def outputs(self) -> list[TextPort]:
+    def outputs(self) -> list[OpenPort]:
         """Its outputs, as it was exported with."""
         return outputs_of(self._compiled)
-
-    def input(self, key: PortKey | None = None, /) -> TextPort:
-        """Give an input by name or number; the only one without.
-
-        Raises:
-            TensorError: there is none, or there are several.
-        """
-        return only_port(self.inputs, key, "input")
-
-    def output(self, key: PortKey | None = None, /) -> TextPort:
-        """Give an output by name or number; the only one without.
-
-        Raises:
-            TensorError: there is none, or there are several.
-        """
-        return only_port(self.outputs, key, "output")
 
     def create_infer_request(self) -> TextInferRequest:
         """Make a request, independent of all others."""

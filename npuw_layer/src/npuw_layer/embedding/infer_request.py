@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from npuw_layer.devices.report import devices_report
 from npuw_layer.embedding.batch import texts_of
-from npuw_layer.embedding.ports import TextPort, inputs_of, outputs_of, takes
+from npuw_layer.embedding.ports import inputs_of, outputs_of, takes
 from npuw_layer.embedding.reading import make_reader
+from npuw_layer.given_inputs import Inputs
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import BEAMS
-from npuw_layer.model_port import PortKey, find_port
+from npuw_layer.model_port import OPEN, OpenPort, PortKey, find_port
 from npuw_layer.ports import Array
-from npuw_layer.remote.tensor import AnyTensor, as_tensor, values_of
+from npuw_layer.remote.tensor import values_of
+from npuw_layer.results import Results
 from npuw_layer.stateless_request import AnyInput, StatelessRequest
 
 
@@ -28,18 +29,33 @@ class TextInferRequest(StatelessRequest):
 
     def __init__(self, compiled: CompiledLLM) -> None:
         self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
-        super().__init__(self._outputs, compiled.options)
+        super().__init__(compiled.options)
         self._compiled = compiled
         self._reader = make_reader(compiled, self._run.check_wanted)
         self._runs: list[str] = []
 
-    def infer(self, inputs: Mapping[Any, AnyTensor] | None = None, /) -> dict[str, Array]:
+    @property
+    def model_inputs(self) -> Sequence[OpenPort]:
+        """Its inputs, as it was exported with."""
+        return self._inputs
+
+    @property
+    def model_outputs(self) -> Sequence[OpenPort]:
+        """Its outputs, as it was exported with."""
+        return self._outputs
+
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
         """Read texts.
 
         Args:
             inputs: input_ids, attention_mask and, if the model has them, token_type_ids and
-                position_ids, i64 [texts, n], by name or number; beam_idx is ignored. Texts end
-                where their last token is masked in. What is missing is taken from ``set_tensor``.
+                position_ids, i64 [texts, n], by name, number or port, or in their order;
+                beam_idx is ignored. Texts end where their last token is masked in. What is missing
+                is taken from ``set_tensor``.
+            share_inputs: makes no difference.
+            share_outputs: makes no difference.
 
         Returns:
             The outputs by name: last_hidden_state f32 [texts, n, channels], 0 for what is behind a
@@ -49,7 +65,7 @@ class TextInferRequest(StatelessRequest):
             PromptTooLong: a text has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
             NpuwError: as of any request (``StatelessRequest.infer``).
         """
-        return super().infer(inputs)
+        return super().infer(inputs, share_inputs, share_outputs)
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inference ran, for people."""
@@ -59,10 +75,10 @@ class TextInferRequest(StatelessRequest):
             **devices_report(self._compiled.submodels),
         }
 
-    def _input(self, key: PortKey, tensor: AnyTensor) -> tuple[str, AnyInput]:
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
         known = isinstance(key, str) and (key == BEAMS or takes(self._compiled, key))
         name = str(key) if known else find_port(self._inputs, key, "input").any_name
-        return name, as_tensor(tensor)
+        return name, tensor
 
     def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
         values = {name: values_of(one) for name, one in inputs.items() if name != BEAMS}
@@ -79,9 +95,9 @@ class TextInferRequest(StatelessRequest):
         }
 
 
-def _joined(port: TextPort, rows: Sequence[Array], tokens: int) -> Array:
+def _joined(port: OpenPort, rows: Sequence[Array], tokens: int) -> Array:
     """Make a batch of what came of each text, with 0 behind the shorter ones."""
-    if port.partial_shape[1:2] != (-1,):
+    if port.partial_shape[1:2] != (OPEN,):
         return np.concatenate(rows)
     whole = np.zeros((len(rows), tokens, *rows[0].shape[2:]), rows[0].dtype)
     for number, row in enumerate(rows):

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from npuw_layer.embedding.reading import reads_in_chunks
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS, TOKEN_TYPES
-from npuw_layer.model_port import ModelPort
+from npuw_layer.model_port import OPEN, OpenPort
 from npuw_layer.ports import TensorInfo
 
 _TEXT_INPUTS = (IDS, MASK, TOKEN_TYPES, POSITIONS)
 
-OPEN = -1
-"""A dimension that inferences may choose."""
 
-
-@dataclass(frozen=True, slots=True)
-class TextPort(ModelPort):
-    """An input or output of a model that reads texts."""
-
-    partial_shape: tuple[int, ...]
-    """``OPEN`` where texts decide: how many there are, and how many tokens the longest has."""
-
-    def get_partial_shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
-        return self.partial_shape
-
-
-def inputs_of(compiled: CompiledLLM) -> list[TextPort]:
+def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
     """The inputs, as exported models have them.
 
     An embedding model that is read in chunks takes position_ids, too, though it may not have had
@@ -40,7 +24,7 @@ def inputs_of(compiled: CompiledLLM) -> list[TextPort]:
     if compiled.options.text_embed and reads_in_chunks(compiled):
         taken -= {POSITIONS}
     shown = [name for name in _TEXT_INPUTS if name in taken]
-    return [TextPort(name, "i64", index, (OPEN, OPEN)) for index, name in enumerate(shown)]
+    return [OpenPort(name, "i64", index, (OPEN, OPEN)) for index, name in enumerate(shown)]
 
 
 def takes(compiled: CompiledLLM, name: str) -> bool:
@@ -49,21 +33,21 @@ def takes(compiled: CompiledLLM, name: str) -> bool:
     return name in _TEXT_INPUTS and any(info.name == name for info in compiled.models[stage].inputs)
 
 
-def outputs_of(compiled: CompiledLLM) -> list[TextPort]:
+def outputs_of(compiled: CompiledLLM) -> list[OpenPort]:
     """The outputs, by the names that the model gives them."""
     stage = compiled.plan.prefill[0]
     outputs = compiled.models[stage].outputs
     if not reads_in_chunks(compiled):
         return [
-            TextPort(info.name, info.element, index, _opened(info, stage.tokens))
+            OpenPort(info.name, info.element, index, _opened(info, stage.tokens))
             for index, info in enumerate(outputs)
         ]
     if compiled.options.text_embed:
         width = _of_name(outputs, EMBED).shape[-1]
-        return [TextPort(LAST_HIDDEN_STATE, "f32", 0, (OPEN, OPEN, width))]
+        return [OpenPort(LAST_HIDDEN_STATE, "f32", 0, (OPEN, OPEN, width))]
     heads = compiled.plan.own_heads
     made = compiled.models[heads[0]].outputs if heads else outputs
-    return [TextPort(LOGITS, "f32", 0, (OPEN, 1, _of_name(made, LOGITS).shape[-1]))]
+    return [OpenPort(LOGITS, "f32", 0, (OPEN, 1, _of_name(made, LOGITS).shape[-1]))]
 
 
 def _opened(info: TensorInfo, tokens: int) -> tuple[int, ...]:

@@ -7,14 +7,14 @@ from typing import BinaryIO
 from npuw_layer.errors import OptionError
 from npuw_layer.kokoro.compiled import CompiledKokoro
 from npuw_layer.kokoro.infer_request import KokoroInferRequest
-from npuw_layer.kokoro.ports import SpeechPort, inputs_of, outputs_of
-from npuw_layer.model_port import PortKey, only_port
+from npuw_layer.kokoro.ports import inputs_of, outputs_of
+from npuw_layer.model_port import OpenPort
 from npuw_layer.ready_model import ReadyModel
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.static.port import StaticPort
 
 
-class KokoroCompiledModel(ReadyModel[CompiledKokoro]):
+class KokoroCompiledModel(ReadyModel[CompiledKokoro, StaticPort, OpenPort]):
     """A model that makes speech of text (NPUW_KOKORO)."""
 
     @property
@@ -23,25 +23,9 @@ class KokoroCompiledModel(ReadyModel[CompiledKokoro]):
         return inputs_of(self._compiled)
 
     @property
-    def outputs(self) -> list[SpeechPort]:
+    def outputs(self) -> list[OpenPort]:
         """Its outputs: the audio, and the durations of tokens."""
         return outputs_of(self._compiled)
-
-    def input(self, key: PortKey | None = None, /) -> StaticPort:
-        """Give an input by name or number; the only one without.
-
-        Raises:
-            TensorError: there is none, or there are several.
-        """
-        return only_port(self.inputs, key, "input")
-
-    def output(self, key: PortKey | None = None, /) -> SpeechPort:
-        """Give an output by name or number; the only one without.
-
-        Raises:
-            TensorError: there is none, or there are several.
-        """
-        return only_port(self.outputs, key, "output")
 
     def create_infer_request(self) -> KokoroInferRequest:
         """Make a request, independent of all others."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import TensorError
+from npuw_layer.given_inputs import Inputs
 from npuw_layer.kokoro.compiled import CompiledKokoro
 from npuw_layer.kokoro.ports import inputs_of, outputs_of
 from npuw_layer.kokoro.speaker import Speaker
-from npuw_layer.model_port import PortKey, find_port
+from npuw_layer.model_port import OpenPort, PortKey, find_port
 from npuw_layer.ports import Array
-from npuw_layer.remote.tensor import AnyTensor, as_tensor
+from npuw_layer.results import Results
 from npuw_layer.stateless_request import AnyInput, StatelessRequest
+from npuw_layer.static.port import StaticPort
 from npuw_layer.tensor import Tensor
 
 
@@ -26,17 +27,31 @@ class KokoroInferRequest(StatelessRequest):
 
     def __init__(self, compiled: CompiledKokoro) -> None:
         self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
-        super().__init__(self._outputs, compiled.options)
+        super().__init__(compiled.options)
         self._compiled = compiled
         self._speaker = Speaker(compiled, self._run.check_wanted)
 
-    def infer(self, inputs: Mapping[Any, AnyTensor] | None = None, /) -> dict[str, Array]:
+    @property
+    def model_inputs(self) -> Sequence[StaticPort]:
+        """Its inputs, as it was exported with."""
+        return self._inputs
+
+    @property
+    def model_outputs(self) -> Sequence[OpenPort]:
+        """Its outputs, as it was exported with."""
+        return self._outputs
+
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
         """Read a text aloud.
 
         Args:
             inputs: input_ids i64 [1, tokens], with 0 in front, behind the text, and as padding;
-                ref_s f32 [1, 256], the voice; speed f32 [1]; by name, number or port. What is
-                missing is taken from ``set_tensor``.
+                ref_s f32 [1, 256], the voice; speed f32 [1]; by name, number or port, or
+                in their order. What is missing is taken from ``set_tensor``.
+            share_inputs: makes no difference.
+            share_outputs: makes no difference.
 
         Returns:
             The outputs by name: audio, as long as the text lasts, and durations [tokens].
@@ -45,7 +60,7 @@ class KokoroInferRequest(StatelessRequest):
             ModelError: the model says that the text lasts no frame, or far too many.
             NpuwError: as of any request (``StatelessRequest.infer``).
         """
-        return super().infer(inputs)
+        return super().infer(inputs, share_inputs, share_outputs)
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inference ran, for people."""
@@ -53,8 +68,8 @@ class KokoroInferRequest(StatelessRequest):
         report = {"blobs": str(compiled.origin), "text": self._speaker.runs or "none"}
         return report | devices_report(compiled.submodels)
 
-    def _input(self, key: PortKey, tensor: AnyTensor) -> tuple[str, AnyInput]:
-        port, given = find_port(self._inputs, key, "input"), as_tensor(tensor)
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
+        port, given = find_port(self._inputs, key, "input"), tensor
         if isinstance(given, Tensor):
             port.check_array(given.data)
         else:

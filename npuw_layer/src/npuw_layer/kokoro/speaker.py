@@ -21,6 +21,7 @@ from npuw_layer.kokoro.names import (
 from npuw_layer.kokoro.padding import count_real, mask_of
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import RemoteTensor, values_of
+from npuw_layer.results import Results
 from npuw_layer.static.infer_request import StaticInferRequest
 from npuw_layer.tensor import Tensor
 
@@ -63,7 +64,7 @@ class Speaker:
         audio = self._sound(given, tokens_of_frames(durations), read[EN_LEFT], read[ASR_LEFT])
         return audio, durations
 
-    def _read(self, given: Tensors) -> dict[str, Array]:
+    def _read(self, given: Tensors) -> Results:
         """Run the first model on what is no padding."""
         ids = values_of(given[INPUT_IDS])
         real = count_real(ids)

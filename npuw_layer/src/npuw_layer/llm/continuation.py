@@ -28,9 +28,14 @@ from npuw_layer.llm.new_tokens import NewTokens
 
 
 class Continuation:
-    """What was granted to a caller and not used yet."""
+    """What was granted to a caller and not used yet.
 
-    def __init__(self) -> None:
+    Args:
+        supported: whether anything may be proposed (NPUW_LLM_ENABLE_CONTINUOUS_PREFILL).
+    """
+
+    def __init__(self, supported: bool) -> None:
+        self._supported = supported
         self.granted: int | None = None
         """Tokens that stay, as the caller counts them; None if nothing was proposed."""
 
@@ -38,8 +43,13 @@ class Continuation:
         """Ask that the first tokens stay.
 
         Raises:
-            StateError: there are not so many.
+            StateError: nothing may be proposed, or there are not so many.
         """
+        if not self._supported:
+            raise StateError(
+                f"{STORED_TOKENS}: to set it proposes how many tokens stay, which needs "
+                "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL = YES; without it the state is only read"
+            )
         if not 0 <= tokens <= history.said:
             raise StateError(
                 f"{STORED_TOKENS} = {tokens}: {history.said} tokens are stored; propose to keep "

@@ -70,7 +70,7 @@ class Conversation:
             check_all_computed(compiled.options, self.gathered.outputs)
         rereads = self._options.on_full == "TRUNCATE" or bool(self.states.names)
         self.history = History(self.token_inputs, rereads)
-        self.continuation = Continuation()
+        self.continuation = Continuation(self._options.enable_continuous_prefill)
         self.candidates = Candidates(self.cache, self.history)
         self._check_wanted = check_wanted
         self._prepare()

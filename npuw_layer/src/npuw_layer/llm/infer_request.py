@@ -7,22 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from npuw_layer.async_run import AsyncRequest
 from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import TensorError
+from npuw_layer.given_inputs import Given, Inputs, input_name
 from npuw_layer.linear_caches.variable_state import LinearVariableState
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.input_ports import InputPorts
 from npuw_layer.llm.logits_port import LogitsPort
+from npuw_layer.llm.model_ports import inputs_of, outputs_of
 from npuw_layer.llm.names import LOGITS, STORED_TOKENS
 from npuw_layer.llm.state_file import load_state, save_state
 from npuw_layer.llm.stored_tokens import StoredTokensState
 from npuw_layer.llm.variable_state import ConversationState, VariableState
 from npuw_layer.lora.variable_state import AdapterVariableState
+from npuw_layer.model_port import OpenPort, PortKey
 from npuw_layer.offload.ports import ReportsOffload
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
+from npuw_layer.request import Request
+from npuw_layer.results import Results
 from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
 from npuw_layer.trees.names import SAMPLING_RESULT
@@ -40,7 +44,7 @@ class RequestMemory:
     adapters: int
 
 
-class InferRequest(AsyncRequest):
+class InferRequest(Request):
     """One conversation; two requests of a compiled model share nothing that changes results.
 
     Args:
@@ -56,7 +60,19 @@ class InferRequest(AsyncRequest):
         self._inputs = self._make_inputs()
         self._logits = LogitsPort(compiled, self._conversation, self.transfers.of(LOGITS))
 
-    def infer(self, inputs: Mapping[str, AnyTensor] | None = None, /) -> dict[str, Array]:
+    @property
+    def model_inputs(self) -> Sequence[OpenPort]:
+        """Its inputs, as it was exported with."""
+        return inputs_of(self._compiled)
+
+    @property
+    def model_outputs(self) -> Sequence[OpenPort]:
+        """Its outputs, as it was exported with."""
+        return outputs_of(self._compiled)
+
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
         """Run on new tokens.
 
         Args:
@@ -69,8 +85,10 @@ class InferRequest(AsyncRequest):
                 as are marked, width], any number if none is; per_layer_inputs f32 [1, n, layers,
                 width]; hidden_states f32 [1, n, width]; eagle_tree_mask f32 or f16 [1, 1, n,
                 stored + n], or less that ends with the last new token, which is added to scores.
-                beam_idx is ignored. Arrays or remote tensors; what is missing is taken from
-                ``set_tensor``.
+                beam_idx is ignored. By name, number or port, or in the order of ``model_inputs``;
+                arrays or remote tensors; what is missing is taken from ``set_tensor``.
+            share_inputs: makes no difference: the caller waits until they were read.
+            share_outputs: makes no difference: each inference makes arrays of its own.
 
         Returns:
             logits f32 [1, 1, V] of the last token; after a generate step that takes several,
@@ -86,27 +104,32 @@ class InferRequest(AsyncRequest):
             DeviceError: the device failed.
         """
 
-        def once() -> dict[str, Array]:
-            self._infer(inputs)
-            values = self._logits.value
-            logits = {} if values is None else {LOGITS: values}
-            return logits | self._conversation.gathered.values()
+        def once() -> Results:
+            self._infer(self._given(inputs))
+            return self._results(share_outputs)
 
         return self._run.run(once)
 
     def start_async(
-        self, inputs: Mapping[str, AnyTensor] | None = None, /, userdata: Any = None
+        self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
     ) -> None:
         """Begin one inference on the request's own thread; ``wait`` ends it.
 
         Args:
             inputs: as for ``infer``.
             userdata: for the callback, in place of what ``set_callback`` was given.
+            share_inputs: read arrays where they lie, while it runs, instead of copies.
 
         Raises:
+            TensorError: what is given are no tensors, or more than there are inputs.
             RequestBusy: the request is running; the rest is raised by ``wait``.
         """
-        self._start(lambda: self._infer(inputs), userdata)
+        given: Given = {}
+
+        def read() -> None:
+            given.update(self._given(inputs, shared=share_inputs))
+
+        self._start(lambda: self._infer(given), userdata, read)
 
     def cancel(self) -> None:
         """Give up the running inference before its next chunk or token.
@@ -116,7 +139,7 @@ class InferRequest(AsyncRequest):
         """
         self._run.cancel()
 
-    def set_tensor(self, name: str, tensor: AnyTensor, /) -> None:
+    def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
         """Set an input, or what logits are written to, for the next inferences.
 
         Inputs are read, and copied to the programs' padded ones, when an inference runs. Logits are
@@ -130,12 +153,13 @@ class InferRequest(AsyncRequest):
             RequestBusy: the request is running.
         """
         self._run.check_idle()
+        name = self._name_of(key)
         if name == LOGITS:
             self._logits.set(tensor)
         else:
             self._inputs.set(name, tensor)
 
-    def get_tensor(self, name: str, /) -> Tensor | RemoteTensor:
+    def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
         """Give what an input or the logits were set to, or an output of the last inference.
 
         Raises:
@@ -143,6 +167,7 @@ class InferRequest(AsyncRequest):
             RequestBusy: the request is running.
         """
         self._run.check_idle()
+        name = self._name_of(key)
         rows = self._conversation.gathered.value(name)
         if rows is not None:
             return Tensor(rows)
@@ -154,19 +179,18 @@ class InferRequest(AsyncRequest):
     def query_state(self) -> Sequence[AnyState]:
         """The variables: each layer's K and V, states of other layers, then those of adapters.
 
-        With NPUW_LLM_ENABLE_CONTINUOUS_PREFILL then npuw_stored_tokens_state; of models that take
-        eagle_tree_mask also npuw_eagle3_sampling_result, the last one.
+        Then npuw_stored_tokens_state, which is set with NPUW_LLM_ENABLE_CONTINUOUS_PREFILL alone;
+        of models that take eagle_tree_mask also npuw_eagle3_sampling_result, the last one.
         """
         self._run.check_idle()
         talk, check = self._conversation, self._run.check_idle
         caches = [VariableState(name, talk, check) for name in talk.cache.names]
         states = [LinearVariableState(name, talk, check) for name in talk.states.names]
         adapters = [AdapterVariableState(n, talk.adapters, check) for n in talk.adapters.names]
-        proposes = self._compiled.options.enable_continuous_prefill
-        proposal = [StoredTokensState(STORED_TOKENS, talk, check)] if proposes else []
+        stored = StoredTokensState(STORED_TOKENS, talk, check)
         takes_trees = self._compiled.tree_mask is not None
         sampling = [SamplingState(SAMPLING_RESULT, talk, check)] if takes_trees else []
-        return [*caches, *states, *adapters, *proposal, *sampling]
+        return [*caches, *states, *adapters, stored, *sampling]
 
     def save_state(self, path: str | Path, /) -> None:
         """Keep the conversation in a file; ``load_state`` of a request goes on with it.
@@ -233,8 +257,23 @@ class InferRequest(AsyncRequest):
         tree = self._compiled.tree_mask
         return InputPorts(self._conversation.token_inputs, self.transfers, tree)
 
-    def _infer(self, inputs: Mapping[str, AnyTensor] | None) -> None:
-        tokens = self._inputs.take(inputs or {})
+    def _values(self, shared: bool) -> dict[str, Array]:
+        del shared  # each inference makes arrays of its own
+        values = self._logits.value
+        logits = {} if values is None else {LOGITS: values}
+        return logits | self._conversation.gathered.values()
+
+    def _name_of(self, key: PortKey) -> str:
+        """The name of an input or output."""
+        if isinstance(key, int):
+            raise TensorError(
+                f"{key} may be an input or an output; use set_input_tensor and the like"
+            )
+        every = (*self.model_inputs, *self.model_outputs)
+        return input_name(key, every)
+
+    def _infer(self, given: Given) -> None:
+        tokens = self._inputs.take(given)
         self._logits.check(self._conversation.rows_of(tokens))
         self._logits.store(self._conversation.answer(tokens))
         self.transfers.inferences += 1

@@ -12,7 +12,11 @@ from npuw_layer.tensor import Tensor
 
 
 class StoredTokensState(ConversationState):
-    """The variable npuw_stored_tokens_state of a request."""
+    """The variable npuw_stored_tokens_state of a request.
+
+    It is always there, as in the original, which shows 0 without
+    NPUW_LLM_ENABLE_CONTINUOUS_PREFILL; here it counts.
+    """
 
     @property
     def state(self) -> Tensor:
@@ -26,7 +30,8 @@ class StoredTokensState(ConversationState):
         is refused, nothing has changed.
 
         Raises:
-            StateError: more are proposed than are stored.
+            StateError: it is set without NPUW_LLM_ENABLE_CONTINUOUS_PREFILL, or more are proposed
+                than are stored.
             RequestBusy: the request is running.
         """
         self._check_idle()

@@ -24,6 +24,8 @@ def parse_options(config: Mapping[str, Any]) -> Options:
         OptionError: an option is unknown (the nearest name is suggested) or not here (the reason is
             given), a value is wrong (what is allowed is said), or options contradict one another.
     """
+    if not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
+        raise OptionError(f"a configuration is a dict of options, not {config!r}")
     for name in config:
         if name in ABSENT:
             raise OptionError(f"{name} is not here: {ABSENT[name]}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from npuw_layer.errors import OptionError
-from npuw_layer.model_port import PortKey, only_port
 from npuw_layer.paged.compiled import CompiledPaged
 from npuw_layer.paged.infer_request import PagedInferRequest
 from npuw_layer.paged.names import OPTION
@@ -14,7 +13,7 @@ from npuw_layer.ready_model import ReadyModel
 from npuw_layer.remote.context import RemoteContext
 
 
-class PagedCompiledModel(ReadyModel[CompiledPaged]):
+class PagedCompiledModel(ReadyModel[CompiledPaged, PagedPort, PagedPort]):
     """A model whose K and V lie in pages that are the caller's (NPUW_PA)."""
 
     @property
@@ -26,22 +25,6 @@ class PagedCompiledModel(ReadyModel[CompiledPaged]):
     def outputs(self) -> list[PagedPort]:
         """Its outputs."""
         return outputs_of(self._compiled)
-
-    def input(self, key: PortKey | None = None, /) -> PagedPort:
-        """Give an input by name or number.
-
-        Raises:
-            TensorError: there is none, or there are several.
-        """
-        return only_port(self.inputs, key, "input")
-
-    def output(self, key: PortKey | None = None, /) -> PagedPort:
-        """Give an output by name or number; the only one without.
-
-        Raises:
-            TensorError: there is none, or there are several.
-        """
-        return only_port(self.outputs, key, "output")
 
     def create_infer_request(self) -> PagedInferRequest:
         """Make a request, independent of all others but for caches that they are given."""

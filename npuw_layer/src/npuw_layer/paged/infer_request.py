@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.given_inputs import Given, Inputs, copied
 from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.model_port import PortKey, find_port
 from npuw_layer.paged.compiled import CompiledPaged
 from npuw_layer.paged.dispatch import Dispatch
 from npuw_layer.paged.lengths import Run, plan_runs, sampled_rows
 from npuw_layer.paged.names import SAMPLED, Role
-from npuw_layer.paged.ports import inputs_of, outputs_of
+from npuw_layer.paged.ports import PagedPort, inputs_of, outputs_of
 from npuw_layer.paged.runner import VariantRunner
 from npuw_layer.ports import Array
-from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
+from npuw_layer.remote.tensor import RemoteTensor, values_of
+from npuw_layer.results import Results
 from npuw_layer.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.tensor import Tensor
 
@@ -35,28 +36,49 @@ class PagedInferRequest(StatelessRequest):
 
     def __init__(self, compiled: CompiledPaged) -> None:
         self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
-        super().__init__(self._outputs, compiled.options)
+        super().__init__(compiled.options)
         self._compiled = compiled
         self._runners: dict[int, VariantRunner] = {}
         self._ran: list[Run] = []
         self._samples = bool(self._names(Role.SAMPLED))
 
-    def infer(self, inputs: Mapping[Any, AnyTensor] | None = None, /) -> dict[str, Array]:
+    @property
+    def model_inputs(self) -> Sequence[PagedPort]:
+        """Its inputs; those of caches tell what a block is like."""
+        return self._inputs
+
+    @property
+    def model_outputs(self) -> Sequence[PagedPort]:
+        """Its outputs."""
+        return self._outputs
+
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
         """Read new tokens of some sequences.
 
         Args:
             inputs: by name, number or port: for each token its id (or embedding) and position, the
                 tables, and all caches, which are written in place; max_context_len may be left
                 out, as it follows from the tables. What is missing is taken from ``set_tensor``.
+            share_inputs: makes no difference.
+            share_outputs: makes no difference.
 
         Returns:
-            The outputs by name, with a row for each token, or for each that is sampled.
+            The outputs, with a row for each token, or for each that is sampled.
 
         Raises:
             TensorError: an input does not fit; or tables name blocks or tokens that there are not.
             NpuwError: as of any request (``StatelessRequest.infer``).
         """
         return super().infer(inputs)
+
+    def _given(self, inputs: Inputs, shared: bool = True) -> Given:
+        """Name inputs; a copy is used of what is not shared, but never of caches."""
+        given = super()._given(inputs)
+        caches = {*self._names(Role.CACHE)}
+        rest = {name: one for name, one in given.items() if name not in caches}
+        return given if shared else given | copied(rest)
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inference ran, for people."""
@@ -65,8 +87,8 @@ class PagedInferRequest(StatelessRequest):
         report = {"blobs": str(compiled.origin), "tokens": runs or "none"}
         return report | devices_report(compiled.submodels)
 
-    def _input(self, key: PortKey, tensor: AnyTensor) -> tuple[str, AnyInput]:
-        port, given = find_port(self._inputs, key, "input"), as_tensor(tensor)
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
+        port, given = find_port(self._inputs, key, "input"), tensor
         if isinstance(given, Tensor):
             port.check_array(given.data)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -178,17 +178,27 @@ AnyTensor = Tensor | RemoteTensor | Array
 
 
 def as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
-    """See what a caller gave as a tensor.
+    """See what a caller gave as a tensor: an array, or whatever has one as its ``data``.
 
     Raises:
         TensorError: it is none.
     """
     if isinstance(value, RemoteTensor):
         return value
-    array = value.data if isinstance(value, Tensor) else value
-    if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
-        raise TensorError(f"a tensor is a Tensor, a RemoteTensor or an array, not {array!r}")
-    return Tensor(array)
+    array = value if isinstance(value, np.ndarray) else _data_of(value)
+    if array is not None:
+        return Tensor(array)
+    what = f"the scalar {value!r}" if np.isscalar(value) else repr(value)
+    raise TensorError(f"a tensor is a Tensor, a RemoteTensor or an array, not {what}")
+
+
+def _data_of(value: object) -> Array | None:
+    """The array of a tensor, also of another runtime's (``openvino.Tensor``), if it is one."""
+    try:
+        found = getattr(value, "data", None)
+    except RuntimeError as error:  # a remote tensor of theirs, say
+        raise TensorError(f"the values of {value!r} cannot be read: {error}") from None
+    return cast(Array, found) if isinstance(found, np.ndarray) else None
 
 
 def values_of(value: AnyTensor) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from npuw_layer.model_port import PortKey, only_port
 from npuw_layer.ready_model import ReadyModel
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.static.compiled import CompiledStatic
@@ -13,7 +12,7 @@ from npuw_layer.static.infer_request import StaticInferRequest
 from npuw_layer.static.port import StaticPort
 
 
-class StaticCompiledModel(ReadyModel[CompiledStatic]):
+class StaticCompiledModel(ReadyModel[CompiledStatic, StaticPort, StaticPort]):
     """A static model ready to run."""
 
     @property
@@ -25,22 +24,6 @@ class StaticCompiledModel(ReadyModel[CompiledStatic]):
     def outputs(self) -> list[StaticPort]:
         """Its outputs, without variables."""
         return list(self._compiled.outputs)
-
-    def input(self, key: PortKey | None = None, /) -> StaticPort:
-        """Give an input by name or number; the only one without.
-
-        Raises:
-            TensorError: there is none, or there are several.
-        """
-        return only_port(self.inputs, key, "input")
-
-    def output(self, key: PortKey | None = None, /) -> StaticPort:
-        """Give an output by name or number; the only one without.
-
-        Raises:
-            TensorError: there is none, or there are several.
-        """
-        return only_port(self.outputs, key, "output")
 
     def create_infer_request(self) -> StaticInferRequest:
         """Make a request, independent of all others."""

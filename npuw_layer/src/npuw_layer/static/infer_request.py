@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from npuw_layer.async_run import AsyncRequest
 from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import TensorError
+from npuw_layer.given_inputs import Given, Inputs
 from npuw_layer.model_port import PortKey, find_port
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
+from npuw_layer.request import Request
+from npuw_layer.results import Results
 from npuw_layer.static.bound_tensor import BoundTensor
 from npuw_layer.static.compiled import CompiledStatic
 from npuw_layer.static.port import StaticPort
@@ -19,7 +21,7 @@ from npuw_layer.tensor import Tensor
 from npuw_layer.transfers import Transfers
 
 
-class StaticInferRequest(AsyncRequest):
+class StaticInferRequest(Request):
     """One user of a compiled model; two of them share nothing that changes.
 
     Inputs and outputs are named as OpenVINO does: by tensor name, number or port. While it runs,
@@ -52,23 +54,30 @@ class StaticInferRequest(AsyncRequest):
             for variable in compiled.variables
         ]
 
+    @property
+    def model_inputs(self) -> Sequence[StaticPort]:
+        """Its inputs, without variables."""
+        return self._compiled.inputs
+
+    @property
+    def model_outputs(self) -> Sequence[StaticPort]:
+        """Its outputs, without variables."""
+        return self._compiled.outputs
+
     def infer(
-        self,
-        inputs: Mapping[Any, AnyTensor] | AnyTensor | None = None,
-        /,
-        *,
-        share_outputs: bool = False,
-    ) -> dict[str, Array]:
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
         """Run once.
 
         Args:
-            inputs: values by name, number or port; or those of the only input. Arrays are copied to
-                the request's own memory; remote tensors are bound, as ``set_tensor`` does. What is
-                not given stays as it was set.
+            inputs: tensors by name, number or port, or in the order of inputs; or that of the only
+                one. Arrays are copied to the request's own memory; remote tensors are bound, as
+                ``set_tensor`` does. What is not given stays as it was set.
+            share_inputs: makes no difference: the caller waits until they were read.
             share_outputs: give views that the next inference overwrites in place of copies.
 
         Returns:
-            The outputs by name, without those that are bound to remote tensors.
+            The outputs by name, number or port, without those that are bound to remote tensors.
 
         Raises:
             TensorError, RemoteError: a tensor does not fit, or its memory is gone.
@@ -77,29 +86,27 @@ class StaticInferRequest(AsyncRequest):
             DeviceError: the device failed.
         """
 
-        def once() -> dict[str, Array]:
-            self._take(inputs)
+        def once() -> Results:
+            self._take(self._given(inputs))
             self._infer()
-            return self._outputs(share_outputs)
+            return self._results(share_outputs)
 
         return self._run.run(once)
 
     def start_async(
-        self,
-        inputs: Mapping[Any, AnyTensor] | AnyTensor | None = None,
-        /,
-        userdata: Any = None,
+        self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
     ) -> None:
         """Begin one inference on the request's own thread; ``wait`` ends it.
 
         Args:
             inputs: as for ``infer``; tensors that were set are read when it runs.
             userdata: for the callback, in place of what ``set_callback`` was given.
+            share_inputs: makes no difference: arrays are copied to where the device reads them.
 
         Raises:
             TensorError, RemoteError, RequestBusy: as ``infer``; the rest is raised by ``wait``.
         """
-        self._start(self._infer, userdata, lambda: self._take(inputs))
+        self._start(self._infer, userdata, lambda: self._take(self._given(inputs)))
 
     def cancel(self) -> None:
         """Give up the running inference: then ``wait``, or ``infer``, raises InferenceCancelled.
@@ -131,22 +138,6 @@ class StaticInferRequest(AsyncRequest):
         self._run.check_idle()
         return self._at(key).tensor
 
-    def set_input_tensor(self, *index_and_tensor: Any) -> None:
-        """Bind an input: ``(index, tensor)``, or ``(tensor)`` for the only one."""
-        self._set_by_index(self._compiled.inputs, "input", index_and_tensor)
-
-    def set_output_tensor(self, *index_and_tensor: Any) -> None:
-        """Bind an output: ``(index, tensor)``, or ``(tensor)`` for the only one."""
-        self._set_by_index(self._compiled.outputs, "output", index_and_tensor)
-
-    def get_input_tensor(self, index: int | None = None, /) -> Tensor | RemoteTensor:
-        """Give what an input is bound to; that of the only one without an index."""
-        return self.get_tensor(_numbered(self._compiled.inputs, index, "input"))
-
-    def get_output_tensor(self, index: int | None = None, /) -> Tensor | RemoteTensor:
-        """Give what an output is bound to; that of the only one without an index."""
-        return self.get_tensor(_numbered(self._compiled.outputs, index, "output"))
-
     def query_state(self) -> Sequence[VariableState]:
         """The variables, in device memory."""
         return list(self._states)
@@ -173,17 +164,10 @@ class StaticInferRequest(AsyncRequest):
         for bound in self._bound.values():
             bound.after()
 
-    def _take(self, inputs: Mapping[Any, AnyTensor] | AnyTensor | None) -> None:
+    def _take(self, given: Given) -> None:
         """Set inputs: all that are given, or none if one does not fit."""
-        if inputs is None:
-            return
-        given: Mapping[Any, AnyTensor]
-        if isinstance(inputs, Mapping):
-            given = inputs
-        else:
-            given = {_numbered(self._compiled.inputs, None, "input"): inputs}
         ports = self._compiled.inputs
-        found = [(find_port(ports, key, "input"), as_tensor(x)) for key, x in given.items()]
+        found = [(find_port(ports, name, "input"), tensor) for name, tensor in given.items()]
         pairs = [(self._bound[port], tensor) for port, tensor in found]
         for bound, tensor in pairs:
             bound.check(tensor)
@@ -193,7 +177,7 @@ class StaticInferRequest(AsyncRequest):
             else:
                 bound.fill(tensor.data)
 
-    def _outputs(self, shared: bool) -> dict[str, Array]:
+    def _values(self, shared: bool) -> dict[str, Array]:
         outputs = [self._bound[port] for port in self._compiled.outputs]
         values = ((o.port, o.value if shared else o.copied_value()) for o in outputs)
         return {port.any_name: value for port, value in values if value is not None}
@@ -205,15 +189,3 @@ class StaticInferRequest(AsyncRequest):
             )
         ports = (*self._compiled.inputs, *self._compiled.outputs)
         return self._bound[find_port(ports, key, "tensor")]
-
-    def _set_by_index(self, ports: Sequence[StaticPort], side: str, given: Sequence[Any]) -> None:
-        if len(given) not in (1, 2):
-            raise TensorError(f"set_{side}_tensor takes (index, tensor) or (tensor)")
-        index = given[0] if len(given) == 2 else None
-        self.set_tensor(_numbered(ports, index, side), given[-1])
-
-
-def _numbered(ports: Sequence[StaticPort], index: int | None, side: str) -> StaticPort:
-    if index is None and len(ports) != 1:
-        raise TensorError(f"the model has {len(ports)} {side}s; say which by its number")
-    return find_port(ports, index or 0, side)

@@ -24,6 +24,15 @@ class StaticPort(ModelPort):
         return StaticPort(info.name, info.element, index, info.shape, is_input)
 
     @property
+    def partial_shape(self) -> tuple[int, ...]:
+        """Its dimensions, all of which are fixed."""
+        return self.shape
+
+    def get_partial_shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        return self.shape
+
+    @property
     def byte_size(self) -> int:
         """Bytes of its tensor."""
         return math.prod(self.shape) * NUMPY[self.element_type].itemsize

@@ -8,7 +8,9 @@ from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import LOGITS
+from npuw_layer.model_port import OpenPort
 from npuw_layer.whisper.infer_request import WhisperInferRequest
+from npuw_layer.whisper.model_ports import inputs_of
 
 
 class WhisperModel(CompiledModel):
@@ -31,6 +33,11 @@ class WhisperModel(CompiledModel):
                 f"NPUW_WHISPER_EOS_TOKEN = {eos}: the model has {tokens} tokens; set it to the "
                 "eos_token_id of its generation_config.json"
             )
+
+    @property
+    def inputs(self) -> list[OpenPort]:
+        """Its inputs, as it was exported with."""
+        return inputs_of(self._compiled)
 
     def create_infer_request(self) -> WhisperInferRequest:
         """Begin a text, independent of all others."""

@@ -10,10 +10,12 @@ import numpy as np
 from npuw_layer.errors import StateError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.infer_request import AnyState, InferRequest
+from npuw_layer.model_port import OpenPort, PortKey
 from npuw_layer.remote.tensor import RemoteTensor
 from npuw_layer.tensor import Tensor
 from npuw_layer.whisper.conversation import WhisperConversation
 from npuw_layer.whisper.input_ports import WhisperInputPorts
+from npuw_layer.whisper.model_ports import inputs_of
 from npuw_layer.whisper.names import SCORES
 from npuw_layer.whisper.variable_state import CrossVariableState
 
@@ -38,17 +40,22 @@ class WhisperInferRequest(InferRequest):
     def __init__(self, compiled: CompiledLLM) -> None:
         super().__init__(compiled)
 
-    def get_tensor(self, name: str, /) -> Tensor | RemoteTensor:
+    @property
+    def model_inputs(self) -> Sequence[OpenPort]:
+        """Its inputs, as it was exported with."""
+        return inputs_of(self._compiled)
+
+    def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
         """Give an input, the logits, or what the last prompt attended to.
 
         Raises:
             TensorError: there is none of that name.
             RequestBusy: the request is running.
         """
-        if not name.startswith(SCORES):
-            return super().get_tensor(name)
+        if not isinstance(key, str) or not key.startswith(SCORES):
+            return super().get_tensor(key)
         self._run.check_idle()
-        return Tensor(np.array(self._talk.scores(name)))
+        return Tensor(np.array(self._talk.scores(key)))
 
     def query_state(self) -> Sequence[AnyState]:
         """The variables: each layer's K and V of the text, then those of the audio."""

@@ -1,0 +1,95 @@
+"""A model that was split shows the inputs and outputs that it was exported with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.npuw.conftest import SMALL, VOCABULARY
+
+from npuw_layer import Core
+from npuw_layer.errors import TensorError
+from npuw_layer.model_port import OpenPort
+
+EXPORTED = Path(__file__).resolve().parents[1] / "goldens" / "exported"
+WAYS: dict[str, dict[str, Any]] = {
+    "head of its own": {},
+    "heads in all": {"NPUW_LLM_SHARED_HEAD": "NO"},
+    "slots": {"NPUW_LLM_BATCH_SLOTS": "1,2"},
+    "blocks": {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
+    "tiles": {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA"},
+}
+
+TEXT = {
+    "input_ids": ("i64", (-1, -1)),
+    "attention_mask": ("i64", (-1, -1)),
+    "position_ids": ("i64", (-1, -1)),
+    "beam_idx": ("i32", (-1,)),
+}
+
+
+def shown(ports: list[OpenPort]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Element types and dimensions by name, in their order."""
+    assert [port.index for port in ports] == [*range(len(ports))]
+    return {port.any_name: (port.element_type, port.partial_shape) for port in ports}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ports_are_those_before_the_split_however_it_is_split(tiny: Path, way: str) -> None:
+    compiled = Core().compile_model(tiny, "NPU", SMALL | WAYS[way])
+    assert [*shown(compiled.inputs).items()] == [*TEXT.items()]
+    assert shown(compiled.outputs) == {"logits": ("f32", (-1, -1, VOCABULARY))}
+    assert compiled.input(3) == compiled.input("beam_idx") == compiled.inputs[3]
+    assert compiled.output().names == {"logits"}
+
+
+def test_an_imported_model_shows_the_same(tiny: Path) -> None:
+    compiled = Core().compile_model(tiny, "NPU", SMALL)
+    imported = Core().import_model(compiled.export_model(), "NPU", {"WEIGHTS_PATH": tiny})
+    assert imported.inputs == compiled.inputs
+    assert imported.outputs == compiled.outputs
+
+
+def test_a_port_that_is_not_there_is_refused_with_those_that_are(tiny: Path) -> None:
+    compiled = Core().compile_model(tiny, "NPU", SMALL)
+    with pytest.raises(TensorError, match="no input 'ids'; there are 0: 'input_ids', 1: "):
+        compiled.input("ids")
+    with pytest.raises(TensorError, match="has 4 inputs; say which"):
+        compiled.input()
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "outputs"),
+    [
+        ("mpt_fp16", ["input_ids", "attention_mask", "beam_idx"], {"logits": (-1, -1, 1024)}),
+        (
+            "eagle/tree_draft",
+            [*TEXT, "hidden_states", "eagle_tree_mask"],
+            {"logits": (-1, -1, 1024), "last_hidden_state": (-1, -1, 96)},
+        ),
+        (
+            "vlm/qwen3_vl",
+            [
+                *("attention_mask", "position_ids", "inputs_embeds"),
+                *("visual_pos_masks", "deepstack_visual_embeds", "beam_idx"),
+            ],
+            {"logits": (-1, -1, 256)},
+        ),
+    ],
+)
+def test_what_else_tokens_have_stands_where_exporters_put_it(
+    restored: Callable[[Path, str], Path],
+    name: str,
+    inputs: list[str],
+    outputs: dict[str, tuple[int, ...]],
+) -> None:
+    folder, _, file = name.rpartition("/")
+    compiled = Core().compile_model(restored(EXPORTED / folder, file), "NPU", SMALL)
+    assert [*shown(compiled.inputs)] == inputs
+    assert {port.any_name: port.partial_shape for port in compiled.outputs} == outputs
+    if "deepstack_visual_embeds" in inputs:
+        assert compiled.input("position_ids").partial_shape == (3, -1, -1)
+        assert shown(compiled.inputs)["visual_pos_masks"] == ("boolean", (-1, -1))
+        assert compiled.input("deepstack_visual_embeds").partial_shape == (3, -1, 96)
