@@ -267,3 +267,19 @@ def test_models_that_are_none_are_refused(tmp_path: Path, tiny: Path) -> None:
         Core().compile_model(tmp_path, "NPU", {})
     with pytest.raises(OptionError, match="this runtime has NPU alone"):
         Core().compile_model(tiny, "GPU", {})
+
+
+@pytest.mark.parametrize("begin", [6, 20])
+def test_positions_beyond_what_is_stored_are_refused_and_change_nothing(talks, begin: int) -> None:
+    """The original warns, and goes on over rows that nobody wrote."""
+    talk, other = talks(), talks()
+    talk.tell([1, 2, 3, 4, 5])
+    other.tell([1, 2, 3, 4, 5])
+    beyond = {
+        "input_ids": np.array([[7]]),
+        "attention_mask": np.ones((1, begin + 1), np.int64),
+        "position_ids": np.array([[begin]]),
+    }
+    with pytest.raises(TensorError):
+        talk.request.infer(beyond)
+    assert np.array_equal(talk.tell([7]), other.tell([7]))

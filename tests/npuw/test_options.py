@@ -60,6 +60,9 @@ ALIKE_IN_THE_ORIGINAL: dict[str, object] = {
     "NPUW_FUSE_UNFOLDED": False,
     "NPUW_CWAI": False,
     "NPUW_DQ": False,
+    "NPU_COMPILER_DYNAMIC_QUANTIZATION": False,
+    "NPU_ENABLE_STRIDES_FOR": (),
+    "PERFORMANCE_HINT": "",
     "NPUW_DQ_FULL": True,
     "NPUW_PMM": "2",
     "NPUW_MM_GATED": True,
@@ -112,6 +115,8 @@ def test_a_stage_may_have_such_options_too() -> None:
 def test_what_the_original_has_besides_is_refused_with_the_reason() -> None:
     assert not ABSENT.keys() & NAMES.keys()
     assert all(name.startswith(("NPUW_", "NPU_")) for name in ABSENT)
+    with pytest.raises(OptionError, match="NPU_COMPILATION_MODE_PARAMS is not here: it tells"):
+        parse_options({"NPU_COMPILATION_MODE_PARAMS": "optimization-level=3"})
     with pytest.raises(OptionError, match="NPUW_WEIGHTS_HANDLE_PROVIDER is not here: WEIGHTS_PATH"):
         parse_options({"NPUW_WEIGHTS_HANDLE_PROVIDER": "x"})
 
@@ -131,7 +136,7 @@ def test_a_description_says_what_is_allowed_and_whose_it_is() -> None:
     by_name = {one.name: one for one in describe()}
     lengths = by_name["NPUW_LLM_MAX_GENERATION_TOKEN_LEN"]
     assert (lengths.type, lengths.default) == ("integer", "1")
-    assert lengths.allowed == "an integer from 1 to 64"
+    assert lengths.allowed == "an integer from 1 to 1,024"
     assert by_name["NPUW_LLM_PREFILL_HINT"].allowed == "DYNAMIC or STATIC"
     assert by_name["NPUW_LLM_PREFILL_HINT"].source == "NPUW"
     assert by_name["NPUW_LLM_ON_FULL"].source == "this project"
@@ -163,7 +168,7 @@ REFUSED = [
     ({"npuw_devices": "NPU"}, "did you mean NPUW_DEVICES?"),
     ({"NPUW_LLM_MAX_PROMPT_LEN": 0}, "must be an integer from 1 to 1,048,576"),
     ({"NPUW_LLM_MAX_PROMPT_LEN": 1.5}, "must be an integer from 1"),
-    ({"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 65}, "an integer from 1 to 64"),
+    ({"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 1025}, "an integer from 1 to 1,024"),
     ({"NPUW_LLM_SINK_TOKENS": -1}, "an integer from 0"),
     ({"NPUW_LLM_ON_FULL": "STOP"}, "must be ERROR, TRUNCATE or SLIDE"),
     ({"NPUW_LLM_KV_SWITCHOVER": 0}, "must be ZERO_COPY or COPY"),

@@ -100,6 +100,7 @@ class Core:
         _check_name(device_name)
         path = _model_path(model)
         options = parse_options(config or {})
+        options.set_log_level()
         for reason in options.alike():
             _LOG.info("%s", reason)
         if options.blob_path and not options.export_blob:
@@ -228,7 +229,9 @@ class Core:
         from npuw_layer.native_blob.container import looks_native
 
         opened = BlobBytes.open(source, config, model)
-        raw = parse_options(config).import_raw_blob
+        given = parse_options(config)
+        given.set_log_level()
+        raw = given.import_raw_blob
         with collected_later():
             if not kind_of(opened.content) and (raw or looks_native(opened.content)):
                 from npuw_layer.native_blob.imported import import_native

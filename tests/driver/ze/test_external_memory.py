@@ -33,8 +33,10 @@ def memory_descriptors() -> int:
 
 def test_the_device_says_how_memory_is_handed_on(rig) -> None:
     found = ze.zeDeviceGetExternalMemoryProperties(rig.device)
-    for flags in (found.memoryAllocationExportTypes, found.memoryAllocationImportTypes):
-        assert flags == DMA_BUF | OPAQUE
+    assert found.memoryAllocationExportTypes == DMA_BUF | OPAQUE
+    host = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION
+    assert host == 0x100
+    assert found.memoryAllocationImportTypes == DMA_BUF | OPAQUE | host
     assert not found.imageExportTypes | found.imageImportTypes
 
 

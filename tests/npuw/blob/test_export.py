@@ -228,6 +228,7 @@ OF_A_RUN = {
     "NPUW_FALLBACK_EXEC": False,
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "CPU",
+    "LOG_LEVEL": "",
     # These change nothing about a language model's blob.
     "NPU_EXPORT_RAW_BLOB": True,
     "NPU_IMPORT_RAW_BLOB": True,
@@ -239,6 +240,8 @@ ALL_ALIKE = {
     "NPUW_DCOFF_TYPE": "i8",
     "NPUW_PMM": "NO",
     "NPUW_ONLINE_KEEP_BLOCKS_TAGGED": ("attn",),
+    "NPU_ENABLE_STRIDES_FOR": ("input_ids",),
+    "PERFORMANCE_HINT": "LATENCY",
 }
 """Those that make no difference, other than their defaults."""
 

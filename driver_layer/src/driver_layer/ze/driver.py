@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform, platform_of
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORM_NAMES, Platform, platform_of
 from driver_layer.errors import EngineError, PlatformError
 from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace, MemoryKind
@@ -43,7 +43,6 @@ _OTHER_EXTENSIONS = {
     "ZE_experimental_mutable_command_list": t.ZE_MAKE_VERSION(1, 1),
 }
 """Those whose functions are the library's own; there is no table of them."""
-_PLATFORM_NAMES = {"METEORLAKE": "3720", "LUNARLAKE": "4000", "PANTHERLAKE": "5010"}
 _VENDOR = 0x8086
 _COMPUTE = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE
 _COPY = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
@@ -95,12 +94,12 @@ def simulated_driver(platform: str) -> ze_driver_handle_t:
         ZeError: INVALID_ARGUMENT: there is no such platform, or no such engine as the environment
             asks for (``NPU_ENGINE``, ``NPU_NATIVE_ISA``, ``NPU_ENGINE_THREADS``).
     """
-    name = _PLATFORM_NAMES.get(platform.upper(), platform)
+    name = PLATFORM_NAMES.get(platform.upper(), platform)
     try:
         found = platform_of(name)
     except PlatformError as error:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-        raise failed(code, f"{error}; also {', '.join(_PLATFORM_NAMES)}") from error
+        raise failed(code, f"{error}; also {', '.join(PLATFORM_NAMES)}") from error
     with _lock:
         if found not in _drivers:
             try:

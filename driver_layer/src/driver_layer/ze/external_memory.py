@@ -32,7 +32,8 @@ def zeDeviceGetExternalMemoryProperties(
 ) -> x.ze_device_external_memory_properties_t:
     """Tell how memory can be exported and imported."""
     check(hDevice, ze_device_handle_t)
-    return x.ze_device_external_memory_properties_t(SUPPORTED, SUPPORTED)
+    of_host = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION
+    return x.ze_device_external_memory_properties_t(SUPPORTED | of_host, SUPPORTED)
 
 
 @contextlib.contextmanager

@@ -10,11 +10,16 @@ from enum import IntFlag
 
 
 class ze_external_memory_type_flags_t(IntFlag):
-    """How memory is handed to, or taken from, others. Both are a descriptor of the same kind."""
+    """How memory is handed to, or taken from, others.
+
+    OPAQUE_FD and DMA_BUF are a descriptor of the same kind; STANDARD_ALLOCATION is memory of the
+    host itself, which zeMemAllocHost takes (ZE_extension_external_memmap_sysmem).
+    """
 
     NONE = 0
     ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD = 1
     ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF = 2
+    ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION = 0x100
 
 
 @dataclass(frozen=True, slots=True)

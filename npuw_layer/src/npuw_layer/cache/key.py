@@ -119,7 +119,7 @@ def _pipeline(options: Options) -> str:
         case "REP" | "REG" if options.cuts_layers:
             return f"REP {options.online_keep_blocks} {options.online_keep_block_size}"
         case "JUST":
-            return f"JUST {options.online_min_size}"
+            return f"JUST {options.least_stretches}"
         case "INIT":
             return "INIT"
         case _:

@@ -154,7 +154,7 @@ def plan(options: Options) -> Plan:
     if options.reads_texts:
         return Plan(lengths, prefills, (), (Stage(Kind.HEAD, 1, 0),) if options.cuts_head else ())
     tokens = round_generation_len(options.max_generation_token_len)
-    sizes, slots = _sizes(options, lengths), sorted({*options.batch_slots} - {1})
+    sizes, slots = _sizes(options, lengths, tokens), sorted({*options.batch_slots} - {1})
     generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in sizes]
     rows = sorted({1, tokens, *slots}) if options.cuts_head else []
     heads = [Stage(Kind.HEAD, count, 0) for count in rows]
@@ -185,12 +185,25 @@ def isolated_attention(options: Options) -> dict[StageKind, str]:
     return {kind: hint for kind, hint in hints.items() if hint in ISOLATED}
 
 
-def _sizes(options: Options, lengths: Lengths) -> Sequence[int]:
+def _sizes(options: Options, lengths: Lengths, tokens: int) -> Sequence[int]:
+    """The positions that generate models span; each has room for more than a step.
+
+    Raises:
+        OptionError: one has not.
+    """
     if not options.generate_pyramid and options.generate_attention_hint != "PYRAMID":
-        return [lengths.total]
-    if options.pyramid_steps:
-        return given_ladder(options.pyramid_steps, lengths.total)
-    return ladder(lengths.total)
+        sizes: Sequence[int] = [lengths.total]
+    elif options.pyramid_steps:
+        sizes = given_ladder(options.pyramid_steps, lengths.total)
+    else:
+        sizes = [size for size in ladder(lengths.total) if size > tokens] or [lengths.total]
+    if sizes[0] <= tokens:
+        raise OptionError(
+            f"NPUW_LLM_MAX_GENERATION_TOKEN_LEN: {tokens} tokens at a time, where a generate model "
+            f"spans {sizes[0]} positions, these among them; take fewer, or raise "
+            "NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_GENERATE_PYRAMID_STEPS"
+        )
+    return sizes
 
 
 def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:

@@ -6,6 +6,7 @@
     modes           which of them are not for models of some kinds
     model           all of them together
     run_time        which of them no compiled program depends on
+    logs            what is told while models are compiled and run
     mechanisms      options of the original whose values come to the same here
     contradictions  options that exclude one another
     absent          options of the original that are not here, and why

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORM_NAMES, PLATFORMS
 from npuw_layer.options.base import OptionGroup
 
 
@@ -34,6 +35,20 @@ class DeviceOptions(OptionGroup):
     acc_device: str = Field("", alias="NPUW_ACC_DEVICE")
     """The device that is taken for right; empty is CPU."""
     platform: str = Field("4000", alias="NPU_PLATFORM")
-    """The device's generation: 3720, 4000 or 5010; or the path of a file (.toml) of your own."""
+    """The device's generation: 3720, 4000 or 5010, also as METEORLAKE, LUNARLAKE or PANTHERLAKE, or
+    as NPU4000; AUTO_DETECT is the default; or the path of a file (.toml) of your own."""
     tiles: int = Field(-1, alias="NPU_TILES", ge=-1, le=64)
     """NCE tiles to use; -1 leaves it to the compiler."""
+
+    @field_validator("platform")
+    @classmethod
+    def _check_platform(cls, value: str) -> str:
+        """Give a platform by the number that compiler and driver know it by."""
+        if value.endswith(".toml"):
+            return value
+        name = value.upper().removeprefix("NPU")
+        name = DEFAULT_PLATFORM if name == "AUTO_DETECT" else PLATFORM_NAMES.get(name, name)
+        if name not in PLATFORMS:
+            known = ", ".join((*PLATFORMS, *PLATFORM_NAMES))
+            raise ValueError(f"unknown platform; known are {known}, or a file (.toml) of your own")
+        return name

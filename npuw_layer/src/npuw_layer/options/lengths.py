@@ -18,9 +18,11 @@ class LengthOptions(OptionGroup):
     """The longest prompt, in tokens; rounded up to 64, and to the chunk."""
     min_response_len: int = Field(128, alias="NPUW_LLM_MIN_RESPONSE_LEN", ge=0, le=MANY)
     """What can at least be generated after a full prompt; rounded up to 64."""
-    max_generation_token_len: int = Field(1, alias="NPUW_LLM_MAX_GENERATION_TOKEN_LEN", ge=1, le=64)
+    max_generation_token_len: int = Field(
+        1, alias="NPUW_LLM_MAX_GENERATION_TOKEN_LEN", ge=1, le=1024
+    )
     """Tokens that one generate call takes, for candidates of speculative decoding; more than 1 is
-    rounded up to 8."""
+    rounded up to 8. Generate models span more positions than that."""
     batch_dim: Annotated[int, Only((0,), "caches have their sequences on axis 0")] = Field(
         0, alias="NPUW_LLM_BATCH_DIM", ge=0
     )

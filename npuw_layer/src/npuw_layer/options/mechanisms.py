@@ -26,6 +26,8 @@ class MechanismOptions(OptionGroup):
     quantizes activations, too, says DYNAMIC_QUANTIZATION_GROUP_SIZE."""
     dyn_quant_full: bool = Field(True, alias="NPUW_DQ_FULL")
     """As NPUW_DQ: no graph has to be rewritten for compressed weights."""
+    compiler_dyn_quant: bool = Field(False, alias="NPU_COMPILER_DYNAMIC_QUANTIZATION")
+    """As NPUW_DQ: the compiler takes compressed weights in any case."""
     dcoff_type: Literal["", "i8", "f16"] = Field("", alias="NPUW_DCOFF_TYPE")
     """As NPUW_DQ: nothing is decompressed for a function on the host, so to no type."""
     dcoff_scale: bool = Field(False, alias="NPUW_DCOFF_SCALE")
@@ -72,6 +74,14 @@ class MechanismOptions(OptionGroup):
     the original calls it unstable."""
     turbo: bool = Field(False, alias="NPU_TURBO")
     """The simulated device has one clock, and waits are as short as they can be."""
+
+    strides_for: tuple[str, ...] = Field((), alias="NPU_ENABLE_STRIDES_FOR")
+    """Host tensors of any input may have strides: they are copied to where the device reads."""
+    performance_hint: Literal["", "LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"] = Field(
+        "", alias="PERFORMANCE_HINT"
+    )
+    """One inference has the whole device, and others wait for it: none waits for the other tiles.
+    NPU_TILES says how many it has, NPUW_LLM_BATCH_SLOTS how many conversations share a step."""
 
     @field_validator("pmm")
     @classmethod

@@ -17,6 +17,7 @@ from npuw_layer.options.generate import GenerateOptions
 from npuw_layer.options.kokoro import KokoroOptions
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
+from npuw_layer.options.logs import LogOptions
 from npuw_layer.options.mechanisms import MechanismOptions
 from npuw_layer.options.paged import PagedOptions
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE, PartitionOptions, isolated
@@ -48,6 +49,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
     DumpOptions,
     ProfilingOptions,
     TurnOptions,
+    LogOptions,
     CompilerOptions,
     PlainOptions,
     MechanismOptions,
@@ -73,6 +75,7 @@ class Options(
     DumpOptions,
     ProfilingOptions,
     TurnOptions,
+    LogOptions,
     CompilerOptions,
     PlainOptions,
     MechanismOptions,
@@ -148,6 +151,11 @@ class Options(
         return self.online_pipeline in BY_LAYERS and not chosen
 
     @property
+    def least_stretches(self) -> int:
+        """How many submodels JUST leaves of a static model."""
+        return max(10, self.online_min_size)
+
+    @property
     def isolated_ops(self) -> list[tuple[str, str, str]]:
         """The ops that are submodels of their own: kind, name and tag of each choice."""
         by_pipeline = self.online_pipeline in ("COMPUTE", "SPATIAL")
@@ -167,7 +175,7 @@ class Options(
     @property
     def shares_weights(self) -> bool:
         """Whether other processes may use the weights too."""
-        return bool(self.weights_bank or self.weights_bank_alloc)
+        return bool(self.weights_bank) or self.weights_bank_alloc == "SHARED"
 
     def of_stage(self, kind: StageKind) -> Options:
         """The options of one kind of static model, merged as ``stages`` says."""

@@ -73,8 +73,9 @@ class PartitionOptions(OptionGroup):
     NPUW_ONLINE_ISOLATE=COMPUTE does, each compiled by itself; SPATIAL does so too, but compiles
     equal ones once, with NPUW_SPATIAL. Equal submodels are compiled once (NPUW_FOLD), and each is
     offered to NPUW_DEVICES in turn."""
-    online_min_size: int = Field(10, alias="NPUW_ONLINE_MIN_SIZE", ge=10, le=MANY)
-    """How many submodels JUST leaves of a static model."""
+    online_min_size: int = Field(10, alias="NPUW_ONLINE_MIN_SIZE", ge=0, le=MANY)
+    """How many submodels JUST leaves of a static model; fewer than 10 count as 10, as in the
+    original."""
     online_keep_blocks: int = Field(5, alias="NPUW_ONLINE_KEEP_BLOCKS", ge=1, le=MANY)
     """How often a layer must be there to be a submodel of its own, with REP and REG."""
     online_keep_block_size: int = Field(10, alias="NPUW_ONLINE_KEEP_BLOCK_SIZE", ge=1, le=MANY)

@@ -35,6 +35,7 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_WEIGHTS_BUDGET",
         "NPUW_WEIGHTS_RESERVED",
         # What is told of it.
+        "LOG_LEVEL",
         "NPUW_ONLINE_DUMP_PLAN",
         "NPUW_DUMP_FULL",
         "NPUW_DUMP_SUBS",

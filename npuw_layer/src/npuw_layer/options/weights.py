@@ -32,9 +32,12 @@ class WeightOptions(OptionGroup):
     """The name of the weights bank. Models that name the same one have one copy of equal weights in
     device memory, in this process and, unlike in the original, in all others of the user; empty
     keeps a bank to oneself."""
-    weights_bank_alloc: Literal["", "SHARED"] = Field("", alias="NPUW_WEIGHTS_BANK_ALLOC")
+    weights_bank_alloc: Literal["", "CPU", "NPU", "SHARED"] = Field(
+        "", alias="NPUW_WEIGHTS_BANK_ALLOC"
+    )
     """Where the bank's weights are. Empty uses them where their file is mapped, and allocates what
-    must be converted. SHARED copies all of them, once for all processes, to memory that does not
+    must be converted; so do the original's names of a device, as all devices see the host's memory
+    here. SHARED (ours) copies all of them, once for all processes, to memory that does not
     depend on the file any more; a bank without a name is then that of all who have none."""
     weights_offload: Literal["NO", "SYNC", "ASYNC"] = Field(
         "NO", alias="NPUW_WEIGHTS_OFFLOAD", json_schema_extra=OURS

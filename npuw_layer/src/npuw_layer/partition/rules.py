@@ -101,7 +101,7 @@ def rules(
         least = options.online_keep_blocks, options.online_keep_block_size
         return {LAYER: Layers(device, *least)}
     if options.online_pipeline in ("INIT", "JUST"):
-        most = options.online_min_size if options.online_pipeline == "JUST" else None
+        most = options.least_stretches if options.online_pipeline == "JUST" else None
         return {STRETCH: Stretches(device, most)}
     isolated, avoided = options.isolated_ops, choices(options.online_avoid)
     found: dict[str, Isolation] = {}

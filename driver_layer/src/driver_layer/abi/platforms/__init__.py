@@ -36,6 +36,7 @@ __all__ = [
     "CMX_WORKSPACE_OFFSET",
     "DEFAULT_PLATFORM",
     "PLATFORMS",
+    "PLATFORM_NAMES",
     "TILE_OFFSET_MASK",
     "TILE_SELECT_MASK",
     "TILE_SELECT_SHIFT",
@@ -57,6 +58,9 @@ PLATFORMS: dict[str, Platform] = _own_platforms()
 """The platforms by name."""
 
 DEFAULT_PLATFORM = "4000"
+
+PLATFORM_NAMES = {"METEORLAKE": "3720", "LUNARLAKE": "4000", "PANTHERLAKE": "5010"}
+"""What the products are called that have them."""
 
 
 def platform_of(name: str) -> Platform:

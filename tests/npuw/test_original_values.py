@@ -1,0 +1,96 @@
+"""Values that the original takes mean the same here, or are refused with what is known instead."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.npuw.conftest import SMALL
+
+from npuw_layer import Core
+from npuw_layer.cache.key import partition_choices
+from npuw_layer.errors import OptionError
+from npuw_layer.llm.stages import plan
+from npuw_layer.options import parse_options
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    own = logging.getLogger("npuw_layer")
+    before = own.level
+    yield own
+    own.setLevel(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *[("METEORLAKE", "3720"), ("LUNARLAKE", "4000"), ("PANTHERLAKE", "5010")],
+        *[("lunarlake", "4000"), ("NPU3720", "3720"), ("AUTO_DETECT", "4000"), ("5010", "5010")],
+    ],
+)
+def test_a_platform_is_named_by_its_product_or_its_number(name: str, number: str) -> None:
+    options = parse_options({"NPU_PLATFORM": name})
+    assert options.platform == number
+    assert options.compiler_config()["NPU_PLATFORM"] == number
+
+
+@pytest.mark.parametrize("name", ["9999", "", "ARROWLAKE", "NPU"])
+def test_a_platform_that_is_not_known_is_refused_with_those_that_are(name: str) -> None:
+    with pytest.raises(OptionError, match="known are 3720, 4000, 5010, METEORLAKE, LUNARLAKE"):
+        parse_options({"NPU_PLATFORM": name})
+
+
+def test_a_model_compiles_for_a_product(tiny: Path) -> None:
+    compiled = Core().compile_model(tiny, "NPU", SMALL | {"NPU_PLATFORM": "METEORLAKE"})
+    assert compiled.get_property("NPU_PLATFORM") == "3720"
+
+
+def test_fewer_submodels_than_ten_count_as_ten() -> None:
+    just = {"NPUW_ONLINE_PIPELINE": "JUST"}
+    few, ten = (parse_options(just | {"NPUW_ONLINE_MIN_SIZE": n}) for n in (3, 10))
+    assert few.online_min_size == 3
+    assert partition_choices(few) == partition_choices(ten)
+    assert partition_choices(parse_options(just | {"NPUW_ONLINE_MIN_SIZE": 11})) != (
+        partition_choices(ten)
+    )
+
+
+def test_a_bank_s_device_sees_the_host_s_memory_anyway() -> None:
+    for device in ("", "CPU", "NPU"):
+        assert not parse_options({"NPUW_WEIGHTS_BANK_ALLOC": device}).shares_weights
+    assert parse_options({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}).shares_weights
+
+
+def test_a_step_of_many_tokens_is_taken_by_models_that_span_more() -> None:
+    many = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 1024, "NPUW_LLM_MAX_PROMPT_LEN": 4096}
+    stages = plan(parse_options(many)).generate
+    assert [(stage.tokens, stage.past) for stage in stages] == [
+        *[(1024, 1024), (1024, 3072), (1024, 3200)],
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64},
+        {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "64,1152"},
+        {"NPUW_LLM_GENERATE_PYRAMID": "NO", "NPUW_LLM_MAX_PROMPT_LEN": 64},
+    ],
+)
+def test_a_step_of_more_tokens_than_a_model_spans_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match="NPUW_LLM_MAX_GENERATION_TOKEN_LEN: 512 tokens"):
+        plan(parse_options(options | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 512}))
+
+
+def test_the_log_level_is_that_of_this_layer_s_logger(tiny: Path, logger: logging.Logger) -> None:
+    Core().compile_model(tiny, "NPU", SMALL | {"LOG_LEVEL": "LOG_ERROR"})
+    assert logger.level == logging.ERROR
+    Core().compile_model(tiny, "NPU", SMALL)
+    assert logger.level == logging.ERROR, "who says nothing changes nothing"
+    Core().compile_model(tiny, "NPU", SMALL | {"LOG_LEVEL": "LOG_NONE"})
+    assert not logger.isEnabledFor(logging.CRITICAL)
+    with pytest.raises(OptionError, match="must be empty, LOG_NONE, LOG_ERROR"):
+        parse_options({"LOG_LEVEL": "LOUD"})
