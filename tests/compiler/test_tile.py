@@ -122,6 +122,25 @@ def test_what_is_chosen_for_any_shape_is_scheduled_soundly(
     scheduled(text, platform)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    shape=st.tuples(st.integers(1, 3), st.integers(1, 1000), _SIZE, st.integers(1, 12000)),
+    weights=st.sampled_from(["f16", "i8", "u4"]),
+    group=st.sampled_from([0, 64, 128]),
+    platform=st.sampled_from(list(PLATFORMS)),
+)
+def test_no_choice_that_is_passed_over_is_cheaper(
+    shape: tuple[int, int, int, int], weights: str, group: int, platform: str
+) -> None:
+    """The search leaves off where nothing better can come: it finds what pricing all would."""
+    machine = Machine(PLATFORMS[platform], 2)
+    tables = ((-(-shape[-1] // group), 2),) if group else ()
+    problem = MatMulProblem(*shape, "f16", weights, "f16", group, tables)
+    every = list(candidates(problem, machine))
+    prices = [price_matmul(problem, choice, machine).ns for choice in every]
+    assert choose_matmul(problem, machine) == every[prices.index(min(prices))]
+
+
 @pytest.mark.parametrize(
     ("m", "n", "k"), [(1024, 2048, 2048), (1024, 2048, 5632), (1, 8192, 2048), (256, 704, 256)]
 )
@@ -251,7 +270,7 @@ def test_tables_of_many_groups_make_a_cut_of_channels_dear() -> None:
     problem = MatMulProblem(1, 1, 8192, 3072, "f16", "u4", "f16", 128, ((24, 2), (24, 1)))
     choice = choose_matmul(problem, LUNAR)
     whole, cut = ((*choice.block[:2], k) for k in (3072, 384))
-    prices = [price_matmul(problem, replace(choice, block=block), LUNAR) for block in (whole, cut)]
+    prices = [price_matmul(problem, choice._replace(block=block), LUNAR) for block in (whole, cut)]
     assert prices[1].dma_ns > 1.25 * prices[0].dma_ns
 
 

@@ -11,6 +11,7 @@
     contradictions  options that exclude one another
     absent          options of the original that are not here, and why
     parse           from a mapping to options, with errors that say what would be right
+    effects         what each does, in words
     describe        each option as a table shows it; ``npuw options`` prints that
 
 An option is one field: its alias is OpenVINO's name, its type and bounds are what is allowed, and

@@ -57,9 +57,8 @@ class Only:
 class OptionGroup(BaseModel):
     """Options that belong together. A subclass has a title, and nothing but fields."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=False, use_attribute_docstrings=True
-    )
+    # Nobody validates by a group alone: what that takes is made for all of them together.
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False, defer_build=True)
 
     title: ClassVar[str] = ""
 

@@ -10,6 +10,7 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from npuw_layer.options.base import OURS, Only, kind_of, written
+from npuw_layer.options.effects import effects
 from npuw_layer.options.model import GROUPS
 
 _KINDS: dict[object, tuple[str, str]] = {
@@ -44,7 +45,9 @@ class Described:
 def describe() -> list[Described]:
     """Give all options, group by group."""
     return [
-        _described(group.title, field) for group in GROUPS for field in group.model_fields.values()
+        _described(group.title, field, effects(group).get(name, ""))
+        for group in GROUPS
+        for name, field in group.model_fields.items()
     ]
 
 
@@ -83,7 +86,7 @@ def _list_of(element: object) -> str:
     return _KINDS[tuple][1]
 
 
-def _described(group: str, field: FieldInfo) -> Described:
+def _described(group: str, field: FieldInfo, effect: str) -> Described:
     name = field.alias or ""
     kind = kind_of(field.annotation)
     kinds = "enum" if kind is Literal else _KINDS.get(kind, ("text", ""))[0]
@@ -96,7 +99,7 @@ def _described(group: str, field: FieldInfo) -> Described:
         type=kinds,
         default=_default(field),
         allowed=allowed(field),
-        effect=" ".join((field.description or "").split()),
+        effect=effect,
         source="this project" if field.json_schema_extra == OURS else original,
     )
 

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from npuw_layer.options.base import OptionGroup, written
+from npuw_layer.options.effects import effects
 
 
 class MechanismOptions(OptionGroup):
@@ -95,8 +96,8 @@ class MechanismOptions(OptionGroup):
         """Tell of each that was set why it makes no difference."""
         for name in sorted(_FIELDS & self.model_fields_set):
             field = MechanismOptions.model_fields[name]
-            reason = " ".join((field.description or "").split())
-            yield f"{field.alias} = {written(getattr(self, name))} makes no difference: {reason}"
+            value = written(getattr(self, name))
+            yield f"{field.alias} = {value} makes no difference: {effects(MechanismOptions)[name]}"
 
 
 _FIELDS = set(MechanismOptions.model_fields)

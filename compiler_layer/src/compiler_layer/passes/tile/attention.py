@@ -15,7 +15,7 @@ from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import Machine, Moved, Pipeline, Price, cuts, width
 from compiler_layer.schedule.unroll.attention import programs
 from compiler_layer.schedule.unroll.attention.operands import SHARED_BYTES
-from driver_layer.abi.cost import DpuWork, dpu_ns, kernel_work, shave_ns
+from driver_layer.abi.cost import DpuWork, ShaveWork, dpu_ns, kernel_work, shave_ns
 from driver_layer.abi.shave import MAX_ELEMENTS, Instruction
 from driver_layer.abi.tasks import DPU_MAX_DIM
 
@@ -283,7 +283,13 @@ def _program_ns(
     rows: int,
     windows: tuple[tuple[int, str], ...],
 ) -> float:
-    return shave_ns(machine.platform, kernel_work(program, rows, windows))
+    return shave_ns(machine.platform, _row_work(program, windows)._replace(rows=rows))
+
+
+@cache
+def _row_work(program: tuple[Instruction, ...], windows: tuple[tuple[int, str], ...]) -> ShaveWork:
+    """What one row takes, however many a unit has."""
+    return kernel_work(program, 1, windows)
 
 
 def _queries(x: AttentionProblem, choice: AttentionChoice, used: int) -> tuple[Moved, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from compiler_layer.dialects.ov.types import Shape
@@ -108,7 +108,7 @@ def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Pr
     used, steps = min(tiles, total), -(-total // tiles)
     loads = [_moved(one, block, _reloads(one, counts) / steps) for one in x.inputs]
     stores = [_moved(one, block, used) for one in x.outputs]
-    work_ns = shave_ns(machine.platform, replace(_row_work(x), rows=math.prod(block[:-1])))
+    work_ns = shave_ns(machine.platform, _row_work(x)._replace(rows=math.prod(block[:-1])))
     load_ns = machine.move_ns(*loads)
     pipeline = Pipeline(
         first_ns=load_ns,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 from compiler_layer.elements import FOUR_BIT, NUMPY
@@ -28,6 +29,7 @@ def round_up(value: int, grain: int) -> int:
     return -(-value // grain) * grain
 
 
+@cache
 def width(element: str) -> float:
     """Bytes of an element; half a byte of one of four bits."""
     return 0.5 if element in FOUR_BIT else NUMPY[element].itemsize
@@ -61,8 +63,7 @@ class Moved:
     run: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """Equal steps that overlap with their loads and stores.
 
     ``first_ns`` is the load that nothing hides; ``steps`` may be fractional, where the last is

@@ -7,10 +7,13 @@ again for every block of columns.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from typing import NamedTuple
 
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import (
@@ -62,8 +65,7 @@ class MatMulProblem:
     """b is taken from a stack as it is loaded: its channels are not cut, a run at a time comes."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatMulChoice:
+class MatMulChoice(NamedTuple):
     """Who does what: the block (m, n, k) that a tile computes at a time."""
 
     strategy: Strategy
@@ -71,8 +73,7 @@ class MatMulChoice:
     tiles: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Sizes:
+class _Sizes(NamedTuple):
     """Bytes of CMX that a block fills on a tile."""
 
     act: int
@@ -115,17 +116,17 @@ def choose_matmul(x: MatMulProblem, machine: Machine) -> MatMulChoice:
     Raises:
         DoesNotFit: the smallest block does not fit CMX.
     """
-    best: tuple[float, MatMulChoice] | None = None
-    for choice in candidates(x, machine):
-        if best is not None and _least_ns(x, choice, machine) >= best[0]:
-            continue
-        ns = price_matmul(x, choice, machine).ns
-        if best is None or ns < best[0]:
-            best = (ns, choice)
-    if best is None:
+    numbered = enumerate(candidates(x, machine))
+    ranked = sorted((_least_ns(x, choice, machine), n, choice) for n, choice in numbered)
+    if not ranked:
         need = _sizes(x, 1, min(x.n, _GRAIN), min(x.k, _k_grain(x))).least
         raise DoesNotFit(f"a product of {x.k} channels", need, machine.cmx_bytes)
-    return best[1]
+    best = math.inf, -1, ranked[0][-1]
+    for least_ns, number, choice in ranked:
+        if least_ns > best[0]:
+            break  # nor can those behind be better
+        best = min(best, (price_matmul(x, choice, machine).ns, number, choice))
+    return best[-1]
 
 
 def _k_grain(x: MatMulProblem) -> int:
@@ -156,10 +157,10 @@ def _channels(x: MatMulProblem, m: int, n: int, channels: Sequence[int], machine
     """Of some numbers of channels the first that fits, if it can be with the next step's; or 0."""
     act, weight, room = m * width(x.a), n * width(x.b), machine.cmx_bytes
     out = int(m * n * width(x.out))
+    # Most do not fit, whatever their tables and sums take: they need not be looked at.
+    first = bisect_left(channels, out - room, key=lambda k: -int(act * k) - int(weight * k))
     single = 0
-    for k in channels:
-        if int(act * k) + int(weight * k) + out > room:
-            continue  # most do not fit: their tables and sums need not be looked at
+    for k in channels[first:]:
         sizes = _sizes(x, m, n, k)
         if sizes.doubled <= room:
             return k

@@ -10,7 +10,7 @@ Source: fact sheets elf_driver §6.2 and simulators_npu §c.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import Platform
@@ -24,8 +24,7 @@ F32_CYCLES = 4
 _ACCUMULATOR_BITS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class DpuWork:
+class DpuWork(NamedTuple):
     """Products of act [batch, m, k] with weight [batch, n, k], whose element types go by name."""
 
     m: int

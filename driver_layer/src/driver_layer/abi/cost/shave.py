@@ -17,7 +17,7 @@ Source: fact sheets elf_driver §6.2 and simulators_npu §c.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import Platform
@@ -36,8 +36,7 @@ _LANE_BITS = 16
 _WIDE_BITS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class ShaveWork:
+class ShaveWork(NamedTuple):
     """One call of a program, counted."""
 
     rows: int
