@@ -56,10 +56,7 @@ profile-kernels: $(VENV)/dev.stamp  ## where the device's time goes, by kernel: 
 	$(RUN)/python benchmarks/kernel_profile.py $(MODEL) $(PROFILE)
 
 bench-npuw: $(VENV)/dev.stamp  ## switchover, starts, variants, ways to run, batching, offload: MODEL=folder
-	$(RUN)/python benchmarks/bench_npuw.py $(MODEL)
-	$(RUN)/python benchmarks/bench_ways.py $(MODEL)
-	$(RUN)/python benchmarks/bench_batching.py $(MODEL)
-	$(RUN)/python benchmarks/bench_offload.py $(MODEL) --budgets 0 64MiB
+	$(RUN)/python benchmarks/npuw_results.py $(MODEL)
 
 bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py

@@ -1,9 +1,9 @@
-"""What npuw itself costs: from prefill to generate, from cold to warm, and by number of variants.
+"""What npuw itself costs: from prefill to generate, and by number of variants.
 
     python benchmarks/bench_npuw.py MODEL [--prompt 1000] [--rounds 5]
 
-Times are the host's, of this machine; bytes are exact. Concurrent requests and offloaded weights
-have programs of their own: bench_batching.py, bench_offload.py.
+Times are the host's, of this machine; bytes are exact. Starts, concurrent requests and offloaded
+weights have programs of their own: bench_starts.py, bench_batching.py, bench_offload.py.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def switchover(model: Path, prompt: int, rounds: int, cache: Path) -> None:
             spent.append((read, first, tell(request, [6], prompt + 1)))
         read, first, later = (statistics.median(each) for each in zip(*spent[1:], strict=True))
         nbytes = int(copied.split()[0])
+        if nbytes and way == "ZERO_COPY":
+            raise SystemExit(f"{way} copied {nbytes} bytes")
         print(
             f"  {way:<10} {nbytes / _MB:9.2f} MB {1e3 * read:9.1f} ms {1e3 * first:10.2f} ms "
             f"{1e3 * later:10.2f} ms"
@@ -89,24 +91,11 @@ def short_prompts(model: Path, rounds: int, cache: Path) -> None:
         print(f"  NPUW_LLM_PREFILL_PYRAMID={pyramid:<4} {name:<14} {took:9.1f} ms")
 
 
-def starts(model: Path) -> None:
-    """A start that compiles, and one that finds all in the cache."""
-    print("\nStarts, to a request that is ready:")
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("cold", "warm"):
-            began = time.perf_counter()
-            device = LevelZeroDevice(StaticCompiler(), "4000")
-            made = compiled(model, {"CACHE_DIR": folder}, device)
-            made.create_infer_request()
-            took = time.perf_counter() - began
-            found = "all from the cache" if made.get_property("LOADED_FROM_CACHE") else "compiled"
-            print(f"  {name:<6} {took:7.2f} s  {found}")
-
-
 def variants(model: Path, cache: Path) -> None:
     """Bytes of device memory by number of generate variants."""
     print("\nDevice memory by generate variants (weights and caches are shared by all):")
     print("  {:<22} {:>12} {:>12} {:>14}".format("capacities", "KV cache", "weights", "all else"))
+    kept: set[tuple[int, int]] = set()
     for steps in ("", "1024", "512,1024", "256,512,1024"):
         options: dict[str, Any] = {"CACHE_DIR": str(cache)}
         if steps:
@@ -119,8 +108,11 @@ def variants(model: Path, cache: Path) -> None:
         memory = request.memory()
         rest = device.allocated_bytes - memory.kv_cache - memory.weights
         names = ",".join(filter(None, (steps, "1152")))
+        kept.add((memory.kv_cache, memory.weights))
         cells = (memory.kv_cache, memory.weights, rest)
         print(f"  {names:<22}" + "".join(f" {nbytes / _MB:9.2f} MB" for nbytes in cells))
+    if len(kept) != 1:
+        raise SystemExit("weights or caches take more memory where there are more variants")
 
 
 def main() -> None:
@@ -133,7 +125,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         switchover(given.model, given.prompt, given.rounds, Path(folder))
         short_prompts(given.model, given.rounds, Path(folder))
-        starts(given.model)
         variants(given.model, Path(folder))
 
 
