@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.lengths import plan_lengths
+from npuw_layer.llm.stages import isolated_attention, plan
 from npuw_layer.llm.variants import given_ladder, ladder, select_generate_request
 from npuw_layer.options import NAMES, parse_options
 
@@ -59,6 +60,29 @@ def test_a_given_ladder_is_completed_and_checked() -> None:
     for wrong in ([512, 128], [128, 128], [1, 512], [600]):
         with pytest.raises(OptionError, match="must ascend"):
             given_ladder(wrong, 512)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "steps"), [(2048, (1152, 2176)), (4096, (1152, 2176, 4224)), (1000, (1152,))]
+)
+def test_the_sizes_of_the_original_are_a_matter_of_an_option(
+    prompt: int, steps: tuple[int, ...]
+) -> None:
+    """Fact sheet npuw §a.5 and §f, 3: 1,024, 2,048, … and the response."""
+    sizes = {"NPUW_LLM_GENERATE_PYRAMID_STEPS": ",".join(map(str, steps))}
+    stages = plan(parse_options(sizes | {"NPUW_LLM_MAX_PROMPT_LEN": prompt})).generate
+    assert [stage.past + stage.tokens for stage in stages] == [*steps]
+
+
+def test_static_attention_leaves_models_whole() -> None:
+    """Fact sheet npuw §f, 12."""
+    hints = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
+    chunked = {"NPUW_LLM_MAX_PROMPT_LEN": 2048, "NPUW_LLM_PREFILL_CHUNK_SIZE": 256}
+    options = parse_options(chunked | dict.fromkeys(hints, "STATIC"))
+    assert not isolated_attention(options)
+    assert not any((options.cuts_layers, options.isolated_ops, options.online_isolate))
+    flash = parse_options(chunked | dict.fromkeys(hints, "HFA"))
+    assert isolated_attention(flash) == {"prefill": "HFA", "generate": "HFA"}
 
 
 @given(st.integers(65, 4000), st.integers(0, 4000), st.integers(0, 500))

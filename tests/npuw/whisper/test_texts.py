@@ -47,6 +47,16 @@ def test_k_and_v_of_audio_are_computed_by_prefill_and_read_by_the_others(compile
         assert not {ASSIGN_PREFIX + name for name in names} & outputs
 
 
+def test_where_to_write_is_told_to_what_generates(compiled) -> None:
+    """Fact sheet npuw §f, 15: the mask and the position are the split's own; the model has none."""
+    inputs = {
+        stage.name: {info.name for info in model.inputs}
+        for stage, model in compiled._compiled.models.items()
+    }
+    assert {"attention_mask", "position_ids"} <= inputs["generate_256"]
+    assert not {"attention_mask", "cache_position"} & {port.any_name for port in compiled.inputs}
+
+
 def test_nothing_is_copied_from_the_prompt_to_what_generates(text, hear) -> None:
     text.begin(BEGIN, *IDS[:3], audio=hear(1))
     text.tell(IDS[3])
