@@ -1,4 +1,4 @@
-"""Attention over a cache of 8 bits: what of it moves, and what computes."""
+"""Attention over a cache of fewer bits than it computes with: what of it moves, what computes."""
 
 from __future__ import annotations
 
@@ -62,3 +62,43 @@ def test_nothing_widens_it() -> None:
     assert {element_of(part) for part in (*attention.k, *attention.v)} == {"i8"}
     kernels = [op for op in model.body.ops if isinstance(op, npu.Kernel)]
     assert all(element_of(x) != "i8" for kernel in kernels for x in kernel.operands)
+
+
+def attending_to_floats(slots: int, past: int, kind: str, activations: str = "f32") -> Model:
+    """A new token in each of some slots, whose caches lie apart; new rows are rounded, too."""
+    new = [(f"new_{name}", tensor(activations, (slots, KEY_HEADS, 1, WIDTH))) for name in "kv"]
+    kinds = [("q", tensor(activations, (slots, HEADS, 1, WIDTH))), *new]
+    for slot in range(slots):
+        kinds += [(f"{name}{slot}", tensor(kind, (1, past, KEY_HEADS, WIDTH))) for name in "kv"]
+    model, arguments = Model.build(kinds)
+    given = dict(zip((name for name, _ in kinds), arguments, strict=True))
+    g = GraphBuilder(model)
+
+    def rows(name: str) -> SSAValue:
+        every = [given[f"{name}{slot}"] for slot in range(slots)]
+        stored = g.convert(g.concat(every, 0) if slots > 1 else every[0], activations)
+        new = g.convert(g.convert(given[f"new_{name}"], kind), activations)
+        return g.concat([g.transpose(stored, 0, 2, 1, 3), new], 2)
+
+    flags = {"causal": bool_attr(False)}
+    y = g.op(ScaledDotProductAttention, given["q"], rows("k"), rows("v"), [], **flags)
+    model.set_outputs([("y", y)])
+    return model
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f8e4m3"])
+def test_floats_are_read_as_they_lie(slots: int, kind: str) -> None:
+    model = attending_to_floats(slots, 60, kind)
+    lower(model, Options(precision="f32"))
+    (attention,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
+    assert {element_of(part) for part in (*attention.k, *attention.v)} == {kind}
+    assert len(attention.k) == 2 * slots, "caches are not joined"
+
+
+def test_a_cache_of_f16_under_f32_moves_half_the_bytes() -> None:
+    def bytes_of(kind: str) -> int:
+        blob = compile_model(attending_to_floats(1, 4000, kind), Options(precision="f32"))
+        return sum(layer.ddr_bytes for layer in explain(blob).layers)
+
+    assert 0.5 <= bytes_of("f16") / bytes_of("f32") <= 0.51

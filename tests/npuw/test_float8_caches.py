@@ -272,8 +272,8 @@ def test_what_is_too_large_is_stored_as_the_largest(demo: Path, tmp_path: Path) 
     assert np.abs(f8_to_f32(keys, E4M3)).max() == E4M3.limit
 
 
-def large_keys(demo: Path, folder: Path) -> Path:
-    """The model with keys of its first layer that are a thousand times as large."""
+def large_keys(demo: Path, folder: Path, factor: float = 1000) -> Path:
+    """The model with keys of its first layer that are so many times as large."""
     copy = Path(shutil.copytree(demo, folder / "demo"))
     file = copy / "model.safetensors"
     content = bytearray(file.read_bytes())
@@ -282,6 +282,6 @@ def large_keys(demo: Path, folder: Path) -> Path:
     assert entry["dtype"] == "F16"
     place = slice(*(begin + offset for offset in entry["data_offsets"]))
     values = np.frombuffer(content[place], np.float16)
-    content[place] = (values * np.float16(1000)).tobytes()
+    content[place] = (values * np.float16(factor)).tobytes()
     file.write_bytes(content)
     return copy

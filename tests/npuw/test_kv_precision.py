@@ -93,9 +93,3 @@ def test_some_names_mean_the_same(demo: Path, one: str, same: str) -> None:
     ids = np.arange(30)[None] % 90
     said = [ask(request, ids, 0) for request in found]
     assert np.array_equal(*said)
-
-
-def test_a_type_that_activations_have_not_is_refused_with_what_decides(demo: Path) -> None:
-    message = "f32 with INFERENCE_PRECISION_HINT = f16; K and V have the type of activations"
-    with pytest.raises(OptionError, match=message):
-        request_of(demo, INFERENCE_PRECISION_HINT="f16", KV_CACHE_PRECISION="f32")

@@ -31,9 +31,11 @@ def saved(talks, tmp_path: Path) -> Path:
         {},
         {"KV_CACHE_PRECISION": "i8"},
         {"KV_CACHE_PRECISION": "f8e5m2"},
+        {"KV_CACHE_PRECISION": "f16"},
+        {"KV_CACHE_PRECISION": "bf16"},
         {"INFERENCE_PRECISION_HINT": "bf16"},
     ],
-    ids=["f32", "i8", "f8e5m2", "bf16"],
+    ids=["f32", "i8", "f8e5m2", "f16 caches", "bf16 caches", "bf16"],
 )
 def test_a_restored_conversation_goes_on_bit_by_bit(talks, tmp_path, options) -> None:
     talk, other = talks(**options), talks(**options)

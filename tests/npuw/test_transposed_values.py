@@ -19,7 +19,7 @@ from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX
 TRANSPOSED = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}
 IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()
 
-COARSE = {"f16": 5e-3, "i8 cache": 5e-3, "f8 cache": 3e-2}
+COARSE = {"f16": 5e-3, "f32 cache": 5e-3, "f16 cache": 2e-4, "i8 cache": 5e-3, "f8 cache": 3e-2}
 """Sums are in another order, and then a rounding may go to the other side."""
 
 FEATURES: dict[str, dict[str, Any]] = {
@@ -27,6 +27,8 @@ FEATURES: dict[str, dict[str, Any]] = {
     "f16": {"INFERENCE_PRECISION_HINT": "f16"},
     "i8 cache": {"KV_CACHE_PRECISION": "i8"},
     "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
+    "f16 cache": {"KV_CACHE_PRECISION": "f16"},
+    "f32 cache": {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f16"},
     "chunks": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
     "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},
     "several tokens": {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},

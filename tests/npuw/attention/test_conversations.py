@@ -39,6 +39,9 @@ FEATURES: dict[str, dict[str, Any]] = {
     "f16": {"INFERENCE_PRECISION_HINT": "f16"},
     "i8 cache": {"KV_CACHE_PRECISION": "i8"},
     "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
+    "f16 cache": {"KV_CACHE_PRECISION": "f16"},
+    "f32 cache": {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f16"},
+    "blocks of f16": {**BLOCKS, "KV_CACHE_PRECISION": "f16"},
     "blocks": BLOCKS,
     "blocks of 8 bits": {**BLOCKS, "KV_CACHE_PRECISION": "i8"},
     "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},
@@ -51,7 +54,12 @@ FEATURES: dict[str, dict[str, Any]] = {
     "truncated": {"NPUW_LLM_ON_FULL": "TRUNCATE"},
     "sliding": {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_SINK_TOKENS": 4},
 }
-CLOSE = {"blocks of 8 bits": 5e-3, "f16": 1e-2, "i8 cache": 5e-3, "f8 cache": 3e-2}
+CLOSE = {"f16 cache": 2e-4, "blocks of f16": 2e-4, "f32 cache": 1e-2} | {
+    "blocks of 8 bits": 5e-3,
+    "f16": 1e-2,
+    "i8 cache": 5e-3,
+    "f8 cache": 3e-2,
+}
 
 
 @pytest.mark.parametrize("feature", FEATURES)

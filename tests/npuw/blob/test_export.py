@@ -274,6 +274,7 @@ def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeyp
         {"NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1}, "++NPUW_LLM_PREFILL_CONFIG": {}},
         {"NPUW_LLM_GENERATE_HINT": "BEST_PERF", "KV_CACHE_PRECISION": "i8"},
         {"KV_CACHE_PRECISION": "f8e4m3"},
+        {"KV_CACHE_PRECISION": "f16", "INFERENCE_PRECISION_HINT": "f32"},
     ],
     ids=lambda options: next(iter(options)),
 )

@@ -19,6 +19,8 @@ FEATURES: dict[str, dict[str, Any]] = {
     "chunks of 64": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 64},
     "i8 cache": {"KV_CACHE_PRECISION": "i8"},
     "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
+    "f16 cache": {"KV_CACHE_PRECISION": "f16"},
+    "f32 cache": {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f16"},
     "transposed values": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
     "both": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES", "KV_CACHE_PRECISION": "i8"},
     "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -20,7 +20,7 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
 from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.state import ReadValue
+from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.elements import convert_values
 from compiler_layer.errors import CompilerUsageError
@@ -36,6 +36,15 @@ _TAKES_MIXED = (
     *(FakeConvert, FakeQuantize, Interpolate),
 )
 """Ops that take operands of different float types as they are: of one, scales are sizes."""
+
+
+_KEPT = "npuc.keeps_type"
+"""The attribute of a ReadValue or Assign whose variable stays of its type."""
+
+
+def keep_type(op: ReadValue | Assign) -> None:
+    """Let a variable stay f32, whatever activations are: it is converted where it is used."""
+    op.attributes[_KEPT] = UnitAttr()
 
 
 class _Adjuster:
@@ -63,6 +72,9 @@ class _Adjuster:
         if self._is_exact(op):
             self._exact.update(op.results)
             return
+        if isinstance(op, ReadValue | Assign) and _KEPT in op.attributes:
+            self._widen_assigned(op)
+            return
         if isinstance(op, Convert | Dequantize) and op.destination_type.data == "f32":
             op.properties["destination_type"] = StringAttr(self._precision)
         if isinstance(op, ReadValue):
@@ -71,6 +83,13 @@ class _Adjuster:
         for index, operand in enumerate(op.operands):
             op.operands[index] = self._operand(op, operand)
         op.refresh_types()
+
+    def _widen_assigned(self, op: ReadValue | Assign) -> None:
+        if isinstance(op, Assign) and element_of(op.value) == self._precision:
+            op.operands[0] = self._place(
+                op.value, Convert.make([op.value], destination_type=StringAttr("f32"))
+            )
+            op.refresh_types()
 
     def _is_exact(self, op: OvOp) -> bool:
         """Whether it depends on integers and constants alone: positions, angles, masks."""
@@ -150,7 +169,8 @@ class AdjustPrecision(ModulePass):
     After:   %y = ov.MatMul(%x, %stored) : …xf16                            (with precision "f16")
 
     What depends only on integers and constants (positions, their angles, masks) stays f32, and so
-    do the model's results. Weights keep the type that they are stored in.
+    do the model's results, and variables that say so (``keep_type``). Weights keep the type that
+    they are stored in.
 
     Args:
         precision: f32 (nothing changes), f16 or bf16.

@@ -20,10 +20,10 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.eight_bit_rows import eight_bit_rows
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
 from compiler_layer.passes.mask_reach import reach_of
 from compiler_layer.passes.match import producer, scalar_of
+from compiler_layer.passes.narrow_rows import narrow_rows
 from compiler_layer.passes.of_sequence import SequenceOf
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
@@ -101,7 +101,7 @@ def _lower(op: ScaledDotProductAttention) -> None:
         raise UnsupportedModel(f"attention {op.friendly_name!r} {refusal}")
     keys, values = _of_all_sequences(op)
     mask = _additive_mask(op)
-    stored, masks = eight_bit_rows(op, keys, values), [] if mask is None else [mask]
+    stored, masks = narrow_rows(op, keys, values), [] if mask is None else [mask]
     lowered = npu.Attention(
         operands=[
             *(op.q, stored.keys, stored.values, masks),
@@ -131,8 +131,9 @@ class LowerAttention(ModulePass):
 
     A cache and its new rows stay apart: they are joined on their way into CMX, so that the cache is
     never copied in DDR. So do the blocks of a cache that lies in several, and the caches of the
-    sequences of a batch, if the graph joins them. A cache in 8 bits stays so (``eight_bit_rows``):
-    the DPU takes it as it is, with the scales of its rows, if they are integers. Where the mask
+    sequences of a batch, if the graph joins them. A cache in 8 bits, or in 16 under
+    f32, stays so (``narrow_rows``): the DPU takes it as it is, with the scales of its rows, if they
+    are integers. Where the mask
     forbids rows their last positions whatever the inputs, as causal masks do, ``reach`` says so.
 
     Raises:

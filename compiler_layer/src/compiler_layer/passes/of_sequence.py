@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape, Transpose
@@ -43,6 +44,10 @@ class SequenceOf:
         reshaped = producer(value, Reshape)
         if reshaped is not None and shape_of(reshaped.x)[:1] == shape_of(value)[:1]:
             return reshape_before(self.place, self(reshaped.x), (1, *shape_of(value)[1:]))
+        floats = producer(value, Convert)
+        if floats is not None:
+            kind = floats.destination_type
+            return self._insert(Convert.make([self(floats.x)], destination_type=kind))
         rows = producer(value, Dequantize)
         if rows is not None and shape_of(rows.stored)[0] == shape_of(value)[0]:
             return self._of_rows(rows)

@@ -134,7 +134,7 @@ def _copies(shape: AttentionShape) -> bool:
     prompt's chunk are far larger than the rows, those of a token smaller.
     """
     scores = 4 * shape.group * shape.tokens  # bytes for each row of a head
-    return scores > ELEMENT_TYPES[shape.element].itemsize * (shape.width + shape.value_width)
+    return scores > ELEMENT_TYPES[shape.stored_element].itemsize * (shape.width + shape.value_width)
 
 
 @dataclass(frozen=True, weakref_slot=True, slots=True)

@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape, Transpose
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.elements import FLOAT8
+from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
 from compiler_layer.passes.match import producer, scalar_of
 from npuw_layer.attention.shapes import (
@@ -91,7 +91,7 @@ def _shape(op: ScaledDotProductAttention, mask: SSAValue, stored: str) -> Attent
                 "mask": shape_of(mask)[:-1],
                 "scale": scale,
                 "scaled": stored == STORED_ELEMENT,
-                "float8": stored if stored in FLOAT8 else "",
+                "floats": stored if stored in FLOATS - {element_of(op.q)} else "",
             }
         )
     except ValidationError:
@@ -124,13 +124,13 @@ def _stored(part: SSAValue, element: str) -> tuple[SSAValue, SSAValue | None] | 
     lying = _token_major(part)
     if lying is None:
         return None
-    wide, float8 = producer(lying, Dequantize), producer(lying, Convert)
+    wide, other = producer(lying, Dequantize), producer(lying, Convert)
     if wide is not None:
         found = (element_of(wide.stored), element_of(wide.scale), shape_of(wide.scale))
         wanted = (STORED_ELEMENT, SCALE_ELEMENT, (*shape_of(lying)[:-1], 1))
         return (wide.stored, wide.scale) if wide.zero is None and found == wanted else None
-    if float8 is not None and element_of(float8.x) in FLOAT8:
-        return float8.x, None
+    if other is not None and element_of(other.x) in FLOATS:
+        return other.x, None
     return (lying, None) if element_of(lying) == element else None
 
 

@@ -30,7 +30,7 @@ class AttentionShape(BaseModel):
         mask: the dimensions of a mask, without that of positions.
         scale: what scores are multiplied with.
         scaled: whether stored rows are integers of 8 bits, with a scale for each row of a head.
-        float8: the type of stored rows that are floats of 8 bits; empty if they are none.
+        floats: the type of stored rows that are floats of another type than K and V; else empty.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,12 +46,12 @@ class AttentionShape(BaseModel):
     mask: tuple[int, ...] = Field(min_length=1, max_length=3)
     scale: float
     scaled: bool
-    float8: Literal["", "f8e4m3", "f8e5m2"] = ""
+    floats: Literal["", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"] = ""
 
     @property
     def stored_element(self) -> str:
         """Of stored rows."""
-        return STORED_ELEMENT if self.scaled else self.float8 or self.element
+        return STORED_ELEMENT if self.scaled else self.floats or self.element
 
     @property
     def query_heads(self) -> int:

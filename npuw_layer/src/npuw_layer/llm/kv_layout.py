@@ -33,8 +33,7 @@ class KVLayout:
 
     Attributes:
         element: i8 keeps caches in 8 bits with a scale for each row of a head, in a variable of its
-            own; f8e4m3 and f8e5m2 keep them in floats of 8 bits; empty leaves them as they are
-            computed.
+            own; other types keep them in such floats; empty leaves them as they are computed.
         resolved: whether rows are stored as the model's own FakeConverts round them, where it has
             some behind a cache.
         room: rows of the buffers of V, if V is to lie channel by channel; None lets it lie token by

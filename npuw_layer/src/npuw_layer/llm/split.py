@@ -43,7 +43,8 @@ from npuw_layer.llm.names import (
     transposed_variable,
 )
 from npuw_layer.llm.open_dimensions import settle_dimensions
-from npuw_layer.llm.stored_float8 import Scale, store_float8, take_scales
+from npuw_layer.llm.stored_float8 import take_scales
+from npuw_layer.llm.stored_floats import Scale, store_floats
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
 from npuw_layer.llm.token_inputs import BESIDE, OPTIONAL, TOKENS, TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import token_outputs
@@ -176,8 +177,10 @@ def store_caches(model: Model, past: int, slots: int, layout: KVLayout) -> None:
     for variable in model.variables():
         if _is_no_cache(variable):
             continue
-        cache = replace(cache_of(variable, past, slots), pieces=pieces)
-        store(model, replace(cache, room=layout.room if variable.name in transposed else None))
+        room = layout.room if variable.name in transposed else None
+        cache = cache_of(variable, past, slots)
+        keeps_type = layout.element == "f32"
+        store(model, replace(cache, pieces=pieces, room=room, keeps_type=keeps_type))
 
 
 def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, Cache], None]:
@@ -185,8 +188,12 @@ def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, 
     if layout.element == "i8":
         return store_quantized
     if layout.element:
-        return partial(store_float8, kind=layout.element, scales=scales)
+        return partial(_store_floats, kind=layout.element, scales=scales)
     return store_plain
+
+
+def _store_floats(model: Model, cache: Cache, kind: str, scales: Mapping[str, Scale]) -> None:
+    store_floats(model, cache, kind, scales.get(cache.read.variable_id.data))
 
 
 def _is_no_cache(variable: Variable) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of K and V caches in floats of 8 bits, as they are or as the model itself rounds them.
+"""Rows of K and V caches in floats of 8 bits, as a quantised model itself rounds them.
 
 A quantised model has FakeConverts behind its caches: (f8(x · scale - shift) + shift) / scale of all
 rows, for each token anew. Resolved, f8(x · scale) is what is stored, and rows are divided where
@@ -12,40 +12,23 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov.activation import Clamp
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.elementwise import Multiply
-from compiler_layer.dialects.ov.op import float_attr
-from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert
+from compiler_layer.dialects.ov.quantize import FakeConvert
 from compiler_layer.dialects.ov.shape import ShapeOf
-from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import Assign
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import convert_values
 from compiler_layer.model import Model, Variable
 from compiler_layer.passes.match import stored_constant
-from driver_layer.abi.float8 import FORMATS
 from npuw_layer.llm.kv_layout import KVLayout
-from npuw_layer.llm.stored_rows import Cache, assign_rows, read_rows, replace_past, turned
+from npuw_layer.llm.stored_floats import Scale
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """What rows are multiplied with before they are rounded, and afterwards; f32 scalars."""
-
-    down: Constant
-    up: Constant
 
 
 def resolved(model: Model, layout: KVLayout) -> KVLayout:
@@ -88,40 +71,6 @@ def take_scales(model: Model) -> dict[str, Scale]:
             found[variable.name] = scale
             Rewriter.replace_op(fake, [], [fake.x])
     return found
-
-
-def store_float8(model: Model, cache: Cache, kind: str, scales: Mapping[str, Scale]) -> None:
-    """Store rows as floats of 8 bits; what is larger than they hold becomes the largest.
-
-    Attention sees the new rows as they will be read later, as with ``store_quantized``.
-    """
-    element = element_of(cache.read.output)
-    scale = scales.get(cache.read.variable_id.data)
-    g = GraphBuilder(model, cache.read)
-    up = None if scale is None else g.add(scale.up).output
-
-    def wide(rows: SSAValue, g: GraphBuilder) -> SSAValue:
-        if up is None:
-            return g.convert(rows, element)
-        return g.op(Dequantize, rows, up, [], destination_type=StringAttr(element))
-
-    stored = [read_rows(model, cache, piece, kind) for piece in cache.pieces]
-    g = GraphBuilder(model, cache.read)
-    replace_past(model, cache, [wide(rows, g) for rows in stored])
-
-    join = cache.assign.value.owner
-    assert isinstance(join, Concat)  # the split found the new rows by it
-    g = GraphBuilder(model, join)
-    rows = cache.new
-    if scale is not None:
-        rows = g.op(Multiply, rows, g.add(scale.down).output)
-    limit = FORMATS[kind].limit
-    rows = g.op(Clamp, rows, min=float_attr(-limit), max=float_attr(limit))
-    # Laid out token by token, as those of the past, and read behind that.
-    values = turned(model, g.convert(rows, kind), join)
-    join.operands[1] = turned(model, wide(values, g), join)
-    kept = assign_rows(model, cache, values)
-    Rewriter.replace_op(cache.assign, [], [kept])
 
 
 def _fake_convert(variable: Variable) -> FakeConvert | None:

@@ -1,4 +1,7 @@
-"""How a static model reads and stores rows of a K or V cache: plain, or as integers of 8 bits."""
+"""How a static model reads and stores rows of a K or V cache: plain, or as integers of 8 bits.
+
+Floats of other types than activations are in ``stored_floats``.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
+from compiler_layer.passes.adjust_precision import keep_type
 from compiler_layer.quantize.rows import quantize_rows
 from npuw_layer.llm.kv_layout import Piece
 from npuw_layer.llm.names import slot_variable, transposed_variable
@@ -48,6 +52,8 @@ class Cache:
     room: int | None = None
     """The rows of the buffer that it lies in, if it is transposed: what is read of it is a part of
     each of its channels."""
+    keeps_type: bool = False
+    """Whether it stays f32, whatever activations are."""
 
     @property
     def name(self) -> str:
@@ -124,10 +130,13 @@ def assign_rows(model: Model, cache: Cache, rows: SSAValue) -> SSAValue:
 def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> SSAValue:
     """Read a variable, of all slots; the host supplies its initial value."""
     g = GraphBuilder(model, cache.read)
-    if cache.slots == 1:
-        return g.add(_read_value(name, element, shape)).output
-    names = [slot_variable(name, slot) for slot in range(cache.slots)]
-    return g.concat([g.add(_read_value(each, element, shape)).output for each in names], 0)
+    slots = range(cache.slots)
+    names = [name] if cache.slots == 1 else [slot_variable(name, slot) for slot in slots]
+    every = [g.add(_read_value(each, element, shape)) for each in names]
+    if cache.keeps_type:
+        for each in every:
+            keep_type(each)
+    return g.concat([each.output for each in every], 0) if len(every) > 1 else every[0].output
 
 
 def _read_value(name: str, element: str, shape: Shape) -> ReadValue:
@@ -147,7 +156,10 @@ def _assign(
         rows = g.transpose(rows, 1, 0, 2, 3)
     if order:
         rows = g.transpose(rows, *order)
-    return g.add(Assign.make([rows], variable_id=StringAttr(name))).output
+    kept = g.add(Assign.make([rows], variable_id=StringAttr(name)))
+    if cache.keeps_type:
+        keep_type(kept)
+    return kept.output
 
 
 def turned(model: Model, value: SSAValue, before: Operation) -> SSAValue:

@@ -61,15 +61,6 @@ def _texts(options: Options) -> None:
         )
 
 
-def _kv_precision(options: Options) -> None:
-    floats = options.kv_cache_precision and not options.kv_element
-    if floats and options.kv_cache_precision != options.precision:
-        raise ValueError(
-            f"KV_CACHE_PRECISION: {options.kv_cache_precision} with INFERENCE_PRECISION_HINT = "
-            f"{options.precision}; K and V have the type of activations, or 8 bits"
-        )
-
-
 def _attention(options: Options) -> None:
     for name, hint in (
         ("NPUW_LLM_PREFILL_ATTENTION_HINT", options.prefill_attention_hint),
@@ -139,7 +130,6 @@ CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
     _overlap,
     check_modes,
     _texts,
-    _kv_precision,
     _attention,
     _parts,
     _spatial,

@@ -8,16 +8,20 @@ from pydantic import Field
 
 from npuw_layer.options.base import OURS, OptionGroup
 
-KvElement = Literal["", "i8", "f8e4m3", "f8e5m2"]
+KvElement = Literal["", "f32", "f16", "bf16", "i8", "f8e4m3", "f8e5m2"]
 """What K and V are stored as; "" is what activations are."""
 
 KV_ELEMENTS: dict[str, KvElement] = {
-    **dict.fromkeys(("", "f32", "f16", "bf16"), ""),
-    **dict.fromkeys(("i8", "u8"), "i8"),
+    "": "",
+    "f32": "f32",
+    "f16": "f16",
+    "bf16": "bf16",
+    "i8": "i8",
+    "u8": "i8",
     "f8e4m3": "f8e4m3",
     "f8e5m2": "f8e5m2",
 }
-"""By the values of KV_CACHE_PRECISION."""
+"""By the values of KV_CACHE_PRECISION, where activations are of another type."""
 
 
 class KvOptions(OptionGroup):
@@ -28,11 +32,13 @@ class KvOptions(OptionGroup):
     kv_cache_precision: Literal["", "f32", "f16", "bf16", "i8", "u8", "f8e4m3", "f8e5m2"] = Field(
         "", alias="KV_CACHE_PRECISION"
     )
-    """The element type of K and V caches: empty is that of activations
-    (INFERENCE_PRECISION_HINT), which f32, f16 and bf16 may only repeat; i8 keeps 8 bits and a scale
-    for each row of a head, and u8 is the same here, as rows need no zero points; f8e4m3 and f8e5m2
-    are floats of 8 bits, and what is larger than they hold becomes the largest. Attention reads 8
-    bits as they are: half the memory and half the traffic."""
+    """The element type of K and V caches. Empty is that of activations (INFERENCE_PRECISION_HINT);
+    the original stores f16 then, whatever activations are. f32, f16 and bf16 are floats; f8e4m3 and
+    f8e5m2 are floats of 8 bits; what is larger than they hold becomes the largest. i8 keeps 8 bits
+    and a scale for each row of a head, and u8 is the same here, as rows need no zero points.
+    Attention reads all of them as they are, with less memory and less traffic: f16 halves both
+    where activations are f32. Only f32 where activations have 16 bits is converted before: the same
+    numbers, and no less of anything."""
     optimize_v_tensors: bool = Field(False, alias="NPUW_LLM_OPTIMIZE_V_TENSORS")
     """Store V transposed, each channel's values side by side, as the original does unless told
     otherwise. The product reads V as fast either way here; new rows have to be copied then, as with

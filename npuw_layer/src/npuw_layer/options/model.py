@@ -91,7 +91,8 @@ class Options(
     @property
     def kv_element(self) -> KvElement:
         """What K and V are stored as; empty if that is what activations are."""
-        return KV_ELEMENTS[self.kv_cache_precision]
+        same = self.kv_cache_precision == self.precision
+        return "" if same else KV_ELEMENTS[self.kv_cache_precision]
 
     @property
     def routes_experts(self) -> bool:

@@ -16,7 +16,8 @@ class WeightOptions(OptionGroup):
     title: ClassVar[str] = "Weights and arithmetic"
 
     precision: Literal["f16", "bf16", "f32"] = Field("f16", alias="INFERENCE_PRECISION_HINT")
-    """The element type of activations and caches; f32 is for exact comparison."""
+    """The element type of activations, and of caches unless KV_CACHE_PRECISION says another; f32 is
+    for exact comparison."""
     dynamic_quantization_group_size: int = Field(
         0, alias="DYNAMIC_QUANTIZATION_GROUP_SIZE", ge=0, le=(1 << 64) - 1
     )

@@ -1,7 +1,7 @@
-"""Recognises keys and values that are stored in 8 bits, for ``lower-attention``.
+"""Recognises keys and values that are stored in fewer bits, for ``lower-attention``.
 
-Integers have a scale for each row, which the DPU multiplies with. Floats have none: if all rows
-share one, ``move-row-scales`` has moved it out of attention.
+Integers of 8 bits have a scale for each row, which the DPU multiplies with. Floats of 8 or 16 bits
+have none: if all rows share one, ``move-row-scales`` has moved it out of attention.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from compiler_layer.passes.rewrite import insert_before, reshape_before
 INTEGERS = ("i8", "u8")
 """Types of integers that the DPU scales by rows."""
 
+NARROW_FLOATS = FLOAT8 | {"f16", "bf16"}
+"""Types of floats that the DPU widens by itself."""
+
 
 @dataclass(frozen=True, slots=True)
-class EightBitRows:
-    """What attention reads: the parts of keys and values, in 8 bits or as they were.
+class NarrowRows:
+    """What attention reads: the parts of keys and values, as they are stored or as they were.
 
     Attributes:
         keys: parts [1, Hkv, S, D].
@@ -41,10 +44,10 @@ class EightBitRows:
     value_scales: Sequence[SSAValue] = ()
 
 
-def eight_bit_rows(
+def narrow_rows(
     op: ScaledDotProductAttention, keys: Sequence[SSAValue], values: Sequence[SSAValue]
-) -> EightBitRows:
-    """Give keys and values as they are stored, if all their parts are in one type of 8 bits.
+) -> NarrowRows:
+    """Give keys and values as they are stored, if all their parts are in one narrow type.
 
     Args:
         op: the attention, before which new ops are inserted.
@@ -55,16 +58,16 @@ def eight_bit_rows(
     known = [each for each in found if each is not None]
     kinds = {(element_of(each.rows), each.scale_element) for each in known}
     if len(known) < len(found) or len(kinds) > 1:
-        return EightBitRows(keys, values)
+        return NarrowRows(keys, values)
     (k, k_scales), (v, v_scales) = (
         _moved(op, some) for some in (known[: len(keys)], known[len(keys) :])
     )
-    return EightBitRows(k, v, k_scales, v_scales)
+    return NarrowRows(k, v, k_scales, v_scales)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """A part in 8 bits.
+    """A part in a narrow type.
 
     Attributes:
         rows: as they are stored.
@@ -105,13 +108,13 @@ def _moved(
 
 
 def _stored(part: SSAValue) -> _Stored | None:
-    """What a part is made of, if that is of 8 bits; None if it is not."""
+    """What a part is made of, if that is of a narrow type; None if it is not."""
     move = producer(part, Transpose) or producer(part, Reshape)
     wide = part if move is None else move.x
     if not _keeps_channels(move, wide, part):
         return None
     convert, scaled = producer(wide, Convert), producer(wide, Dequantize)
-    if convert is not None and element_of(convert.x) in FLOAT8:
+    if convert is not None and element_of(convert.x) in NARROW_FLOATS:
         return _Stored(convert.x, part, move, None)
     if scaled is None or scaled.zero is not None:
         return None
