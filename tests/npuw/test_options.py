@@ -281,13 +281,37 @@ class TestStages:
             ({"NPU_TILE": 2}, "unknown option 'NPU_TILE'; did you mean NPU_TILES?"),
             ({"NPU_TILES": -2}, "NPU_TILES = -2: must be an integer from -1"),
             ({"NPU_PLATFORM": "3720"}, "all stages have NPU_PLATFORM in common"),
-            ({"NPUW_LLM_PREFILL_CONFIG": {}}, "in common"),
+            ({"NPUW_LLM_PREFILL_CONFIG": {}}, "maps are not put into one another"),
+            ({"NPUW_LLM_MAX_PROMPT_LEN": 64}, "it says which stages there are"),
+            ({"KV_CACHE_PRECISION": "i8"}, "they hand K, V and hidden states to one another"),
+            ({"INFERENCE_PRECISION_HINT": "f32"}, "they hand K, V and hidden states"),
+            ({"CACHE_DIR": "x"}, "it is the whole model's; one may have NPUW_DEVICES"),
+            ({"NPUW_ONLINE_ISOLATE": "P:x/y"}, "there is no pattern 'x'"),
+            ({"NPUW_SPATIAL": "YES"}, "runs what is isolated as compute in tiles"),
         ],
     )
     def test_a_map_is_checked_as_options_are(self, given: Any, says: str) -> None:
         name = "++NPUW_LLM_GENERATE_CONFIG"
         with pytest.raises(OptionError, match=re.escape(f"{name}: ") + ".*" + re.escape(says)):
             parse_options({name: given})
+
+    def test_contradictions_are_those_of_a_stage_with_all_else_that_is_set(self) -> None:
+        """What a map says may need what is set for all, or be in its way."""
+        spatial = {"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_SPATIAL": "YES"}}
+        parse_options(spatial | {"NPUW_ONLINE_ISOLATE": "COMPUTE"})
+        layers = {"++NPUW_LLM_GENERATE_CONFIG": {"NPUW_ONLINE_PIPELINE": "REP"}}
+        parse_options(layers | {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA"})
+        with pytest.raises(OptionError, match=r"GENERATE_CONFIG: NPUW_LLM_GENERATE_.* HFA cuts"):
+            parse_options(layers | {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA"})
+        with pytest.raises(OptionError, match=r"GENERATE_CONFIG: NPUW_WEIGHTS_OFFLOAD: SYNC cuts"):
+            parse_options(layers | {"NPUW_WEIGHTS_OFFLOAD": "SYNC"})
+
+    def test_dynamic_attention_needs_the_cpu_in_its_own_stage(self) -> None:
+        dynamic = {"NPUW_LLM_PREFILL_ATTENTION_HINT": "DYNAMIC"}
+        both = {"NPUW_DEVICES": "NPU,CPU"}
+        parse_options(dynamic | {"++NPUW_LLM_PREFILL_CONFIG": both})
+        with pytest.raises(OptionError, match="add CPU to NPUW_DEVICES"):
+            parse_options(dynamic | {"++NPUW_LLM_GENERATE_CONFIG": both})
 
 
 GIVEN = {

@@ -15,6 +15,7 @@ from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.openvino import OpenVINODevice
 from npuw_layer.devices.several import Policy, SeveralDevices
+from npuw_layer.devices.staged import StagedDevice
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.ports import Compiler, Device
 from npuw_layer.testing.check_device import CONFIG, DEVICE_CHECKS, check_compiler, small_graph
@@ -45,11 +46,23 @@ def checked() -> Device:
     return SeveralDevices(makers, Policy(reference="CPU"), InterpreterDevice)
 
 
+def staged() -> Device:
+    on_npu, on_host = npu(StaticCompiler()), InterpreterDevice()
+    return StagedDevice({"prefill": on_host, "generate": on_npu, "head": on_host})
+
+
 @pytest.mark.parametrize("check", DEVICE_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
     "make",
-    [lambda: npu(StaticCompiler()), InterpreterDevice, OpenVINODevice, several, checked],
-    ids=["NPU", "interpreter", "openvino", "NPU and interpreter", "openvino checked"],
+    [lambda: npu(StaticCompiler()), InterpreterDevice, OpenVINODevice, several, checked, staged],
+    ids=[
+        "NPU",
+        "interpreter",
+        "openvino",
+        "NPU and interpreter",
+        "openvino checked",
+        "stages apart",
+    ],
 )
 def test_a_device_does_what_npuw_relies_on(make, check) -> None:
     check(make())

@@ -168,6 +168,29 @@ def test_prompts_in_a_row_say_the_same(
         both.check_answer(both.draw(seed, count), 12)
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"++NPUW_LLM_GENERATE_CONFIG": {"NPUW_DEVICES": "CPU"}},
+        {"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_DEVICES": "NPU,CPU", "NPUW_FALLBACK_EXEC": "NO"}},
+        {"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_ONLINE_PIPELINE": "JUST"}},
+        {"++NPUW_LLM_GENERATE_CONFIG": {"NPUW_ONLINE_PIPELINE": "JUST"}},
+        {"++NPUW_LLM_GENERATE_CONFIG": {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_DEVICE": "CPU"}},
+        {"++NPUW_LLM_SHARED_HEAD_CONFIG": {"NPUW_DEVICES": "CPU"}},
+    ],
+    ids=lambda own: " ".join(f"{name[11:-7]} {given}" for name, given in own.items()),
+)
+def test_options_of_one_stage_are_taken_by_both(
+    exported: Callable[[str], Path], own: dict[str, Any]
+) -> None:
+    """The real one has no NPU: whatever its stages ask for, they end on its CPU plugin.
+
+    Of its pipelines JUST alone computes right there, in either stage.
+    """
+    both = Both(exported("llama_int8"), CHUNKED | own)
+    both.check_answer(both.draw(5, 70), 12)
+
+
 @pytest.fixture(scope="module")
 def sixteens(exported: Callable[[str], Path]) -> Both:
     return Both(exported("qwen3_fp16"), LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16})

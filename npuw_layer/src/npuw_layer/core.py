@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from compiler_layer.garbage import collected_later
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.level_zero_memory import Contexts
 from npuw_layer.blob.container import STATIC, kind_of
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
-from npuw_layer.devices.make import device_names, make_compiler, make_device
-from npuw_layer.devices.several import SeveralDevices
-from npuw_layer.devices.told import told
+from npuw_layer.core_devices import CoreDevices
 from npuw_layer.embedding.compiled import compile_text
 from npuw_layer.embedding.compiled_model import TextCompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
-from npuw_layer.isolations import in_parts
 from npuw_layer.kokoro.compiled_model import KokoroCompiledModel
 from npuw_layer.llm.compiled import CompiledLLM, compile_llm
-from npuw_layer.llm.stages import plan
 from npuw_layer.lora.adaptation import Adaptation, LowRank, Mode, adapted_options
 from npuw_layer.model_blob.checks import (
     DEFAULT_PATH,
@@ -33,9 +26,8 @@ from npuw_layer.model_blob.checks import (
     check_target,
 )
 from npuw_layer.options import Options, parse_options
-from npuw_layer.ports import STATIC_MODEL, Compiler, Device
+from npuw_layer.ports import Compiler, Device
 from npuw_layer.remote.context import RemoteContext
-from npuw_layer.remote.npu import npu_of
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.routing import route
 from npuw_layer.static.compiled import compile_static
@@ -58,9 +50,7 @@ class Core:
     """
 
     def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
-        self._compiler = compiler
-        self._device = device
-        self._contexts = Contexts()
+        self._devices = CoreDevices(compiler, device)
 
     @property
     def available_devices(self) -> list[str]:
@@ -214,7 +204,7 @@ class Core:
         _check_name(device_name)
         given = dict(properties or {})
         wanted = given.pop(L0_CONTEXT, None)
-        npu = self._npu(parse_options(given))
+        npu = self._devices.npu(parse_options(given))
         if wanted is not None and wanted is not npu.context:
             raise RemoteError(
                 "L0_CONTEXT is not this Core's context; memory is shared within one Core alone"
@@ -236,23 +226,23 @@ class Core:
             if not kind_of(opened.content) and (raw or looks_native(opened.content)):
                 from npuw_layer.native_blob.imported import import_native
 
-                made = import_native(opened, self._make_static_device, self._npu_of)
+                made = import_native(opened, self._devices.of_static, self._devices.npu_of)
                 return StaticCompiledModel(made)
             opened = opened.in_clear()
             if kind_of(opened.content) == STATIC:
                 from npuw_layer.static.imported import import_static
 
-                made = import_static(opened, self._make_static_device, self._npu_of)
+                made = import_static(opened, self._devices.of_static, self._devices.npu_of)
                 return StaticCompiledModel(made)
             from npuw_layer.llm.imported import import_llm
 
-            return _ready(import_llm(opened, self._make_device))
+            return _ready(import_llm(opened, self._devices.of_llm))
 
     def _compile_llm(
         self, path: Path, options: Options, adaptation: Adaptation | None = None
     ) -> CompiledModel | TextCompiledModel:
         """Compile, and export if that is wanted."""
-        device = self._make_device(options)
+        device = self._devices.of_llm(options)
         if options.weights_offload != "NO":
             # Imported here: who does not offload loads nothing of it.
             from npuw_layer.offload.device import offloading
@@ -269,9 +259,9 @@ class Core:
 
     def _static(self, path: Path, options: Options) -> StaticCompiledModel:
         """The same of a static model."""
-        device = self._make_static_device(options)
+        device = self._devices.of_static(options)
         target = _export_target(device, options)
-        npu = self._npu_of(device, options)
+        npu = self._devices.npu_of(device, options)
         source = GraphSource.whole(path)
         compiled = StaticCompiledModel(compile_static(source, device, npu, options))
         if target is not None:
@@ -284,8 +274,8 @@ class Core:
         from npuw_layer.kokoro.compiled import compile_kokoro
         from npuw_layer.kokoro.names import SUBMODELS
 
-        device = self._make_static_device(options, SUBMODELS)
-        npu = self._npu_of(device, options)
+        device = self._devices.of_static(options, SUBMODELS)
+        npu = self._devices.npu_of(device, options)
         return KokoroCompiledModel(compile_kokoro(path, device, npu, options))
 
     def _paged(self, path: Path, options: Options) -> PagedCompiledModel:
@@ -294,58 +284,9 @@ class Core:
         from npuw_layer.paged.compiled import compile_paged, submodels
         from npuw_layer.paged.compiled_model import PagedCompiledModel
 
-        device = self._make_static_device(options, submodels(options))
-        npu = self._npu_of(device, options)
+        device = self._devices.of_static(options, submodels(options))
+        npu = self._devices.npu_of(device, options)
         return PagedCompiledModel(compile_paged(path, device, npu, options))
-
-    def _make_static_device(
-        self, options: Options, submodels: Sequence[str] = (STATIC_MODEL,)
-    ) -> Device:
-        """What runs a static model: the NPU itself, or what NPUW gives its submodels to."""
-        if not options.use_npuw:
-            return self._npu(options)
-        whole = partial(self._whole_device, submodels=submodels)
-        return in_parts(whole(options), options, partial(self._without, options, whole))
-
-    def _npu_of(self, device: Device, options: Options) -> LevelZeroDevice:
-        """The NPU whose memory a device uses; devices that compute on the host use any."""
-        return npu_of(device) or self._npu(options)
-
-    def _npu(self, options: Options) -> LevelZeroDevice:
-        """The NPU itself."""
-        device = self._device or LevelZeroDevice(
-            self._make_compiler(options), options.platform, self._contexts
-        )
-        if not isinstance(device, LevelZeroDevice):
-            raise OptionError("static models and remote tensors need the NPU, not another device")
-        return told(device, options)
-
-    def _make_device(self, options: Options) -> Device:
-        whole = partial(self._whole_device, submodels=_stage_names(options))
-        return in_parts(whole(options), options, partial(self._without, options, whole))
-
-    def _whole_device(self, options: Options, submodels: Sequence[str]) -> Device:
-        device = self._device or make_device(options, submodels, self._compiler, self._contexts)
-        return told(device, options)
-
-    def _without(self, options: Options, whole: Callable[[Options], Device], name: str) -> Device:
-        """Make the devices of NPUW_DEVICES but one."""
-        every = device_names(options.devices)
-        names = [each for each in every if each != name]
-        if not names or names == every or self._device is not None:
-            raise OptionError(
-                f"NPUW_ONLINE_AVOID: NPUW_DEVICES = {options.devices} has no {name}, or nothing "
-                "that takes over"
-            )
-        others = {"devices": ",".join(names), "submodel_device": ""}
-        rest = whole(options.model_copy(update=others))
-        # Even one is taken as several are, whose models tell where they run.
-        return (
-            rest if isinstance(rest, SeveralDevices) else SeveralDevices({names[0]: lambda: rest})
-        )
-
-    def _make_compiler(self, options: Options) -> Compiler:
-        return self._compiler or make_compiler(options)
 
 
 def _ready(compiled: CompiledLLM) -> CompiledModel | TextCompiledModel:
@@ -371,10 +312,6 @@ def _export_target(device: Device, options: Options) -> Path | None:
     check_compatibility(options)
     check_device(device, options)
     return target
-
-
-def _stage_names(options: Options) -> list[str]:
-    return [stage.name for stage in plan(options).stages]
 
 
 def _model_path(model: object) -> Path:

@@ -10,7 +10,7 @@ from npuw_layer.attention.isolate import attention_isolations
 from npuw_layer.errors import OptionError
 from npuw_layer.kokoro.names import AUDIO
 from npuw_layer.options import Options
-from npuw_layer.options.stages import StageKind
+from npuw_layer.options.stages import KINDS, StageKind
 from npuw_layer.paged.names import SAMPLED_TAG, TAG, VARIANT
 from npuw_layer.ports import STATIC_MODEL, Device
 
@@ -18,32 +18,38 @@ if TYPE_CHECKING:
     from npuw_layer.partition.ports import Isolation, Listener
 
 
-def in_parts(device: Device, options: Options, without: Callable[[str], Device]) -> Device:
+def in_parts(
+    device: Device,
+    options: Options,
+    without: Callable[[str], Device],
+    kinds: Sequence[StageKind] = KINDS,
+) -> Device:
     """Let a device run models in parts, if there is something to run apart.
 
     Args:
         device: runs all else.
         options: what was asked for.
         without: gives the devices of NPUW_DEVICES but one.
+        kinds: of a language model's static models those that it runs.
 
     Raises:
         OptionError: what is asked for contradicts itself, or a device that is to be avoided is not
             there, or the only one.
     """
     listeners = _listeners(options)
-    attention = attention_isolations(device, options)
-    asked = options.cuts_models or options.routes_experts or options.paged or listeners
-    if not asked and not attention:
+    attention = attention_isolations(device, options, kinds)
+    routed = {kind for kind in kinds if options.experts_hint(kind) == "HOST_ROUTED"}
+    if not (options.cuts_models or routed or options.paged or listeners or attention):
         return device
     # Imported here: who runs models whole loads nothing of it.
     from npuw_layer.partition.device import partitioning
     from npuw_layer.partition.rules import rules
 
     found = rules(device, options, without)
-    experts = _experts(device, options, found)
-    kinds: tuple[StageKind, ...] = ("prefill", "generate", "head")
+    experts: Mapping[str, Isolation] = _experts(device, options, found) if routed else {}
     isolations: dict[str, Mapping[str, Isolation]] = {
-        kind: {**found, **attention.get(kind, {}), **experts.get(kind, {})} for kind in kinds
+        kind: {**found, **attention.get(kind, {}), **(experts if kind in routed else {})}
+        for kind in kinds
     }
     isolations[STATIC_MODEL] = isolations[AUDIO] = found
     isolations[VARIANT] = _paged(options)
@@ -84,16 +90,12 @@ def _listeners(options: Options) -> Sequence[Listener]:
     return found
 
 
-def _experts(
-    device: Device, options: Options, found: Container[str]
-) -> Mapping[StageKind, Mapping[str, Isolation]]:
-    """What routes tokens to experts, for kinds of static models whose hint is HOST_ROUTED.
+def _experts(device: Device, options: Options, found: Container[str]) -> Mapping[str, Isolation]:
+    """What routes tokens to experts.
 
     Raises:
         OptionError: layers are submodels already.
     """
-    if not options.routes_experts:
-        return {}
     from npuw_layer.experts.device import TAG, RoutedExperts
     from npuw_layer.partition.planned import PLANNED
     from npuw_layer.partition.rules import LAYER, STRETCH
@@ -105,9 +107,4 @@ def _experts(
             f"{what} makes submodels with experts among their ops; leave it out, or do not ask for "
             "HOST_ROUTED experts"
         )
-    experts = RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)
-    hints: dict[StageKind, str] = {
-        "prefill": options.prefill_moe_hint,
-        "generate": options.generate_moe_hint,
-    }
-    return {kind: {TAG: experts} for kind, hint in hints.items() if hint == "HOST_ROUTED"}
+    return {TAG: RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)}

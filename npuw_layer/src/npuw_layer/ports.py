@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+    from npuw_layer.options.stages import StageKind
 
 Array = npt.NDArray[Any]
 
@@ -220,6 +221,15 @@ class UsesMemoryOf(Protocol):
     @property
     def memory_device(self) -> Device:
         """Whose memory it is."""
+        ...
+
+
+@runtime_checkable
+class DiffersByStage(Protocol):
+    """A device that has others beside it, for some kinds of a language model's static models."""
+
+    def of_stage(self, kind: StageKind) -> Device:
+        """What compiles and runs the models of one kind."""
         ...
 
 

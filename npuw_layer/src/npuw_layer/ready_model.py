@@ -163,7 +163,5 @@ class ReadyModel(ABC, Generic[C, Input, Output]):
         compiled = self._compiled
         return {
             LOADED_FROM_CACHE: lambda: compiled.origin.from_cache,
-            EXECUTION_DEVICES: lambda: execution_devices(
-                compiled.submodels.values(), compiled.options
-            ),
+            EXECUTION_DEVICES: lambda: execution_devices(compiled.submodels, compiled.options),
         }

@@ -183,6 +183,10 @@ def option(name: str, value: object) -> Callable[[Json, list[bytes]], None]:
         (option("NPUW_ACC_CHECK", "YES"), "NPUW_ACC_CHECK = YES: to compare devices"),
         (option("NO_SUCH", "1"), "its options are wrong: unknown option"),
         (option("CACHE_DIR", "elsewhere"), "it decides on CACHE_DIR, which it must not"),
+        (
+            option("++NPUW_LLM_PREFILL_CONFIG", '{"NPUW_DUMP_IO": "YES"}'),
+            r"it decides on NPUW_DUMP_IO of \+\+NPUW_LLM_PREFILL_CONFIG, which it must not",
+        ),
         (option("NPU_PLATFORM", "../secret.toml"), "it decides on NPU_PLATFORM"),
         (option("NPUW_DEVICES", "CPU"), "NPUW_DEVICES = 'CPU'"),
         (option("NPUW_DEVICES", "GPU"), "NPUW_DEVICES = 'GPU': installed are"),

@@ -13,10 +13,9 @@ from npuw_layer.adapters.compiler_layer import StaticCompiler
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.openvino import OpenVINODevice
-from npuw_layer.cache.key import current_versions, stage_key, weights_key
-from npuw_layer.devices.make import make_device
+from npuw_layer.cache.key import stage_key, stage_versions, weights_key
+from npuw_layer.core_devices import CoreDevices
 from npuw_layer.errors import OptionError
-from npuw_layer.isolations import in_parts
 from npuw_layer.llm.stages import Kind, Stage, plan
 from npuw_layer.offload.device import offloading
 from npuw_layer.options import NAMES, RUN_TIME, parse_options
@@ -185,14 +184,13 @@ def names(**given: object) -> set[str]:
     """The entries that a start looks for."""
     options = parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 512} | given)
     stages = plan(options).stages
-    device = make_device(options, [stage.name for stage in stages], StaticCompiler())
-    whole = device
-    device = in_parts(whole, options, lambda _: whole)
+    device = CoreDevices(StaticCompiler()).of_llm(options)
     if options.weights_offload != "NO":
         device = offloading(device, Path(), options)
-    device = in_parts(device, options, lambda _: device)
-    versions = current_versions(device, options)
-    return {stage_key("ab" * 32, stage, versions, options).name for stage in stages}
+    return {
+        stage_key("ab" * 32, stage, stage_versions(device, options, stage.kind.value), options).name
+        for stage in stages
+    }
 
 
 def test_every_option_is_known_to_matter_or_not() -> None:
@@ -218,7 +216,8 @@ def test_attention_by_itself_is_another_program() -> None:
 
 @pytest.mark.parametrize("option", MATTERING)
 def test_an_option_that_matters_makes_other_entries(option: str) -> None:
-    assert names(**{option: MATTERING[option]}) != names()
+    others = SEVERAL if option == "NPUW_ONLINE_AVOID" else {}
+    assert names(**others, **{option: MATTERING[option]}) != names(**others)
 
 
 EVERYWHERE = {
@@ -311,6 +310,33 @@ def test_a_stages_own_option_changes_its_entries_alone() -> None:
     """Of four prefill and four generate models and the head."""
     one, other = names(), names(**{"++NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1}})
     assert len(one) == len(other) == len(one & other) + 1
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"NPUW_DEVICES": "CPU"},
+        {"NPUW_DEVICES": "NPU,CPU"},
+        {"NPUW_ONLINE_PIPELINE": "REP"},
+        {"NPUW_ONLINE_ISOLATE": "ATTN"},
+        {"NPUW_PLAN": str(Path(__file__).with_name("plan.xml"))},
+    ],
+    ids=lambda own: next(iter(own)),
+)
+def test_who_runs_a_stage_and_how_it_is_cut_changes_its_entries_alone(own: object) -> None:
+    """Beside another stage that has such options, too: programs say of which stage they are."""
+    prefill = {"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_DEVICES": "NPU,CPU,OPENVINO_CPU"}}
+    one, other = names(**prefill), names(**prefill, **{"++NPUW_LLM_GENERATE_CONFIG": own})
+    assert len(one) == len(other)
+    assert len(one - other) == len(plan(parse_options({})).generate) < len(one)
+
+
+@pytest.mark.parametrize("option", ["NPUW_FALLBACK_EXEC", "NPUW_ACC_THRESH", "NPUW_DUMP_SUBS_DIR"])
+def test_what_counts_in_a_run_of_a_stage_finds_the_same_entries(option: str) -> None:
+    """Even those of a model whose stages have all in common."""
+    name = "++NPUW_LLM_GENERATE_CONFIG"
+    for own in ({}, {"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ONLINE_PIPELINE": "REP"}):
+        assert names(**{name: own | {option: OF_A_RUN[option]}}) == names(**{name: own})
 
 
 def test_a_platform_of_ones_own_is_known_by_what_its_file_says(tmp_path) -> None:

@@ -289,7 +289,6 @@ def test_an_op_that_two_rules_claim_is_an_error_that_names_both(tall):
         ({"NPUW_PLAN": "plan.xml", "NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
         ({"NPUW_ATTN": "PYRAMID"}, "because of language models NPUW_LLM_PREFILL_ATTENTION_HINT"),
         ({"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_PLAN": "plan.xml"}, "and so does"),
-        ({"NPUW_ONLINE_MIN_SIZE": 9}, "NPUW_ONLINE_MIN_SIZE = 9: must be an integer from 10"),
         ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "in its own way"),
     ],
 )

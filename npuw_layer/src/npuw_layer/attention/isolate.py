@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from npuw_layer.attention.flash_device import FlashAttentionDevice
 from npuw_layer.llm.stages import ISOLATED, isolated_attention
 from npuw_layer.options import Options
-from npuw_layer.options.stages import StageKind
+from npuw_layer.options.stages import KINDS, StageKind
 from npuw_layer.ports import Device
 
 if TYPE_CHECKING:
@@ -42,13 +42,14 @@ class IsolatedAttention:
 
 
 def attention_isolations(
-    device: Device, options: Options
+    device: Device, options: Options, kinds: Container[StageKind] = KINDS
 ) -> Mapping[StageKind, Mapping[str, IsolatedAttention]]:
     """Give how attention runs as NPUW_LLM_PREFILL_ATTENTION_HINT and its sister say.
 
     Args:
         device: computes all else.
         options: what was asked for.
+        kinds: those of models that it runs.
 
     Returns:
         For each kind of model whose attention is to stand alone the way, by its hint.
@@ -56,8 +57,9 @@ def attention_isolations(
     Raises:
         OptionError: lengths contradict one another.
     """
-    found = isolated_attention(options)
-    if options.prefill_attention_hint in ISOLATED and "prefill" not in found:
+    every = isolated_attention(options)
+    found: dict[StageKind, str] = {kind: every[kind] for kind in every if kind in kinds}
+    if options.prefill_attention_hint in ISOLATED and "prefill" in kinds and "prefill" not in found:
         _log.info(
             "NPUW_LLM_PREFILL_ATTENTION_HINT: prompts are read whole; %s is for chunks",
             options.prefill_attention_hint,

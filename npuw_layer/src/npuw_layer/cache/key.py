@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from npuw_layer.devices.staged import device_of
 from npuw_layer.llm.stages import Stage, kv_layout, lengths_of
 from npuw_layer.options import Options
 from npuw_layer.options.partition import choices
+from npuw_layer.options.stages import StageKind
 from npuw_layer.ports import Device
 from npuw_layer.versions import package_version
 
@@ -57,7 +59,7 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
     Args:
         model: the digest of its content.
         stage: which static model.
-        versions: as ``current_versions`` gives them.
+        versions: as ``stage_versions`` gives them.
         options: what was asked for.
     """
     fields = {
@@ -87,6 +89,11 @@ def own_version() -> dict[str, str]:
 def current_versions(device: Device, options: Options) -> dict[str, str]:
     """What is installed: this package, and the device with its compiler."""
     return {**own_version(), "device": f"{options.devices} {device.version}"}
+
+
+def stage_versions(device: Device, options: Options, kind: StageKind) -> dict[str, str]:
+    """The same for one kind of a language model's static models, which may run elsewhere."""
+    return current_versions(device_of(device, kind), options.of_stage(kind))
 
 
 def compiler_choices(options: Options) -> dict[str, str]:

@@ -28,6 +28,7 @@ def make_device(
     submodels: Sequence[str],
     compiler: Compiler | None,
     contexts: Contexts | None = None,
+    kind: str = "",
 ) -> Device:
     """Make the device, or several as one.
 
@@ -36,13 +37,15 @@ def make_device(
         submodels: what there will be to run, in order.
         compiler: used instead of the one that NPUW_COMPILER names.
         contexts: what the NPU's memory is to lie in; one of its own if not given.
+        kind: of the submodels that it is for, if others have devices of their own: then it tells
+            where they run, even if there is one device alone.
 
     Raises:
         OptionError: an option names what there is not.
         DeviceError: no device is there.
     """
     names = device_names(options.devices)
-    pins = parse_pins(options.submodel_device, submodels, names)
+    pins = parse_pins(options.submodel_device, submodels, names, kind)
     compiler = compiler or make_compiler(options)
 
     def maker(option: str, name: str) -> Callable[[], Device]:
@@ -53,7 +56,7 @@ def make_device(
     makers = {name: maker("NPUW_DEVICES", name) for name in names}
     checked = (options.acc_device or _REFERENCE) if options.acc_check else ""
     reference = maker("NPUW_ACC_DEVICE", checked) if checked and checked not in names else None
-    if len(names) == 1 and not checked:
+    if len(names) == 1 and not checked and not kind:
         return makers[names[0]]()
     policy = Policy(pins, options.falls_back, checked, options.acc_thresh)
     return SeveralDevices(makers, policy, reference)

@@ -15,13 +15,16 @@ from npuw_layer.errors import OptionError
 OPTION = "NPUW_SUBMODEL_DEVICE"
 
 
-def parse_pins(text: str, submodels: Sequence[str], devices: Sequence[str]) -> Mapping[str, str]:
+def parse_pins(
+    text: str, submodels: Sequence[str], devices: Sequence[str], kind: str = ""
+) -> Mapping[str, str]:
     """Read ``0:CPU,last:NPU``; a later entry overrides an earlier one.
 
     Args:
         text: the option.
         submodels: their names, in order.
         devices: those of NPUW_DEVICES.
+        kind: whose pins are wanted, if not everybody's: others may be on devices of their own.
 
     Returns:
         A device's name for each pinned submodel's.
@@ -34,11 +37,12 @@ def parse_pins(text: str, submodels: Sequence[str], devices: Sequence[str]) -> M
         which, colon, device = (part.strip() for part in entry.partition(":"))
         if not colon or not which or not device:
             raise OptionError(f'{OPTION}: {entry!r} is no pin; write "0:CPU,last:NPU"')
-        if device not in devices:
+        named = [name for name in _named(which, submodels) if kind in ("", kind_of(name))]
+        if device not in devices and (named or not kind):
             raise OptionError(
                 f"{OPTION}: {device!r} is not in NPUW_DEVICES = {','.join(devices)}; add it there"
             )
-        pins |= dict.fromkeys(_named(which, submodels), device)
+        pins |= dict.fromkeys(named, device)
     return pins
 
 

@@ -171,7 +171,9 @@ def assemble(
         _check_eagle(loaded[0])
     planned = plan(options)
     models = {
-        stage: labelled(dumped(model, stage.name, options), stage.name, options)
+        stage: labelled(
+            dumped(model, stage.name, options.of_stage(stage.kind.value)), stage.name, options
+        )
         for stage, model in zip(planned.stages, loaded, strict=True)
     }
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from npuw_layer.blob.container import MODEL
+from npuw_layer.devices.staged import device_of
 from npuw_layer.llm.compiled import CompiledLLM, assemble
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.model_files import WeightSources
@@ -41,7 +42,10 @@ def import_llm(opened: BlobBytes, make_device: Callable[[Options], Device]) -> C
         found = read_model_blob(opened, MODEL, _stage_names, make_device)
         options, stages = found.options, plan(found.options).stages
         programs = list(map(StageProgram, stages, found.blob.programs))
-        loaded = [found.load(one.stage.name, one.program) for one in programs]
+        loaded = [
+            found.load(one.stage.name, one.program, device_of(found.device, one.stage.kind.value))
+            for one in programs
+        ]
         stored = found.stored(blob_weights(stages, loaded, options))
         found.check_files(loaded, stored)
         check_ports(stages, loaded, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,12 +13,20 @@ from typing import TYPE_CHECKING
 from npuw_layer.blob.container import Span
 from npuw_layer.blob.source import drop_pages
 from npuw_layer.cache.blob_cache import BlobCache, Obtained, Refused
-from npuw_layer.cache.key import CacheKey, current_versions, stage_key, weights_key
+from npuw_layer.cache.key import (
+    CacheKey,
+    current_versions,
+    stage_key,
+    stage_versions,
+    weights_key,
+)
 from npuw_layer.cache.model_digest import digest_model
+from npuw_layer.devices.staged import device_of
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
+from npuw_layer.llm.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.model_files import ModelFiles
-from npuw_layer.llm.stages import Stage
+from npuw_layer.llm.stages import Kind, Stage
 from npuw_layer.options import Options
 from npuw_layer.ports import SUBMODEL, Device, FindsConstants, LoadedModel, MovesOn
 from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
@@ -90,7 +98,7 @@ class ProgramMaker:
         self._files = files
         self._device = device
         self._options = options
-        self._smallest: Model | None = None
+        self._graphs: dict[int, FoldedGraphs] = {}
         self._folder = folder = options.cache_folder
         self._cache = (
             None if folder is None else BlobCache(folder, self._constants, options.encryption)
@@ -109,7 +117,7 @@ class ProgramMaker:
         """
         obtained = self._obtain(stage, label, None)
         try:
-            loaded = load(self._device, obtained.program)
+            loaded = load(self._of(stage), obtained.program)
             why = loaded.refusal if isinstance(loaded, MovesOn) else ""
             if obtained.entry is not None and isinstance(self._device, FindsConstants):
                 check_ports([stage], [loaded], self._options)
@@ -123,7 +131,7 @@ class ProgramMaker:
             if not why or obtained.entry is None:
                 return obtained, loaded
         obtained = self._obtain(stage, label, Refused(obtained.entry, why))
-        return obtained, load(self._device, obtained.program)
+        return obtained, load(self._of(stage), obtained.program)
 
     def _obtain(self, stage: Stage, label: str, refused: Refused | None) -> Obtained:
         """Compile a stage, or find its program."""
@@ -157,9 +165,10 @@ class ProgramMaker:
         # Imported here and below: a warm start, which compiles nothing, loads no graphs.
         from npuw_layer.llm.stage_graph import stage_graph
 
-        options = self._options.of_stage(stage.kind.value)
+        options, device = self._options.of_stage(stage.kind.value), self._of(stage)
+        graphs = self._graphs.setdefault(id(device), FoldedGraphs(device, lambda: self._whole))
         while True:
-            model = (self._smallest or self._next()) if options.fold else self._whole
+            model = graphs.smallest if options.fold else self._whole
             try:
                 graph = stage_graph(model, stage, self._options)
                 config = {
@@ -167,10 +176,10 @@ class ProgramMaker:
                     **options.experts_config(stage.kind.value),
                     SUBMODEL: stage.name,
                 }
-                return self._device.compile(graph, config)
+                return device.compile(graph, config)
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
-                self._smallest = None
+                graphs.refuse()
             except ModelError as error:
                 if stage.slots == 1:
                     raise
@@ -179,10 +188,8 @@ class ProgramMaker:
                     "with NPUW_LLM_BATCH_SLOTS = 1 they take turns"
                 ) from error
 
-    def _next(self) -> Model:
-        """The next larger graph; the last is that of all layers, which is not folded."""
-        self._smallest = next(self._foldings)
-        return self._smallest
+    def _of(self, stage: Stage) -> Device:
+        return device_of(self._device, stage.kind.value)
 
     @cached_property
     def _whole(self) -> Model:
@@ -196,12 +203,8 @@ class ProgramMaker:
             insert_adapters(model, self._adaptation)
         return prepare_text(model, self._options) if self._options.reads_texts else model
 
-    @cached_property
-    def _foldings(self) -> Iterator[Model]:
-        return self._device.foldings(self._whole)
-
     def _key(self, stage: Stage) -> CacheKey:
-        key = stage_key(self._digest, stage, self._versions, self._options)
+        key = stage_key(self._digest, stage, self._versions_of[stage.kind], self._options)
         if self._adaptation is not None:
             key = CacheKey({**key.parts, "adapters": self._adaptation.digest})
         if isinstance(self._device, FindsConstants):
@@ -229,6 +232,11 @@ class ProgramMaker:
     @cached_property
     def _digest(self) -> str:
         return digest_model(self._path, self._folder)
+
+    @cached_property
+    def _versions_of(self) -> dict[Kind, dict[str, str]]:
+        device, options = self._device, self._options
+        return {kind: stage_versions(device, options, kind.value) for kind in Kind}
 
     @cached_property
     def _versions(self) -> dict[str, str]:

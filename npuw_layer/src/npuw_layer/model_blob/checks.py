@@ -10,6 +10,7 @@ from npuw_layer.errors import OptionError
 from npuw_layer.llm.stages import isolated_attention
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.base import written
+from npuw_layer.options.stage_maps import MAPS, fixed_part
 from npuw_layer.ports import Device, FindsConstants
 
 DEFAULT_PATH = "openvino_model.blob"
@@ -37,9 +38,10 @@ def check_device(device: Device, options: Options) -> None:
     """
     check_options(options)
     if not isinstance(device, FindsConstants):
+        names = dict.fromkeys(repr(own.devices) for own in options.of_stages)
         raise OptionError(
-            f"NPUW_DEVICES = {options.devices!r}: its programs name files of this machine, so they "
-            "are neither exported nor imported"
+            f"NPUW_DEVICES = {' and '.join(names)}: its programs name files of this machine, so "
+            "they are neither exported nor imported"
         )
 
 
@@ -54,12 +56,12 @@ def check_options(options: Options) -> None:
             f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: models in pieces are neither "
             "exported nor imported; leave it out, or use CACHE_DIR"
         )
-    if options.plan:
+    if any(own.plan for own in options.of_stages):
         raise OptionError(
             "NPUW_PLAN: a blob cannot take the plan's file along; say the same by "
             "NPUW_ONLINE_ISOLATE, or use CACHE_DIR"
         )
-    if options.acc_check:
+    if any(own.acc_check for own in options.of_stages):
         raise OptionError(
             "NPUW_ACC_CHECK = YES: to compare devices takes the model's graphs, which exported "
             "blobs are without; leave it out, or use CACHE_DIR"
@@ -79,13 +81,13 @@ def check_compatibility(options: Options) -> None:
         problem = "what CACHE_ENCRYPTION_CALLBACKS encrypt is for their owner alone"
     elif is_own_platform({"NPU_PLATFORM": options.platform}):
         problem = f"NPU_PLATFORM {options.platform} is of this machine alone"
-    elif options.devices != "NPU":
-        problem = f"programs of NPUW_DEVICES = {options.devices!r} have no versioned layout"
+    elif others := [own.devices for own in options.of_stages if own.devices != "NPU"]:
+        problem = f"programs of NPUW_DEVICES = {others[0]!r} have no versioned layout"
     elif options.routes_experts:
         problem = "mixtures of experts in parts (HOST_ROUTED) have no versioned layout"
-    elif options.runs_spatial:
+    elif any(own.runs_spatial for own in options.of_stages):
         problem = "blocks in tiles of rows (NPUW_SPATIAL) have no versioned layout"
-    elif options.cuts_models:
+    elif any(own.cuts_models for own in options.of_stages):
         problem = "models in parts (NPUW_ONLINE_…) have no versioned layout"
     elif isolated := isolated_attention(options):
         problem = (
@@ -102,6 +104,7 @@ def fixed_options(options: Options) -> dict[str, str]:
     """
     names = [name for name, field in NAMES.items() if field in options.model_fields_set]
     values = {name: getattr(options, NAMES[name]) for name in names if name not in RUN_TIME}
+    values |= {name: fixed_part(values[name]) for name in MAPS if name in values}
     if is_own_platform(values):
         # A file of this machine; the device's version says what was in it.
         del values["NPU_PLATFORM"]

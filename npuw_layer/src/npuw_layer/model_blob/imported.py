@@ -24,6 +24,7 @@ from npuw_layer.llm.programs import load
 from npuw_layer.model_blob.checks import check_device, check_options, is_own_platform
 from npuw_layer.model_blob.weight_files import known_files, verified_weights
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
+from npuw_layer.options.stage_maps import MAPS, fixed_part, run_time_part
 from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
 
@@ -108,14 +109,21 @@ class ImportedBlob:
     device: Device
     files: ModelFiles
 
-    def load(self, name: str, program: bytes | memoryview) -> LoadedModel:
+    def load(
+        self, name: str, program: bytes | memoryview, device: Device | None = None
+    ) -> LoadedModel:
         """Load a program, which there is nothing to make anew from.
+
+        Args:
+            name: what errors call it.
+            program: its bytes.
+            device: what runs it, if others run other programs of the blob.
 
         Raises:
             DeviceError: the device refuses it.
         """
         try:
-            return load(self.device, program)
+            return load(device or self.device, program)
         except RuntimeError as error:
             what = f"the device refuses {name}: {error}; export the model anew"
             raise DeviceError(what) from error
@@ -221,17 +229,30 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
         options = parse_options(fixed)
     except OptionError as error:
         raise BlobError(f"its options are wrong: {error}") from None
+    maps = {name: getattr(options, NAMES[name]) for name in MAPS}
+    foreign = [f"{inner} of {name}" for name in MAPS for inner in run_time_part(maps[name])]
+    if foreign:
+        raise BlobError(f"it decides on {', '.join(foreign)}, which it must not")
     wrong = [
         f"{name} = {getattr(given, NAMES[name])!r} (the blob has {getattr(options, NAMES[name])!r})"
         for name in config
-        if name not in run_time and getattr(given, NAMES[name]) != getattr(options, NAMES[name])
+        if name not in run_time and _fixed(name, given) != _fixed(name, options)
     ]
     if wrong:
         raise OptionError(
             f"what was fixed when the blob was compiled contradicts {', '.join(wrong)}; leave "
             "it out, or export the blob anew"
         )
+    for name in MAPS:
+        if of_run := run_time_part(getattr(given, NAMES[name])):
+            run_time[name] = maps[name] | of_run
     return parse_options({**fixed, **run_time})
+
+
+def _fixed(name: str, options: Options) -> Any:
+    """What of an option a blob has."""
+    value = getattr(options, NAMES[name])
+    return fixed_part(value) if name in MAPS else value
 
 
 def check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:

@@ -178,11 +178,13 @@ def offloading(device: Device, folder: Path, options: Options) -> OffloadDevice:
         OptionError: the device cannot, or weights are to be in the blobs, or shared.
     """
     asked = f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}"
-    if options.acc_check:
+    if any(own.acc_check for own in options.of_stages):
         raise OptionError(f"{asked} runs on the NPU alone; leave NPUW_ACC_CHECK at NO")
     if not isinstance(device, OffloadingDevice):
+        names = dict.fromkeys(own.devices for own in options.of_stages)
         raise OptionError(
-            f"{asked}: NPUW_DEVICES = {options.devices} does not copy while it computes; use NPU"
+            f"{asked}: NPUW_DEVICES = {' and '.join(names)} does not copy while it computes; use "
+            "NPU for all stages"
         )
     if not options.weightless:
         raise OptionError(

@@ -3,6 +3,7 @@
     base            what groups are made of: flags as OpenVINO writes them, values that are refused
     lengths … plain the options, a file for each group
     stages          PREFILL_CONFIG, GENERATE_CONFIG, SHARED_HEAD_CONFIG, and how they are merged
+    stage_maps      what these may hold, and why not more
     modes           which of them are not for models of some kinds
     model           all of them together
     run_time        which of them no compiled program depends on

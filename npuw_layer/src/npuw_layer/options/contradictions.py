@@ -61,33 +61,6 @@ def _texts(options: Options) -> None:
         )
 
 
-def _attention(options: Options) -> None:
-    for name, hint in (
-        ("NPUW_LLM_PREFILL_ATTENTION_HINT", options.prefill_attention_hint),
-        ("NPUW_LLM_GENERATE_ATTENTION_HINT", options.generate_attention_hint),
-    ):
-        if hint in ("HFA", "DYNAMIC"):
-            _isolated_attention(options, name, hint)
-
-
-def _isolated_attention(options: Options, name: str, hint: str) -> None:
-    """See that nothing is asked for that attention by itself cannot do."""
-    problem = ""
-    if options.weights_offload != "NO":
-        problem = "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
-    elif name == "NPUW_LLM_GENERATE_ATTENTION_HINT" and {*options.batch_slots} - {1}:
-        problem = "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
-    elif options.cuts_models:
-        problem = "cuts models itself; leave the options NPUW_ONLINE_… as they are"
-    elif hint == "DYNAMIC" and "CPU" not in [one.strip() for one in options.devices.split(",")]:
-        problem = (
-            "has open shapes, and programs of NPU and OPENVINO_CPU have none: the CPU runs it; add "
-            "CPU to NPUW_DEVICES, or use HFA"
-        )
-    if problem:
-        raise ValueError(f"{name}: {hint} {problem}")
-
-
 def _parts(options: Options) -> None:
     ways = {
         "NPUW_PLAN": options.plan,
@@ -130,7 +103,6 @@ CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
     _overlap,
     check_modes,
     _texts,
-    _attention,
     _parts,
     _spatial,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from pydantic import model_validator
@@ -24,7 +25,7 @@ from npuw_layer.options.partition import BY_LAYERS, COMPUTE, PartitionOptions, i
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.profiling import ProfilingOptions
-from npuw_layer.options.stages import StageKind, StageOptions
+from npuw_layer.options.stages import KINDS, StageKind, StageOptions
 from npuw_layer.options.texts import TextOptions
 from npuw_layer.options.turns import TurnOptions
 from npuw_layer.options.weights import WeightOptions
@@ -183,8 +184,20 @@ class Options(
         replaced, more = self.stage_maps(kind)
         if kind == "generate" and self.generate_hint == "BEST_PERF":
             replaced = {"NPUW_FOLD": False}
+        if not replaced and not more:
+            return self
         own = self.model_dump(by_alias=True, exclude_unset=True)
         return Options.model_validate({**replaced, **own, **more})
+
+    @property
+    def of_stages(self) -> Sequence[Options]:
+        """Those of each kind; of a model that is not split there is one."""
+        return [self] if self.llm is False else [self.of_stage(kind) for kind in KINDS]
+
+    def experts_hint(self, kind: StageKind) -> str:
+        """How experts of mixtures run in one kind of static model; empty of those without any."""
+        hints = {"prefill": self.prefill_moe_hint, "generate": self.generate_moe_hint}
+        return hints.get(kind, "")
 
     def experts_config(self, kind: StageKind) -> dict[str, str]:
         """What the compiler of one kind of static model is told of experts (``ports.EXPERTS``)."""

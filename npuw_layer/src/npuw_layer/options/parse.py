@@ -11,10 +11,10 @@ from pydantic_core import ErrorDetails
 from npuw_layer.errors import OptionError
 from npuw_layer.options.absent import ABSENT
 from npuw_layer.options.describe import allowed
-from npuw_layer.options.mechanisms import ALIKE
 from npuw_layer.options.model import NAMES, Options
 from npuw_layer.options.names import nearest
-from npuw_layer.options.stages import CONFIGS, SETTABLE
+from npuw_layer.options.stage_maps import check_stage, refusal
+from npuw_layer.options.stages import CONFIGS, StageKind
 
 
 def parse_options(config: Mapping[str, Any]) -> Options:
@@ -26,6 +26,18 @@ def parse_options(config: Mapping[str, Any]) -> Options:
     """
     if not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
         raise OptionError(f"a configuration is a dict of options, not {config!r}")
+    _check_names(config)
+    try:
+        options = Options.model_validate(dict(config))
+    except ValidationError as error:
+        raise OptionError(_explained(error.errors()[0], config)) from None
+    for kind in CONFIGS:
+        _check_stage(options, kind)
+    return options
+
+
+def _check_names(config: Mapping[str, Any]) -> None:
+    """See that all options are there; errors as ``parse_options``."""
     for name in config:
         if name in ABSENT:
             raise OptionError(f"{name} is not here: {ABSENT[name]}")
@@ -33,15 +45,6 @@ def parse_options(config: Mapping[str, Any]) -> Options:
             near = nearest(str(name), NAMES)
             hint = f"did you mean {near}?" if near else "`npuw options` lists all there are"
             raise OptionError(f"unknown option {name!r}; {hint}")
-    try:
-        options = Options.model_validate(dict(config))
-    except ValidationError as error:
-        raise OptionError(_explained(error.errors()[0], config)) from None
-    for kind, name in CONFIGS.items():
-        for prefix, given in zip(("", "++"), options.stage_maps(kind), strict=True):
-            if given:
-                _check_map(f"{prefix}{name}", given)
-    return options
 
 
 def _explained(error: ErrorDetails, config: Mapping[str, Any]) -> str:
@@ -54,14 +57,38 @@ def _explained(error: ErrorDetails, config: Mapping[str, Any]) -> str:
     return f"{name} = {config[name]!r}: {reason or f'must be {allowed(field)}'}"
 
 
-def _check_map(name: str, given: Mapping[str, Any]) -> None:
-    """Refuse what a stage cannot have of its own, and values that are wrong anywhere."""
-    for inner in given:
-        if inner in NAMES and inner not in (*SETTABLE, *ALIKE):
-            raise OptionError(
-                f"{name}: all stages have {inner} in common; one may have {', '.join(SETTABLE)}"
-            )
+def _check_stage(options: Options, kind: StageKind) -> None:
+    """Check the maps of a stage, and what follows of them and all other options together."""
+    name = CONFIGS[kind]
+    maps = zip((name, f"++{name}"), options.stage_maps(kind), strict=True)
+    given = {which: inner for which, inner in maps if inner}
+    for which, inner in given.items():
+        _check_map(which, inner)
     try:
-        parse_options(given)
+        check_stage(options.of_stage(kind), kind)
+    except ValidationError as error:
+        reason = _explained(error.errors()[0], options.model_dump(by_alias=True))
+    except ValueError as error:
+        reason = str(error)
+    else:
+        return
+    raise OptionError(": ".join((*given, reason)))
+
+
+def _check_map(name: str, given: Mapping[str, Any]) -> None:
+    """Refuse what a stage cannot have of its own, and values that are wrong anywhere.
+
+    Values that contradict one another may not do so beside the options of all stages.
+    """
+    for inner in given:
+        if inner in NAMES and (why := refusal(inner)):
+            raise OptionError(f"{name}: {why}")
+    try:
+        _check_names(given)
+        Options.model_validate(dict(given))
     except OptionError as error:
         raise OptionError(f"{name}: {error}") from None
+    except ValidationError as error:
+        wrong = [each for each in error.errors() if each["loc"]]
+        if wrong:
+            raise OptionError(f"{name}: {_explained(wrong[0], given)}") from None

@@ -16,9 +16,7 @@ from npuw_layer.options.base import OptionGroup
 
 StageKind = Literal["prefill", "generate", "head"]
 
-SETTABLE = ("NPU_TILES", "DYNAMIC_QUANTIZATION_GROUP_SIZE", "ENABLE_WEIGHTLESS", "NPUW_FOLD")
-"""What may differ between kinds; all else they have in common: caches, the device, files. What
-makes no difference (``mechanisms.ALIKE``) may be there as well."""
+KINDS: tuple[StageKind, ...] = ("prefill", "generate", "head")
 
 CONFIGS: dict[StageKind, str] = {
     "prefill": "NPUW_LLM_PREFILL_CONFIG",
@@ -35,8 +33,10 @@ class StageOptions(OptionGroup):
 
     prefill_config: dict[str, Any] = Field({}, alias="NPUW_LLM_PREFILL_CONFIG")
     """Options of the prefill models, in place of their defaults, e.g. {"NPU_TILES": 2}; what is set
-    for all models goes before it. May have NPU_TILES, DYNAMIC_QUANTIZATION_GROUP_SIZE,
-    ENABLE_WEIGHTLESS, NPUW_FOLD."""
+    for all models goes before it. May have where they run (NPUW_DEVICES, NPUW_SUBMODEL_DEVICE,
+    NPUW_FALLBACK_EXEC, NPUW_ACC_…), how they are cut (NPUW_ONLINE_…, NPUW_PLAN, NPUW_FOLD,
+    NPUW_FOLD_ONLY, NPUW_SPATIAL…), NPUW_DUMP_…, NPU_TILES, DYNAMIC_QUANTIZATION_GROUP_SIZE,
+    ENABLE_WEIGHTLESS."""
     more_prefill_config: dict[str, Any] = Field({}, alias="++NPUW_LLM_PREFILL_CONFIG")
     """Options of the prefill models, whatever else is set."""
     generate_config: dict[str, Any] = Field({}, alias="NPUW_LLM_GENERATE_CONFIG")

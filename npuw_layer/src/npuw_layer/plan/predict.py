@@ -164,9 +164,9 @@ def _check_foretold(options: Options) -> None:
             f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: a plan is that of a model whose "
             "weights are all in device memory; leave it out"
         )
-    if options.devices != "NPU":
+    for devices in {own.devices for own in options.of_stages} - {"NPU"}:
         raise OptionError(
-            f"NPUW_DEVICES = {options.devices}: a plan is that of the NPU alone; leave it out"
+            f"NPUW_DEVICES = {devices}: a plan is that of the NPU alone; leave it out"
         )
     for hint in isolated_attention(options).values():
         raise OptionError(
