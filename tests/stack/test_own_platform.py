@@ -76,9 +76,13 @@ def test_what_is_no_platform_is_named_with_those_there_are(
     demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("4001", str(tmp_path / "none.toml")):
-        with pytest.raises(ze.ZeError, match=r"4001: unknown platform|none.toml: No such file"):
+        with pytest.raises(
+            ze.ZeError, match=r"4001.{0,3}: unknown platform|none.toml: No such file"
+        ):
             ze.simulated_driver(name)
-        with pytest.raises(NpuwError, match=r"4001: unknown platform|none.toml: No such file"):
+        with pytest.raises(
+            NpuwError, match=r"4001.{0,3}: unknown platform|none.toml: No such file"
+        ):
             Core().compile_model(demo, "NPU", {"NPU_PLATFORM": name})
         argv = ["compile", str(demo), "-o", str(tmp_path / "b"), *SHAPES, "--platform", name]
         assert main(argv) == 2
