@@ -68,3 +68,26 @@ def test_without_a_thread_nothing_is_begun_and_the_request_stays_idle(monkeypatc
     run.check_idle()
     assert run.wait()
     assert runs(run)
+
+
+def test_a_callback_that_is_faster_than_its_start_may_not_wait_either() -> None:
+    """It was let through where the thread that starts had not yet noted what it started."""
+    called = threading.Event()
+
+    class Late(AsyncRun):
+        def _submit(self, work, callback):
+            future = super()._submit(work, callback)
+            assert called.wait(60)
+            return future
+
+    def call() -> None:
+        try:
+            run.wait()
+        finally:
+            called.set()
+
+    run = Late()
+    run.start(lambda: None, call, lambda: None)
+    with pytest.raises(RequestBusy, match="a callback cannot wait"):
+        run.wait()
+    assert runs(run)

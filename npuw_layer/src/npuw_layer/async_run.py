@@ -37,6 +37,7 @@ class AsyncRun:
         self._cancelled = threading.Event()
         self._worker: ThreadPoolExecutor | None = None
         self._thread = 0
+        """That runs an inference or its callback, if one does."""
         self._started: Future[None] | None = None
 
     def check_idle(self) -> None:
@@ -117,11 +118,12 @@ class AsyncRun:
             RequestBusy: a callback waits for its own thread.
         """
         self._look_where()
+        # Asked first: who runs fast calls back before ``start`` has noted what it started.
+        if self._thread == threading.get_ident():
+            raise RequestBusy("a callback cannot wait for an inference of its own request")
         started = self._started
         if started is None:
             return True
-        if self._thread == threading.get_ident() and not started.done():
-            raise RequestBusy("a callback cannot wait for an inference of its own request")
         try:
             started.result(None if milliseconds is None else milliseconds / 1000)
         except TimeoutError:
@@ -156,8 +158,11 @@ class AsyncRun:
                 work()
         finally:
             self._busy = False
-            if callback is not None:
-                callback()
+            try:
+                if callback is not None:
+                    callback()
+            finally:
+                self._thread = 0
 
 
 class AsyncRequest:
