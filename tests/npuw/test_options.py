@@ -82,6 +82,11 @@ ALIKE_IN_THE_ORIGINAL: dict[str, object] = {
     "NPUW_UNQDQ": False,
     "NPUW_LLM_VOCAB_AS_INPUT": False,
     "NPU_TURBO": False,
+    "NPU_BYPASS_UMD_CACHING": False,
+    "NPU_COMPILER_TYPE": "PREFER_PLUGIN",
+    "NPU_DEFER_WEIGHTS_LOAD": False,
+    "NUM_STREAMS": -1,
+    "PERFORMANCE_HINT_NUM_REQUESTS": 1,
 }
 """Options whose values come to the same here, with the defaults of the original's table."""
 

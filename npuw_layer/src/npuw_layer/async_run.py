@@ -7,9 +7,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, TypeVar
 
 from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy
+from npuw_layer.in_order import AtAnyTime, Place
 from npuw_layer.options import Options
 from npuw_layer.profiling.info import ProfilingInfo
 from npuw_layer.profiling.profile import make_profile
@@ -24,10 +26,16 @@ class AsyncRun:
 
     Args:
         around: gives what stands around each inference, on the thread that it runs on.
+        place: says when it may run; at any time, if not given.
     """
 
-    def __init__(self, around: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+    def __init__(
+        self,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+        place: Place | None = None,
+    ) -> None:
         self._around = around
+        self._place = place or AtAnyTime()
         self._begin()
 
     def _begin(self) -> None:
@@ -64,7 +72,9 @@ class AsyncRun:
 
         Raises:
             RequestBusy: the request is running.
+            NpuwUsageError: it may only be started.
         """
+        self._place.check_at_once()
         self._claim()
         self._started = None
         try:
@@ -84,12 +94,14 @@ class AsyncRun:
 
         Raises:
             RequestBusy: the request is running.
+            NpuwUsageError: it is the turn of another request.
             NpuwFault: there is no thread to be had: there are too many, or the process ends.
         """
         self._claim()
         try:
-            prepare()
-            self._started = self._submit(work, callback)
+            with self._place.started() as take:
+                prepare()
+                self._started = self._submit(partial(take, work), callback)
         except BaseException:
             self._busy = False
             raise
@@ -170,11 +182,12 @@ class AsyncRequest:
 
     Args:
         options: PERF_COUNT and NPU_PROFILING_TYPE, which say what they tell of their times.
+        place: says when they may run; at any time, if not given.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, place: Place | None = None) -> None:
         self._profile = make_profile(options)
-        self._run = AsyncRun(self._profile.inference)
+        self._run = AsyncRun(self._profile.inference, place)
         self._callback: Callable[[Any], object] | None = None
         self._userdata: Any = None
 

@@ -6,13 +6,14 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from compiler_layer.garbage import collected_later
 from npuw_layer.blob.container import STATIC, kind_of
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.core_devices import CoreDevices
+from npuw_layer.core_properties import CoreProperties, Properties
 from npuw_layer.embedding.compiled import compile_text
 from npuw_layer.embedding.compiled_model import TextCompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
+_NPU = "NPU"
+"""The one device by its name."""
+
 
 class Core:
     """Compiles models for the NPU; all models of a Core share memory in place.
@@ -51,11 +55,56 @@ class Core:
 
     def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
         self._devices = CoreDevices(compiler, device)
+        self._properties = CoreProperties(self._devices.npu)
 
     @property
     def available_devices(self) -> list[str]:
         """The names that ``compile_model`` takes."""
-        return ["NPU"]
+        return [_NPU]
+
+    def get_available_devices(self) -> list[str]:
+        """As ``available_devices``."""
+        return self.available_devices
+
+    @overload
+    def set_property(self, properties: Properties, /) -> None: ...
+    @overload
+    def set_property(self, device_name: str, properties: Properties, /) -> None: ...
+
+    def set_property(
+        self, device_name: str | Properties, properties: Properties | None = None, /
+    ) -> None:
+        """Set options that all later models have, unless their call gives others.
+
+        Args:
+            device_name: "NPU"; it may be left out.
+            properties: options under OpenVINO's names, or a pair of one and its value. Of these
+                what is imported takes those of a run alone: a blob decides on all others.
+
+        Raises:
+            OptionError: as ``compile_model``, and nothing is set; or a property is read-only.
+        """
+        given: object = properties
+        if isinstance(device_name, str):
+            _check_name(device_name)
+        else:
+            given = device_name
+        self._properties.update(given)
+
+    def get_property(self, device_name: str, name: str | None = None, /) -> Any:
+        """Give an option as it was set for all models, or its default; or what the device says.
+
+        Args:
+            device_name: "NPU"; it may be left out.
+            name: of an option; or SUPPORTED_PROPERTIES, a dict of all names with "RO" or "RW"; or a
+                fact, such as FULL_DEVICE_NAME or NPU_MAX_TILES (``adapters.level_zero_facts``).
+
+        Raises:
+            OptionError: there is no such property, or no such device.
+        """
+        if name is not None:
+            _check_name(device_name)
+        return self._properties.read(device_name if name is None else name)
 
     def compile_model(
         self,
@@ -89,12 +138,14 @@ class Core:
         """
         _check_name(device_name)
         path = _model_path(model)
-        options = parse_options(config or {})
+        given = self._properties.to_compile(config)
+        options = parse_options(given)
         options.set_log_level()
         for reason in options.alike():
             _LOG.info("%s", reason)
         if options.blob_path and not options.export_blob:
-            return self._import(Path(options.blob_path).expanduser(), config or {}, path)
+            source = Path(options.blob_path).expanduser()
+            return self._import(source, self._properties.to_import(config), path)
         options = route(path, options)
         with collected_later():
             if options.kokoro:
@@ -151,7 +202,8 @@ class Core:
         _check_name(device_name)
         path = _model_path(model)
         adaptation = Adaptation(adapters, Mode(mode))
-        options = adapted_options(route(path, parse_options(config)), adaptation)
+        given = self._properties.to_compile(config)
+        options = adapted_options(route(path, parse_options(given)), adaptation)
         with collected_later():
             return self._compile_llm(path, options, adaptation)
 
@@ -177,7 +229,7 @@ class Core:
             ModelError: the weights are not those of the blob.
         """
         _check_name(device_name)
-        return self._import(model, config or {}, None)
+        return self._import(model, self._properties.to_import(config), None)
 
     def get_default_context(self, device_name: str = "NPU", /) -> RemoteContext:
         """Give where remote tensors are made that models of this Core bind in place.
@@ -202,7 +254,7 @@ class Core:
             RemoteError: L0_CONTEXT is another Core's.
         """
         _check_name(device_name)
-        given = dict(properties or {})
+        given = self._properties.to_compile(properties)
         wanted = given.pop(L0_CONTEXT, None)
         npu = self._devices.npu(parse_options(given))
         if wanted is not None and wanted is not npu.context:
@@ -295,7 +347,7 @@ def _ready(compiled: CompiledLLM) -> CompiledModel | TextCompiledModel:
 
 
 def _check_name(device_name: str) -> None:
-    if device_name != "NPU":
+    if device_name != _NPU:
         raise OptionError(f"device {device_name!r}; this runtime has NPU alone")
 
 

@@ -68,6 +68,11 @@ def route(path: Path, options: Options) -> Options:
             "NPU_EXPORT_RAW_BLOB = YES: what goes through NPUW is more than one payload; leave it "
             "out, or run a static model with NPU_USE_NPUW = NO"
         )
+    elif options.run_inferences_sequentially:
+        raise OptionError(
+            "NPU_RUN_INFERENCES_SEQUENTIALLY = YES is for static models of the NPU itself: those "
+            "that go through NPUW (NPU_USE_NPUW) start inferences of their own"
+        )
     return options.model_copy(update={"use_npuw": use_npuw, "llm": llm})
 
 

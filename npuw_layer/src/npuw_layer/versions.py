@@ -41,6 +41,12 @@ def package_version(package: str) -> str:
     return f"{number}+{digest.hexdigest()[:12]}"
 
 
+def compiler_number() -> int:
+    """Major and minor version of npuc, in the upper and lower 16 bits as the original has them."""
+    major, minor, *_ = package_version("compiler_layer").split(".")
+    return int(major) << 16 | int(minor)
+
+
 def _sources(package: str) -> list[Path]:
     found = find_spec(package)
     folders = [] if found is None else list(found.submodule_search_locations or [])

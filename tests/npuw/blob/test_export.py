@@ -233,6 +233,7 @@ OF_A_RUN = {
     "NPU_EXPORT_RAW_BLOB": True,
     "NPU_IMPORT_RAW_BLOB": True,
     "NPU_DISABLE_VERSION_CHECK": True,
+    "NPU_RUN_INFERENCES_SEQUENTIALLY": True,
 }
 
 ALL_ALIKE = {
@@ -242,6 +243,9 @@ ALL_ALIKE = {
     "NPUW_ONLINE_KEEP_BLOCKS_TAGGED": ("attn",),
     "NPU_ENABLE_STRIDES_FOR": ("input_ids",),
     "PERFORMANCE_HINT": "LATENCY",
+    "NPU_COMPILER_TYPE": "PLUGIN",
+    "NUM_STREAMS": 4,
+    "PERFORMANCE_HINT_NUM_REQUESTS": 2,
 }
 """Those that make no difference, other than their defaults."""
 

@@ -176,6 +176,12 @@ OF_A_RUN: dict[str, object] = {
     "NPUW_ATTN_HFA_MASK_SKIPPING": "YES",
     "NPUW_PARALLEL_COMPILE": "YES",
     "NPU_TURBO": "YES",
+    "NPU_BYPASS_UMD_CACHING": "YES",
+    "NPU_COMPILER_TYPE": "DRIVER",
+    "NPU_DEFER_WEIGHTS_LOAD": "YES",
+    "NUM_STREAMS": 2,
+    "PERFORMANCE_HINT_NUM_REQUESTS": 4,
+    "NPU_RUN_INFERENCES_SEQUENTIALLY": "YES",
 }
 """Options that matter when programs run, and never before."""
 

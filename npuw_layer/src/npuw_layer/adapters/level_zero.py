@@ -84,6 +84,11 @@ class LevelZeroDevice:
         return self._context
 
     @property
+    def handle(self) -> ze.ze_device_handle_t:
+        """The NPU as Level Zero knows it."""
+        return self._device
+
+    @property
     def allocated_bytes(self) -> int:
         """Device memory in use, that of mapped files included."""
         return self._table.pfnQueryContextMemory(self._context).allocated

@@ -14,7 +14,7 @@ from npuw_layer.native_blob.section import write_section
 from npuw_layer.options import Options
 from npuw_layer.static.compiled import CompiledStatic
 from npuw_layer.static.parts import PARTS
-from npuw_layer.versions import package_version
+from npuw_layer.versions import compiler_number
 
 _NO_LAYOUT = "[...]"
 """How ``ov::Layout`` writes one that says nothing: an exported IR has no others."""
@@ -87,5 +87,4 @@ def _compiler_number(options: Options) -> int | None:
     """Major and minor version of our compiler; of others nobody knows here."""
     if options.compiler != _OUR_COMPILER:
         return None
-    major, minor, *_ = package_version("compiler_layer").split(".")
-    return int(major) << 16 | int(minor)
+    return compiler_number()

@@ -12,7 +12,5 @@ ABSENT: dict[str, str] = {
     "NPUW_KOKORO_OVERLAP": "it is called NPUW_KOKORO_OVERLAP_SIZE, as OpenVINO 2026.4 has it",
     "NPUW_GQA_MANAGED": "it came after 2026.4, and lets the host put new rows into presents; here "
     "the device gives presents whole",
-    "NPU_RUN_INFERENCES_SEQUENTIALLY": "requests run in the order in which their programs come to "
-    "the device; one that is to follow another waits for it",
 }
 """By name; the sentence ends "is not here: …"."""

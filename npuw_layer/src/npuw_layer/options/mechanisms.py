@@ -75,7 +75,18 @@ class MechanismOptions(OptionGroup):
     the original calls it unstable."""
     turbo: bool = Field(False, alias="NPU_TURBO")
     """The simulated device has one clock, and waits are as short as they can be."""
-
+    bypass_umd_caching: bool = Field(False, alias="NPU_BYPASS_UMD_CACHING")
+    """The driver keeps no cache of its own; CACHE_DIR is the only one."""
+    compiler_type: Literal["PREFER_PLUGIN", "PLUGIN", "DRIVER"] = Field(
+        "PREFER_PLUGIN", alias="NPU_COMPILER_TYPE"
+    )
+    """There is one compiler, and neither plugin nor driver has it; NPUW_COMPILER names it."""
+    defer_weights_load: bool = Field(False, alias="NPU_DEFER_WEIGHTS_LOAD")
+    """Weights are read when a program first runs anyway: files are mapped."""
+    num_streams: int = Field(-1, alias="NUM_STREAMS", ge=-2)
+    """As PERFORMANCE_HINT: one inference has the whole device; AUTO, NUMA or a number."""
+    num_requests: int = Field(1, alias="PERFORMANCE_HINT_NUM_REQUESTS", ge=0)
+    """As PERFORMANCE_HINT: there may be as many requests as are made."""
     strides_for: tuple[str, ...] = Field((), alias="NPU_ENABLE_STRIDES_FOR")
     """Host tensors of any input may have strides: they are copied to where the device reads."""
     performance_hint: Literal["", "LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"] = Field(
@@ -83,6 +94,11 @@ class MechanismOptions(OptionGroup):
     )
     """One inference has the whole device, and others wait for it: none waits for the other tiles.
     NPU_TILES says how many it has, NPUW_LLM_BATCH_SLOTS how many conversations share a step."""
+
+    @field_validator("num_streams", mode="before")
+    @classmethod
+    def _read_streams(cls, value: object) -> object:
+        return {"AUTO": -1, "NUMA": -2}.get(value, value) if isinstance(value, str) else value
 
     @field_validator("pmm")
     @classmethod

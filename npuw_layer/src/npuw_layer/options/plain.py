@@ -30,6 +30,10 @@ class PlainOptions(OptionGroup):
     or encoder of images; its inputs tell which. It goes through NPUW (NPU_USE_NPUW), so that its
     shapes must be static: as one with NPUW_ONLINE_PIPELINE = REG, or NONE for images, unless that
     says something else."""
+    run_inferences_sequentially: bool = Field(False, alias="NPU_RUN_INFERENCES_SEQUENTIALLY")
+    """Requests of a static model for the NPU itself run one after the other, in the order in which
+    they are started, and in each round in the order of the first: another one is an error, and so
+    is ``infer``."""
     export_raw_blob: bool = Field(False, alias="NPU_EXPORT_RAW_BLOB")
     """Export a static model as what the compiler made and nothing else: an ELF, for tools that read
     such. Models that go through NPUW have no such thing; of one with state it would not say what

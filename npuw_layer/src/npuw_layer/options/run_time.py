@@ -48,6 +48,7 @@ RUN_TIME: frozenset[str] = frozenset(
         # Who begins first.
         "MODEL_PRIORITY",
         "WORKLOAD_TYPE",
+        "NPU_RUN_INFERENCES_SEQUENTIALLY",
         # What happens when a device fails, or is not accurate.
         "NPUW_FALLBACK_EXEC",
         "NPUW_ACC_THRESH",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from npuw_layer.in_order import order_of
 from npuw_layer.ready_model import ReadyModel
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.static.compiled import CompiledStatic
@@ -13,7 +14,15 @@ from npuw_layer.static.port import StaticPort
 
 
 class StaticCompiledModel(ReadyModel[CompiledStatic, StaticPort, StaticPort]):
-    """A static model ready to run."""
+    """A static model ready to run.
+
+    Args:
+        compiled: its program.
+    """
+
+    def __init__(self, compiled: CompiledStatic) -> None:
+        super().__init__(compiled)
+        self._place = order_of(compiled.options)
 
     @property
     def inputs(self) -> list[StaticPort]:
@@ -27,7 +36,7 @@ class StaticCompiledModel(ReadyModel[CompiledStatic, StaticPort, StaticPort]):
 
     def create_infer_request(self) -> StaticInferRequest:
         """Make a request, independent of all others."""
-        return StaticInferRequest(self._compiled)
+        return StaticInferRequest(self._compiled, self._place())
 
     def get_context(self) -> RemoteContext:
         """Give the context whose tensors its requests bind in place: that of its Core."""

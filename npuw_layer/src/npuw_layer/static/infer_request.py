@@ -8,6 +8,7 @@ from typing import Any
 from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import TensorError
 from npuw_layer.given_inputs import Given, Inputs
+from npuw_layer.in_order import Place
 from npuw_layer.model_port import PortKey, find_port
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
@@ -29,10 +30,11 @@ class StaticInferRequest(Request):
 
     Args:
         compiled: the program.
+        place: among other requests, if there is an order.
     """
 
-    def __init__(self, compiled: CompiledStatic) -> None:
-        super().__init__(compiled.options)
+    def __init__(self, compiled: CompiledStatic, place: Place | None = None) -> None:
+        super().__init__(compiled.options, place)
         self._compiled = compiled
         self.transfers = Transfers()
         """What was copied, and what was used in place, in bytes."""
