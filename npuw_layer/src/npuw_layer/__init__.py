@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from npuw_layer.remote.pages import page_aligned_bytes
     from npuw_layer.remote.properties import FileDescriptor
     from npuw_layer.remote.tensor import RemoteTensor
+    from npuw_layer.static.batched_model import BatchedCompiledModel
     from npuw_layer.static.compiled_model import StaticCompiledModel
     from npuw_layer.static.infer_request import StaticInferRequest
     from npuw_layer.tensor import Tensor
 
 __all__ = [
+    "BatchedCompiledModel",
     "CompiledModel",
     "Core",
     "FileDescriptor",
@@ -43,6 +45,7 @@ _HOME = {
     "InferRequest": "npuw_layer.llm.infer_request",
     "RemoteContext": "npuw_layer.remote.context",
     "RemoteTensor": "npuw_layer.remote.tensor",
+    "BatchedCompiledModel": "npuw_layer.static.batched_model",
     "StaticCompiledModel": "npuw_layer.static.compiled_model",
     "StaticInferRequest": "npuw_layer.static.infer_request",
     "Tensor": "npuw_layer.tensor",

@@ -31,8 +31,8 @@ from npuw_layer.ports import Compiler, Device
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.routing import route
+from npuw_layer.static.batched_model import StaticModel, ready_static
 from npuw_layer.static.compiled import compile_static
-from npuw_layer.static.compiled_model import StaticCompiledModel
 from npuw_layer.static.source import GraphSource
 from npuw_layer.whisper.compiled_model import made_model
 
@@ -111,13 +111,7 @@ class Core:
         model: str | Path,
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
-    ) -> (
-        CompiledModel
-        | TextCompiledModel
-        | StaticCompiledModel
-        | KokoroCompiledModel
-        | PagedCompiledModel
-    ):
+    ) -> CompiledModel | TextCompiledModel | StaticModel | KokoroCompiledModel | PagedCompiledModel:
         """Compile a model: a language model as NPUW does, a static one as it is or through NPUW.
 
         With NPUW_TEXT_EMBED or NPUW_TEXT_RERANK it is one that reads texts and generates nothing,
@@ -212,7 +206,7 @@ class Core:
         model: Source,
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
-    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
+    ) -> CompiledModel | TextCompiledModel | StaticModel:
         """Load a model that ``export_model`` wrote.
 
         Args:
@@ -265,7 +259,7 @@ class Core:
 
     def _import(
         self, source: Source, config: Mapping[str, Any], model: Path | None
-    ) -> CompiledModel | TextCompiledModel | StaticCompiledModel:
+    ) -> CompiledModel | TextCompiledModel | StaticModel:
         # Imported here and below: few starts need it.
         from npuw_layer.model_blob.imported import BlobBytes
         from npuw_layer.native_blob.container import looks_native
@@ -279,13 +273,13 @@ class Core:
                 from npuw_layer.native_blob.imported import import_native
 
                 made = import_native(opened, self._devices.of_static, self._devices.npu_of)
-                return StaticCompiledModel(made)
+                return ready_static(made)
             opened = opened.in_clear()
             if kind_of(opened.content) == STATIC:
                 from npuw_layer.static.imported import import_static
 
                 made = import_static(opened, self._devices.of_static, self._devices.npu_of)
-                return StaticCompiledModel(made)
+                return ready_static(made)
             from npuw_layer.llm.imported import import_llm
 
             return _ready(import_llm(opened, self._devices.of_llm))
@@ -309,13 +303,13 @@ class Core:
             compiled.export_model(target)
         return compiled
 
-    def _static(self, path: Path, options: Options) -> StaticCompiledModel:
+    def _static(self, path: Path, options: Options) -> StaticModel:
         """The same of a static model."""
         device = self._devices.of_static(options)
         target = _export_target(device, options)
         npu = self._devices.npu_of(device, options)
         source = GraphSource.whole(path)
-        compiled = StaticCompiledModel(compile_static(source, device, npu, options))
+        compiled = ready_static(compile_static(source, device, npu, options))
         if target is not None:
             compiled.export_model(target)
         return compiled

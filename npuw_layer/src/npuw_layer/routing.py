@@ -63,6 +63,11 @@ def route(path: Path, options: Options) -> Options:
         )
     if not use_npuw:
         check_plain(options)
+    elif options.batch_mode == "PLUGIN":
+        raise OptionError(
+            "NPU_BATCH_MODE = PLUGIN is for static models on the NPU itself, and this one goes "
+            "through NPUW; leave it out, or set NPU_USE_NPUW to NO"
+        )
     elif options.export_raw_blob:
         raise OptionError(
             "NPU_EXPORT_RAW_BLOB = YES: what goes through NPUW is more than one payload; leave it "
@@ -155,7 +160,7 @@ def check_plain(options: Options) -> None:
 def is_dynamic(path: Path) -> bool:
     """Whether a model has an input of dynamic shape; a Hugging Face folder always has.
 
-    A batch of any size does not count: the NPU runs one at a time (``static.open_shapes``).
+    A batch of any size does not count: the NPU runs item by item (``static.batch``).
 
     The file is looked through without reading the model; whether it is one shows later.
     """

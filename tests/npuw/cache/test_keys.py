@@ -74,6 +74,7 @@ MATTERING: dict[str, object] = {
 
 SAME: dict[str, object] = {
     "NPU_USE_NPUW": "YES",
+    "NPU_BATCH_MODE": "COMPILER",
     "NPUW_LLM": "YES",
     "NPUW_COMPILER": "npuc",
     "NPU_PLATFORM": 4000,

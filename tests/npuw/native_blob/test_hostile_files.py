@@ -136,8 +136,8 @@ def test_what_was_found_stays_fixed(path: Path) -> None:
         (whole(Metadata(blob_type=BlobType.BYTECODE)), "its payload is BYTECODE"),
         (whole(Metadata(init_sizes=(64, 32))), "it has 2 init schedules"),
         (whole(Metadata(init_sizes=(4096, 1))), "init schedules of 4097 bytes in a payload"),
-        (whole(Metadata(batch=4)), "each of a batch of 4"),
-        (whole(Metadata(batch=-1)), "each of a batch of -1"),
+        (whole(Metadata(batch=-2)), "each of a batch of -2, which is none"),
+        (whole(Metadata(batch=-(2**63))), "each of a batch of -9223372036854775808"),
         (whole(Metadata(encrypted=True)), "set CACHE_ENCRYPTION_CALLBACKS"),
     ],
 )

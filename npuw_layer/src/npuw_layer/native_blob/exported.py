@@ -66,6 +66,7 @@ def _write_described(compiled: CompiledStatic, file: BinaryIO) -> None:
     manifest, _ = describe_model(model)
     payload = _payload(compiled)
     described = Metadata(
+        batch=compiled.batch,
         input_layouts=(_NO_LAYOUT,) * len(compiled.inputs),
         output_layouts=(_NO_LAYOUT,) * len(compiled.outputs),
         compiler=_compiler_number(options),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from npuw_layer.adapters.level_zero import LevelZeroDevice
@@ -16,6 +17,7 @@ from npuw_layer.llm.programs import Origin, load
 from npuw_layer.model_blob.checks import check_device
 from npuw_layer.model_blob.imported import BlobBytes, check_versions, verify_model
 from npuw_layer.model_blob.weight_files import named_weights
+from npuw_layer.model_port import OPEN
 from npuw_layer.native_blob.metadata import IGNORE_VERSION, Metadata
 from npuw_layer.native_blob.payload import Payload, open_payload
 from npuw_layer.native_blob.section import Section
@@ -65,10 +67,12 @@ def import_native(
         device, options, programs, sources = read(opened, make_device)
         if payload.metadata is not None:
             _check_layouts(payload.metadata, programs.loaded)
+        batch = _batch(payload.metadata, programs.loaded)
         origin = Origin(time.perf_counter() - began, imported=1)
         _log.info("%s: %s", opened.name, origin)
         npu = make_npu(device, options)
-        return assemble(npu, device, options, programs, sources, origin)
+        compiled = assemble(npu, device, options, programs, sources, origin)
+        return replace(compiled, batch=batch)
 
 
 _Found = tuple[Device, Options, StaticPrograms, WeightSources]
@@ -178,3 +182,22 @@ def _check_layouts(metadata: Metadata, loaded: LoadedModel) -> None:
         count = sum(is_port(info) for info in infos)
         if layouts and len(layouts) != count:
             raise BlobError(f"it has layouts of {len(layouts)} {side}, its program has {count}")
+
+
+def _batch(metadata: Metadata | None, loaded: LoadedModel) -> int | None:
+    """The batch whose items the program takes one by one, if it does.
+
+    Raises:
+        BlobError: that cannot be.
+    """
+    batch = None if metadata is None else metadata.batch
+    if batch in (None, 1):
+        return None
+    sides = [list(filter(is_port, side)) for side in (loaded.inputs, loaded.outputs)]
+    by_items = all(side and all(info.shape[:1] == (1,) for info in side) for side in sides)
+    if not by_items or _has_state(loaded):
+        said = "any batch" if batch == OPEN else f"a batch of {batch}"
+        raise BlobError(
+            f"it is to be run for each of {said}, and its program does not take one item of it"
+        )
+    return batch

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from npuw_layer.blob.container import Place
 from npuw_layer.blob.encryption import decrypted
 from npuw_layer.errors import BlobError
+from npuw_layer.model_port import OPEN
 from npuw_layer.native_blob.container import ends_natively, read_blob
 from npuw_layer.native_blob.metadata import BlobType, Metadata
 from npuw_layer.native_blob.section import Section, read_section
@@ -76,10 +77,7 @@ def _check_runs(metadata: Metadata) -> None:
             f"it has {len(metadata.init_sizes)} init schedules, programs that prepare weights; "
             "here programs take weights as they are: export it with CACHE_MODE = OPTIMIZE_SPEED"
         )
-    elif metadata.batch not in (None, 1):
-        problem = (
-            f"it is to be run for each of a batch of {metadata.batch}; compile it for the batch, "
-            "or give its items one by one to one that is compiled for 1"
-        )
+    elif metadata.batch is not None and metadata.batch < OPEN:
+        problem = f"it is to be run for each of a batch of {metadata.batch}, which is none"
     if problem:
         raise BlobError(problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -20,6 +20,12 @@ class PlainOptions(OptionGroup):
     """Whether NPUW is to split the model as a language model; if unset, that follows from
     NPU_USE_NPUW, and if that is unset, too, from the model: it must be split if its inputs have
     dynamic shapes."""
+    batch_mode: Literal["AUTO", "PLUGIN", "COMPILER"] = Field("AUTO", alias="NPU_BATCH_MODE")
+    """Who takes the batch of a static model for the NPU itself, the first dimension of all inputs
+    and outputs. PLUGIN runs item by item: an inference takes any number of items if the batch is
+    open, and these must not depend on one another; not for models with state. COMPILER makes a
+    program of a batch that is fixed. AUTO is PLUGIN where the batch is open, else COMPILER; the
+    original's is PLUGIN in both cases, where layouts say what the batch is."""
     gqa: bool = Field(False, alias="NPUW_GQA")
     """The model is a static one as ONNX Runtime has them: its caches are inputs and outputs, and
     its attention is GroupQueryAttention. It goes through NPUW (NPU_USE_NPUW) as one with
@@ -37,7 +43,7 @@ class PlainOptions(OptionGroup):
     export_raw_blob: bool = Field(False, alias="NPU_EXPORT_RAW_BLOB")
     """Export a static model as what the compiler made and nothing else: an ELF, for tools that read
     such. Models that go through NPUW have no such thing; of one with state it would not say what
-    variables start as."""
+    variables start as, and of one that is run item by item it is the program of one item."""
     import_raw_blob: bool = Field(False, alias="NPU_IMPORT_RAW_BLOB")
     """Import an ELF that nothing is said of, such as NPU_EXPORT_RAW_BLOB or `npuc compile` write.
     The driver verifies it as any other; that files of weights are the right ones, nobody can."""

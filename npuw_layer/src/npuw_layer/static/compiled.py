@@ -42,6 +42,7 @@ from npuw_layer.ports import (
 )
 from npuw_layer.profiling.labels import labelled
 from npuw_layer.sharing.bank import share_bank
+from npuw_layer.static.batch import batch_of, of_one_item
 from npuw_layer.static.initial_values import pack_values, unpack_values
 from npuw_layer.static.parts import PARTS, is_port
 from npuw_layer.static.port import StaticPort
@@ -82,6 +83,8 @@ class CompiledStatic:
         sources: where they came from.
         shared: the weights that other processes use too.
         origin: where the programs came from.
+        batch: of a model that is run item by item (``static.batch``), of which this is the program
+            of one item; None if it takes its batch itself.
     """
 
     npu: LevelZeroDevice
@@ -95,6 +98,7 @@ class CompiledStatic:
     sources: WeightSources
     shared: SharedArena | None
     origin: Origin
+    batch: int | None = None
 
     @property
     def submodels(self) -> Mapping[str, LoadedModel]:
@@ -130,19 +134,24 @@ def compile_static(
         source: its files and its graph.
         device: where it will run.
         npu: where its tensors will be; the same, or one whose memory the device uses.
-        options: precision, tiles, cache; those of NPUW_LLM_… change nothing.
+        options: precision, tiles, cache, batch; those of NPUW_LLM_… change nothing.
 
     Raises:
+        OptionError: NPU_BATCH_MODE asks for what cannot be.
         ModelError: the model cannot be read, is dynamic, or is not supported.
         DeviceError: the device refuses it.
     """
     began = time.perf_counter()
     path = source.path
+    batch = batch_of(path, options)
+    if batch is not None:
+        source = of_one_item(source, batch)
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
     programs, cached = _obtain(source, files, device, options)
     origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
     _log.info("%s: %s", source.name, origin)
-    return assemble(npu, device, options, programs, WeightSources(files, None), origin)
+    compiled = assemble(npu, device, options, programs, WeightSources(files, None), origin)
+    return replace(compiled, batch=batch)
 
 
 def assemble(

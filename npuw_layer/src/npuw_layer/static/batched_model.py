@@ -1,0 +1,58 @@
+"""A static model that is run item by item, ready to run."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from npuw_layer.ready_model import ReadyModel
+from npuw_layer.remote.context import RemoteContext
+from npuw_layer.static.batched_port import BatchedPort
+from npuw_layer.static.batched_request import BatchedInferRequest
+from npuw_layer.static.compiled import CompiledStatic
+from npuw_layer.static.compiled_model import StaticCompiledModel
+from npuw_layer.static.exported import export_static
+
+
+class BatchedCompiledModel(ReadyModel[CompiledStatic, BatchedPort, BatchedPort]):
+    """A static model whose inferences take any number of items, or as many as it was made for.
+
+    Args:
+        compiled: the program of one item.
+        batch: as ports show it.
+    """
+
+    def __init__(self, compiled: CompiledStatic, batch: int) -> None:
+        super().__init__(compiled)
+        self._batch = batch
+
+    @property
+    def inputs(self) -> list[BatchedPort]:
+        """Its inputs."""
+        return [BatchedPort.of(port, self._batch) for port in self._compiled.inputs]
+
+    @property
+    def outputs(self) -> list[BatchedPort]:
+        """Its outputs."""
+        return [BatchedPort.of(port, self._batch) for port in self._compiled.outputs]
+
+    def create_infer_request(self) -> BatchedInferRequest:
+        """Make a request, independent of all others."""
+        return BatchedInferRequest(self._compiled, self.inputs, self.outputs)
+
+    def get_context(self) -> RemoteContext:
+        """Give the context of its Core; remote tensors are copied item by item."""
+        return RemoteContext(self._compiled.npu)
+
+    def _write(self, file: BinaryIO) -> None:
+        export_static(self._compiled, file)
+
+
+StaticModel = StaticCompiledModel | BatchedCompiledModel
+"""A static model, whoever takes its batch."""
+
+
+def ready_static(compiled: CompiledStatic) -> StaticModel:
+    """Give a compiled static model as what runs it."""
+    if compiled.batch is None:
+        return StaticCompiledModel(compiled)
+    return BatchedCompiledModel(compiled, compiled.batch)
