@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.npuw.static.batches import scorer
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
@@ -20,7 +21,7 @@ from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.writers.openvino_ir import write_ir
 from driver_layer import ze
-from npuw_layer import Core, RemoteContext, StaticCompiledModel
+from npuw_layer import BatchedCompiledModel, Core, RemoteContext, StaticCompiledModel
 
 EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 ROWS, WIDTH, OUT = 4, 16, 8
@@ -93,6 +94,7 @@ class Static:
 
 
 Compile = Callable[..., Static]
+Write = Callable[[Model], Path]
 
 
 @pytest.fixture(scope="session")
@@ -160,3 +162,34 @@ def context(core: Core) -> RemoteContext:
 @pytest.fixture
 def level_zero(context: RemoteContext) -> ze.ze_context_handle_t:
     return context.get_params()["L0_CONTEXT"]
+
+
+@pytest.fixture(scope="session")
+def write(tmp_path_factory: pytest.TempPathFactory) -> Write:
+    """Write a graph as an IR."""
+
+    def as_ir(model: Model) -> Path:
+        path = tmp_path_factory.mktemp("static") / "model.xml"
+        write_ir(model, path)
+        return path
+
+    return as_ir
+
+
+@pytest.fixture(scope="session")
+def open_batch(write: Write) -> Path:
+    """An IR whose batch is open."""
+    return write(scorer(-1))
+
+
+@pytest.fixture(scope="session")
+def fixed_batch(write: Write) -> Path:
+    """The same for three items."""
+    return write(scorer(3))
+
+
+@pytest.fixture(scope="session")
+def opened(open_batch: Path) -> BatchedCompiledModel:
+    compiled = Core().compile_model(open_batch, "NPU", EXACT)
+    assert isinstance(compiled, BatchedCompiledModel)
+    return compiled

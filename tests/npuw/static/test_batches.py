@@ -1,109 +1,34 @@
-"""Batches of static models: item by item where they are open, compiled where they are fixed."""
+"""Batches of static models that are taken item by item: what is computed, and what is set."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.npuw.static.native import RAW, described, payload
+from tests.npuw.static.batches import (
+    COMPILER,
+    EXACT,
+    OUT,
+    PLUGIN,
+    WIDTH,
+    assert_same,
+    doubled,
+    items,
+    of_item,
+    outcome,
+)
 
-from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov import activation, elementwise
-from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.frontends.openvino_ir import read_ir
-from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
-from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import BatchedCompiledModel, Core, RemoteContext, StaticCompiledModel
-from npuw_layer.errors import BlobError, ModelError, OptionError, RemoteError, TensorError
-from npuw_layer.native_blob.container import read_blob
-
-EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
-PLUGIN, COMPILER = ({"NPU_BATCH_MODE": mode} for mode in ("PLUGIN", "COMPILER"))
-WIDTH, OUT = 16, 8
-
-Arrays = Mapping[str, np.ndarray]
-Write = Callable[[Model], Path]
-
-
-def scorer(batch: int) -> Model:
-    """Rows of a table, scaled and multiplied; two types of inputs, two of outputs."""
-    draw = np.random.default_rng(7)
-    shapes = [("ids", tensor("i64", (batch, 3))), ("gain", tensor("f32", (batch, 3, WIDTH)))]
-    model, (ids, gain) = Model.build(shapes)
-    g = GraphBuilder(model)
-    table = g.constant(draw.standard_normal((32, WIDTH)).astype(np.float32))
-    weights = g.constant(draw.standard_normal((WIDTH, OUT)).astype(np.float32))
-    hidden = g.op(elementwise.Multiply, g.gather(table, ids, 0), gain, name="hidden")
-    scores = g.matmul(g.op(activation.Relu, hidden), weights, False, name="scores")
-    model.set_outputs([("scores", scores), ("codes", g.convert(hidden, "i8", "codes"))])
-    return model
-
-
-def doubled(batch: int) -> Model:
-    model, (x,) = Model.build([("x", tensor("f32", (batch, 4)))])
-    model.set_outputs([("y", GraphBuilder(model).times(x, 2))])
-    return model
-
-
-def items(count: int, seed: int = 0) -> dict[str, np.ndarray]:
-    draw = np.random.default_rng((seed, count))
-    gain = draw.standard_normal((count, 3, WIDTH)).astype(np.float32)
-    return {"ids": draw.integers(0, 32, (count, 3)), "gain": gain}
-
-
-def of_item(inputs: Arrays, number: int) -> dict[str, np.ndarray]:
-    return {name: values[number : number + 1] for name, values in inputs.items()}
-
-
-def outcome(compiled: Any, inputs: Arrays) -> dict[str, np.ndarray]:
-    return dict(compiled.create_infer_request().infer(inputs).items())
-
-
-def assert_same(found: Arrays, expected: Arrays) -> None:
-    assert {str(name) for name in found} == {str(name) for name in expected}
-    for name, values in expected.items():
-        assert np.array_equal(found[name], values), name
+from npuw_layer.errors import InferenceCancelled, RemoteError, TensorError
 
 
 @pytest.fixture(scope="module")
-def write(tmp_path_factory: pytest.TempPathFactory) -> Write:
-    def as_ir(model: Model) -> Path:
-        path = tmp_path_factory.mktemp("batches") / "model.xml"
-        write_ir(model, path)
-        return path
-
-    return as_ir
-
-
-@pytest.fixture(scope="module")
-def path(write: Write) -> Path:
-    """An IR whose batch is open."""
-    return write(scorer(-1))
-
-
-@pytest.fixture(scope="module")
-def fixed(write: Write) -> Path:
-    """The same for three items."""
-    return write(scorer(3))
-
-
-@pytest.fixture(scope="module")
-def opened(path: Path) -> BatchedCompiledModel:
-    compiled = Core().compile_model(path, "NPU", EXACT)
-    assert isinstance(compiled, BatchedCompiledModel)
-    return compiled
-
-
-@pytest.fixture(scope="module")
-def double(write: Write) -> BatchedCompiledModel:
+def double(write) -> BatchedCompiledModel:
     compiled = Core().compile_model(write(doubled(-1)), "NPU", EXACT)
     assert isinstance(compiled, BatchedCompiledModel)
     return compiled
@@ -112,8 +37,8 @@ def double(write: Write) -> BatchedCompiledModel:
 # What an inference computes.
 
 
-def test_an_open_batch_takes_any_number_of_items(path, opened, check_alike) -> None:
-    request, interpreter = opened.create_infer_request(), Interpreter(read_ir(path))
+def test_an_open_batch_takes_any_number_of_items(open_batch, opened, check_alike) -> None:
+    request, interpreter = opened.create_infer_request(), Interpreter(read_ir(open_batch))
     for count in (1, 3, 5, 2):
         inputs = items(count)
         found = request.infer(inputs)
@@ -129,10 +54,10 @@ def test_a_batch_is_what_its_items_are_one_by_one(opened, count: int, seed: int)
     assert_same(outcome(opened, inputs), joined)
 
 
-def test_a_fixed_batch_is_one_program_unless_items_are_asked_for(fixed, check_alike) -> None:
+def test_a_fixed_batch_is_one_program_unless_items_are_asked_for(fixed_batch, check_alike) -> None:
     core = Core()
     auto, compiled, by_items = (
-        core.compile_model(fixed, "NPU", EXACT | mode) for mode in ({}, COMPILER, PLUGIN)
+        core.compile_model(fixed_batch, "NPU", EXACT | mode) for mode in ({}, COMPILER, PLUGIN)
     )
     assert isinstance(auto, StaticCompiledModel)
     assert isinstance(compiled, StaticCompiledModel)
@@ -163,6 +88,16 @@ def test_requests_share_nothing(opened) -> None:
     for request, values in ((two, expected[1]), (one, expected[0])):
         request.wait()
         assert_same(dict(request.results.items()), values)
+
+
+def test_the_items_that_wait_are_given_up_with_the_inference(opened) -> None:
+    request = opened.create_infer_request()
+    request.start_async(items(20_000))
+    request.cancel()
+    with pytest.raises(InferenceCancelled):
+        request.wait()
+    assert request.transfers.inferences < 20_000
+    assert_same(request.infer(items(2)), outcome(opened, items(2)))
 
 
 # Tensors that are set.
@@ -249,123 +184,3 @@ def test_tensors_of_the_other_side_are_refused(double) -> None:
         request.set_tensors("x", [outward])
     with pytest.raises(RemoteError, match=r"'y' is an output; .* TENSOR_TYPE INPUT"):
         request.set_tensor("y", inward)
-
-
-# Which models are run so.
-
-
-def unequal() -> Model:
-    shapes = [("a", tensor("f32", (3, 4))), ("b", tensor("f32", (1, 4)))]
-    model, (a, b) = Model.build(shapes)
-    model.set_outputs([("y", GraphBuilder(model).op(elementwise.Add, a, b))])
-    return model
-
-
-def test_plugin_refuses_what_items_cannot_be_told_apart_in(write, graphs) -> None:
-    for graph, message in (
-        (graphs["recurrent"](), "PLUGIN: the model has variables, which items would share"),
-        (unequal(), "of input 'a' it is 3 and input 'b' it is 1"),
-    ):
-        with pytest.raises(OptionError, match=message):
-            Core().compile_model(write(graph), "NPU", EXACT | PLUGIN)
-
-
-def test_plugin_is_for_the_npu_itself(path) -> None:
-    through = {"NPU_USE_NPUW": "YES", "NPUW_LLM": "NO"}
-    with pytest.raises(
-        OptionError, match="NPU_BATCH_MODE = PLUGIN is for static models on the NPU"
-    ):
-        Core().compile_model(path, "NPU", EXACT | PLUGIN | through)
-    one = Core().compile_model(path, "NPU", EXACT | through)
-    assert isinstance(one, StaticCompiledModel)
-    assert one.input("ids").shape == (1, 3)
-
-
-def test_the_compiler_takes_no_open_batch(path) -> None:
-    with pytest.raises(OptionError, match=r"COMPILER: input 'ids' is \[\?,3\], and programs have"):
-        Core().compile_model(path, "NPU", EXACT | COMPILER)
-    with pytest.raises(OptionError, match="NPU_BATCH_MODE"):
-        Core().compile_model(path, "NPU", EXACT | {"NPU_BATCH_MODE": "BOTH"})
-
-
-def test_an_output_that_has_another_first_dimension_has_no_batch(write) -> None:
-    model, (x,) = Model.build([("x", tensor("f32", (-1, 4)))])
-    g = GraphBuilder(model)
-    model.set_outputs([("y", g.reshape(x, -1, 2))])
-    with pytest.raises(ModelError, match=r"output 'y' is \[2, 2\] for one item"):
-        Core().compile_model(write(model), "NPU", EXACT)
-
-
-# What is kept.
-
-
-def test_a_second_start_reads_no_graph(path, opened, tmp_path) -> None:
-    cached = EXACT | {"CACHE_DIR": str(tmp_path)}
-    Core().compile_model(path, "NPU", cached)
-    start = f"""
-import sys
-import numpy as np
-from npuw_layer import BatchedCompiledModel, Core
-compiled = Core().compile_model({str(path)!r}, "NPU", {cached!r})
-assert isinstance(compiled, BatchedCompiledModel)
-assert compiled.get_property("LOADED_FROM_CACHE")
-inputs = np.zeros((2, 3), np.int64), np.ones((2, 3, {WIDTH}), np.float32)
-print(compiled(inputs)["scores"].tobytes().hex())
-assert "xdsl" not in sys.modules
-"""
-    argv = [sys.executable, "-c", start]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    inputs = {"ids": np.zeros((2, 3), np.int64), "gain": np.ones((2, 3, WIDTH), np.float32)}
-    assert done.stdout.strip() == outcome(opened, inputs)["scores"].tobytes().hex()
-
-
-def test_the_ways_to_take_a_batch_are_kept_apart(fixed, tmp_path) -> None:
-    cached = EXACT | {"CACHE_DIR": str(tmp_path)}
-    for found in (False, True):
-        for mode in (COMPILER, PLUGIN):
-            compiled = Core().compile_model(fixed, "NPU", cached | mode)
-            assert compiled.get_property("LOADED_FROM_CACHE") == found
-            assert isinstance(compiled, BatchedCompiledModel) == (mode is PLUGIN)
-            assert outcome(compiled, items(3))["scores"].shape == (3, 3, OUT)
-
-
-@pytest.mark.parametrize("batch", [-1, 3])
-def test_a_blob_keeps_the_batch(write, batch: int) -> None:
-    whole = EXACT | PLUGIN | {"CACHE_MODE": "OPTIMIZE_SPEED"}
-    compiled = Core().compile_model(write(scorer(batch)), "NPU", whole)
-    blob = compiled.export_model()
-    metadata = read_blob(memoryview(blob)).metadata
-    assert metadata is not None
-    assert metadata.batch == batch
-    expected = outcome(compiled, items(3))
-    by_others = described(payload(blob), batch=batch)
-    for content in (blob, by_others):
-        again = Core().import_model(content, "NPU")
-        assert isinstance(again, BatchedCompiledModel)
-        assert again.input("ids").partial_shape == (batch, 3)
-        assert_same(outcome(again, items(3)), expected)
-    one = Core().import_model(payload(blob), "NPU", RAW)  # an ELF says nothing of a batch
-    assert isinstance(one, StaticCompiledModel)
-    assert one.input("ids").shape == (1, 3)
-
-
-def test_a_blob_through_npuw_takes_its_batch_itself(fixed) -> None:
-    compiled = Core().compile_model(fixed, "NPU", EXACT | {"NPU_USE_NPUW": "YES"})
-    given = {"MODEL_PTR": str(fixed)}
-    again = Core().import_model(compiled.export_model(), "NPU", given)
-    assert isinstance(again, StaticCompiledModel)
-    assert_same(outcome(again, items(3)), outcome(compiled, items(3)))
-
-
-def test_a_blob_is_not_believed_to_have_a_batch(write, graphs) -> None:
-    speed = EXACT | {"CACHE_MODE": "OPTIMIZE_SPEED"}
-    three, stateful = (
-        payload(Core().compile_model(write(graph), "NPU", speed).export_model())
-        for graph in (doubled(3), graphs["recurrent"]())
-    )
-    for batch, said in ((3, "a batch of 3"), (-1, "any batch")):
-        with pytest.raises(BlobError, match=f"each of {said}, and its program does not take one"):
-            Core().import_model(described(three, batch=batch), "NPU")
-    with pytest.raises(BlobError, match="variables"):
-        Core().import_model(described(stateful, batch=4), "NPU")

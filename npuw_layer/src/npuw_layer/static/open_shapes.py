@@ -1,7 +1,8 @@
 """Shapes that a model leaves open, where there is one sensible choice: what genai reshapes, too.
 
 Exporters leave the batch of encoders open, and of compressed ones the channels of what a
-convolution takes. The NPU runs a batch of one; and filters know how many channels they have.
+convolution takes. A batch that is not run item by item (``batch``) is one of one; and filters know
+how many channels they have.
 """
 
 from __future__ import annotations
