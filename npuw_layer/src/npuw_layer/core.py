@@ -9,32 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from compiler_layer.garbage import collected_later
-from npuw_layer.blob.container import STATIC, kind_of
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.core_devices import CoreDevices
+from npuw_layer.core_models import compile_any, compile_split, import_any
 from npuw_layer.core_properties import CoreProperties, Properties
-from npuw_layer.embedding.compiled import compile_text
 from npuw_layer.embedding.compiled_model import TextCompiledModel
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.kokoro.compiled_model import KokoroCompiledModel
-from npuw_layer.llm.compiled import CompiledLLM, compile_llm
 from npuw_layer.lora.adaptation import Adaptation, LowRank, Mode, adapted_options
-from npuw_layer.model_blob.checks import (
-    DEFAULT_PATH,
-    check_compatibility,
-    check_device,
-    check_target,
-)
-from npuw_layer.options import Options, parse_options
+from npuw_layer.options import parse_options
 from npuw_layer.ports import Compiler, Device
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.routing import route
-from npuw_layer.static.batched_model import StaticModel, ready_static
-from npuw_layer.static.compiled import compile_static
-from npuw_layer.static.source import GraphSource
-from npuw_layer.whisper.compiled_model import made_model
+from npuw_layer.static.batched_model import StaticModel
 
 if TYPE_CHECKING:
     from npuw_layer.paged.compiled_model import PagedCompiledModel
@@ -139,14 +128,9 @@ class Core:
             _LOG.info("%s", reason)
         if options.blob_path and not options.export_blob:
             source = Path(options.blob_path).expanduser()
-            return self._import(source, self._properties.to_import(config), path)
-        options = route(path, options)
+            return import_any(self._devices, source, self._properties.to_import(config), path)
         with collected_later():
-            if options.kokoro:
-                return self._kokoro(path, options)
-            if options.paged:
-                return self._paged(path, options)
-            return self._compile_llm(path, options) if options.llm else self._static(path, options)
+            return compile_any(self._devices, path, route(path, options))
 
     def adaptable_products(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
         """Tell what of a model LoRA adapters can be put beside, as ``compile_adapted`` calls it.
@@ -199,7 +183,7 @@ class Core:
         given = self._properties.to_compile(config)
         options = adapted_options(route(path, parse_options(given)), adaptation)
         with collected_later():
-            return self._compile_llm(path, options, adaptation)
+            return compile_split(self._devices, path, options, adaptation)
 
     def import_model(
         self,
@@ -223,7 +207,7 @@ class Core:
             ModelError: the weights are not those of the blob.
         """
         _check_name(device_name)
-        return self._import(model, self._properties.to_import(config), None)
+        return import_any(self._devices, model, self._properties.to_import(config))
 
     def get_default_context(self, device_name: str = "NPU", /) -> RemoteContext:
         """Give where remote tensors are made that models of this Core bind in place.
@@ -257,107 +241,10 @@ class Core:
             )
         return RemoteContext(npu)
 
-    def _import(
-        self, source: Source, config: Mapping[str, Any], model: Path | None
-    ) -> CompiledModel | TextCompiledModel | StaticModel:
-        # Imported here and below: few starts need it.
-        from npuw_layer.model_blob.imported import BlobBytes
-        from npuw_layer.native_blob.container import looks_native
-
-        opened = BlobBytes.open(source, config, model)
-        given = parse_options(config)
-        given.set_log_level()
-        raw = given.import_raw_blob
-        with collected_later():
-            if not kind_of(opened.content) and (raw or looks_native(opened.content)):
-                from npuw_layer.native_blob.imported import import_native
-
-                made = import_native(opened, self._devices.of_static, self._devices.npu_of)
-                return ready_static(made)
-            opened = opened.in_clear()
-            if kind_of(opened.content) == STATIC:
-                from npuw_layer.static.imported import import_static
-
-                made = import_static(opened, self._devices.of_static, self._devices.npu_of)
-                return ready_static(made)
-            from npuw_layer.llm.imported import import_llm
-
-            return _ready(import_llm(opened, self._devices.of_llm))
-
-    def _compile_llm(
-        self, path: Path, options: Options, adaptation: Adaptation | None = None
-    ) -> CompiledModel | TextCompiledModel:
-        """Compile, and export if that is wanted."""
-        device = self._devices.of_llm(options)
-        if options.weights_offload != "NO":
-            # Imported here: who does not offload loads nothing of it.
-            from npuw_layer.offload.device import offloading
-
-            device = offloading(device, path if path.is_dir() else path.parent, options)
-        target = _export_target(device, options)
-        if options.reads_texts:
-            compiled = _ready(compile_text(path, device, options))
-        else:
-            compiled = _ready(compile_llm(path, device, options, adaptation))
-        if target is not None:
-            compiled.export_model(target)
-        return compiled
-
-    def _static(self, path: Path, options: Options) -> StaticModel:
-        """The same of a static model."""
-        device = self._devices.of_static(options)
-        target = _export_target(device, options)
-        npu = self._devices.npu_of(device, options)
-        source = GraphSource.whole(path)
-        compiled = ready_static(compile_static(source, device, npu, options))
-        if target is not None:
-            compiled.export_model(target)
-        return compiled
-
-    def _kokoro(self, path: Path, options: Options) -> KokoroCompiledModel:
-        """Compile both parts of a model that makes speech."""
-        # Imported here: few models make speech.
-        from npuw_layer.kokoro.compiled import compile_kokoro
-        from npuw_layer.kokoro.names import SUBMODELS
-
-        device = self._devices.of_static(options, SUBMODELS)
-        npu = self._devices.npu_of(device, options)
-        return KokoroCompiledModel(compile_kokoro(path, device, npu, options))
-
-    def _paged(self, path: Path, options: Options) -> PagedCompiledModel:
-        """Compile a model with paged attention for some numbers of tokens."""
-        # Imported here: few models have it, and a warm start of others loads no graphs.
-        from npuw_layer.paged.compiled import compile_paged, submodels
-        from npuw_layer.paged.compiled_model import PagedCompiledModel
-
-        device = self._devices.of_static(options, submodels(options))
-        npu = self._devices.npu_of(device, options)
-        return PagedCompiledModel(compile_paged(path, device, npu, options))
-
-
-def _ready(compiled: CompiledLLM) -> CompiledModel | TextCompiledModel:
-    """Give a compiled model as what it is for."""
-    return TextCompiledModel(compiled) if compiled.options.reads_texts else made_model(compiled)
-
 
 def _check_name(device_name: str) -> None:
     if device_name != _NPU:
         raise OptionError(f"device {device_name!r}; this runtime has NPU alone")
-
-
-def _export_target(device: Device, options: Options) -> Path | None:
-    """Where a model is to be exported to, if it is; what prevents that is said before compiling.
-
-    Raises:
-        OptionError: it cannot be.
-    """
-    if not options.export_blob:
-        return None
-    target = Path(options.blob_path or DEFAULT_PATH).expanduser()
-    check_target(target)
-    check_compatibility(options)
-    check_device(device, options)
-    return target
 
 
 def _model_path(model: object) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.given_inputs import Inputs
+from npuw_layer.in_order import Place
 from npuw_layer.model_port import ModelPort, PortKey
 from npuw_layer.options import Options
 from npuw_layer.ports import Array
@@ -25,10 +26,11 @@ class StatelessRequest(Request, ABC):
 
     Args:
         options: that it was compiled with.
+        place: among other requests, if there is an order.
     """
 
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
+    def __init__(self, options: Options, place: Place | None = None) -> None:
+        super().__init__(options, place)
         self._set: dict[str, AnyInput] = {}
         self._found: dict[str, Array] = {}
 

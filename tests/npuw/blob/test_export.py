@@ -307,7 +307,7 @@ def test_what_takes_more_than_programs_is_neither_exported_nor_imported(
         compiled.export_model()
     with pytest.raises(OptionError, match=why):
         Core().import_model(blobs["OPTIMIZE_SPEED"], "NPU", options)
-    monkeypatch.setattr("npuw_layer.core.compile_llm", None)
+    monkeypatch.setattr("npuw_layer.core_models.compile_llm", None)
     with pytest.raises(OptionError, match=why):
         Core().compile_model(tall, "NPU", options | {"BLOB_PATH": "x.blob", "EXPORT_BLOB": "YES"})
 
@@ -380,7 +380,7 @@ def test_a_path_that_cannot_be_written_is_refused_before_compiling(
 ) -> None:
     """The original says so after minutes."""
     (tmp_path / ".blob").mkdir()
-    monkeypatch.setattr("npuw_layer.core.compile_llm", None)
+    monkeypatch.setattr("npuw_layer.core_models.compile_llm", None)
     config = {"EXPORT_BLOB": "YES", "BLOB_PATH": str(tmp_path / path)}
     with pytest.raises(OptionError, match=problem):
         Core().compile_model(tiny, "NPU", config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from tests.npuw.static.batches import EXACT, assert_same, items, outcome
 
 from npuw_layer import Core
 from npuw_layer.async_run import AsyncRun
@@ -140,3 +141,15 @@ def test_models_that_go_through_npuw_are_refused(classify, tiny) -> None:
     for path, options in ((tiny, {}), (classify.path, {"NPU_USE_NPUW": "YES"})):
         with pytest.raises(OptionError, match="SEQUENTIALLY = YES is for static models of the NPU"):
             Core().compile_model(path, "NPU", IN_ORDER | options)
+
+
+def test_a_batch_that_is_run_item_by_item_has_one_turn(open_batch, opened) -> None:
+    model = Core().compile_model(open_batch, "NPU", EXACT | IN_ORDER)
+    requests = [model.create_infer_request() for _ in range(2)]
+    for count, request in enumerate(requests, 2):
+        request.start_async(items(count))
+    for count, request in enumerate(requests, 2):
+        request.wait()
+        assert_same(request.results, outcome(opened, items(count)))
+    with pytest.raises(NpuwUsageError, match="use start_async and wait"):
+        requests[0].infer(items(2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from npuw_layer.in_order import order_of
 from npuw_layer.ready_model import ReadyModel
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.static.batched_port import BatchedPort
@@ -24,6 +25,7 @@ class BatchedCompiledModel(ReadyModel[CompiledStatic, BatchedPort, BatchedPort])
     def __init__(self, compiled: CompiledStatic, batch: int) -> None:
         super().__init__(compiled)
         self._batch = batch
+        self._place = order_of(compiled.options)
 
     @property
     def inputs(self) -> list[BatchedPort]:
@@ -37,7 +39,7 @@ class BatchedCompiledModel(ReadyModel[CompiledStatic, BatchedPort, BatchedPort])
 
     def create_infer_request(self) -> BatchedInferRequest:
         """Make a request, independent of all others."""
-        return BatchedInferRequest(self._compiled, self.inputs, self.outputs)
+        return BatchedInferRequest(self._compiled, self.inputs, self.outputs, self._place())
 
     def get_context(self) -> RemoteContext:
         """Give the context of its Core; remote tensors are copied item by item."""

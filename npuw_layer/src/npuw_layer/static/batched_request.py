@@ -10,6 +10,7 @@ import numpy as np
 from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.given_inputs import copied, input_name
+from npuw_layer.in_order import Place
 from npuw_layer.model_port import OPEN, PortKey, find_port, only_port
 from npuw_layer.ports import Array
 from npuw_layer.remote.properties import TensorType
@@ -31,6 +32,7 @@ class BatchedInferRequest(StatelessRequest):
     Args:
         compiled: the program of one item.
         inputs, outputs: the model's, with their batch.
+        place: among other requests, if there is an order.
     """
 
     def __init__(
@@ -38,8 +40,9 @@ class BatchedInferRequest(StatelessRequest):
         compiled: CompiledStatic,
         inputs: Sequence[BatchedPort],
         outputs: Sequence[BatchedPort],
+        place: Place | None = None,
     ) -> None:
-        super().__init__(compiled.options)
+        super().__init__(compiled.options, place)
         self._compiled = compiled
         self._inputs, self._outputs = inputs, outputs
         self.transfers = Transfers()
