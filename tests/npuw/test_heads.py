@@ -1,34 +1,73 @@
-"""Where the LM head cannot be told from the rest, models keep it, and all else is as before."""
+"""Where LM heads are found, and that models keep those that cannot be told from the rest."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.npuw.conftest import VOCABULARY, Talks
+from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.activation import Tanh
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
 from npuw_layer.errors import NoHead
-from npuw_layer.llm.head import cut_head
+from npuw_layer.llm.head import Head, cut_head
+from npuw_layer.llm.split import split
 from npuw_layer.read_model import read_model
 
 IDS = np.random.default_rng(2).integers(0, 97, 60).tolist()
 
 
-@pytest.fixture(scope="module")
-def hidden(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny model as an IR whose logits are transposed there and back."""
+Ending = Callable[[GraphBuilder, SSAValue], SSAValue]
+
+
+def ended(tiny: Path, folder: Path, ending: Ending) -> Path:
+    """Write the tiny model with other logits: what an ending makes of its own."""
     model = read_model(tiny)
     (port,) = model.outputs
-    g = GraphBuilder(model)
-    there = g.transpose(port.value, 0, 2, 1)
-    model.set_outputs([(port.name, g.transpose(there, 0, 2, 1))])
-    path = tmp_path_factory.mktemp("hidden_head") / "openvino_model.xml"
+    model.set_outputs([(port.name, ending(GraphBuilder(model), port.value))])
+    path = folder / "openvino_model.xml"
     write_ir(model, path)
     return path
+
+
+def reshaped(g: GraphBuilder, logits: SSAValue) -> SSAValue:
+    """The same logits, behind an op that could do anything to tokens."""
+    return g.reshape(logits, 0, 0, VOCABULARY)
+
+
+def transposed_twice(g: GraphBuilder, logits: SSAValue) -> SSAValue:
+    """There and back: tokens are where they were."""
+    return g.transpose(g.transpose(logits, 0, 2, 1), 0, 2, 1)
+
+
+def by_tokens(g: GraphBuilder, logits: SSAValue) -> SSAValue:
+    """As ChatGLM has it: hidden states [tokens, 1, channels], logits transposed."""
+    head = logits.owner
+    assert isinstance(head, MatMul)
+    head.detach()
+    head.operands[0] = g.transpose(head.a, 1, 0, 2)
+    g.add(head)
+    head.refresh_types()
+    return g.transpose(head.output, 1, 0, 2)
+
+
+def softened(g: GraphBuilder, logits: SSAValue) -> SSAValue:
+    """As ChatGLM would have it with Gemma's cap."""
+    return g.op(Tanh, by_tokens(g, logits))
+
+
+@pytest.fixture(scope="module")
+def hidden(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model as an IR whose head is not to be seen."""
+    return ended(tiny, tmp_path_factory.mktemp("hidden_head"), reshaped)
 
 
 def test_such_a_head_is_not_found(hidden: Path) -> None:
@@ -36,9 +75,43 @@ def test_such_a_head_is_not_found(hidden: Path) -> None:
         cut_head(read_model(hidden), 1)
 
 
+def test_nor_is_one_whose_logits_are_by_the_vocabulary(tiny: Path) -> None:
+    model = read_model(tiny)
+    (port,) = model.outputs
+    model.set_outputs([(port.name, GraphBuilder(model).transpose(port.value, 0, 2, 1))])
+    with pytest.raises(NoHead):
+        cut_head(model, 1)
+
+
+@pytest.mark.parametrize("ending", [transposed_twice, by_tokens, softened])
+@pytest.mark.parametrize("shared", ["YES", "NO"])
+def test_transposed_logits_have_a_head(
+    talks: Talks, tiny: Path, tmp_path: Path, ending: Ending, shared: str
+) -> None:
+    path = ended(tiny, tmp_path, ending)
+    talk, expected = talks(path, NPUW_LLM_SHARED_HEAD=shared), talks(tiny)
+    for ids in (IDS[:40], [1], [2], IDS[40:]):
+        found, same = talk.tell(ids), expected.tell(ids)
+        same = np.tanh(same) if ending is softened else same
+        assert np.abs(found - same).max() <= 1e-5 * np.abs(same).max()
+    stages = talk.request._compiled.plan.stages
+    heads = [stage for stage in stages if stage.name.startswith("lm_head")]
+    assert bool(heads) == (shared == "YES")
+
+
+@pytest.mark.parametrize("ending", [by_tokens, transposed_twice])
+def test_such_a_head_computes_one_token_of_a_prompt(
+    tiny: Path, tmp_path: Path, ending: Ending
+) -> None:
+    """Where models keep their heads, too: what is transposed after is a single row."""
+    model = split(read_model(ended(tiny, tmp_path, ending)), 16, 16, Head.LAST)
+    (logits,) = [port.value for port in model.outputs]
+    assert shape_of(logits)[1:] == (1, VOCABULARY)
+
+
 @pytest.mark.parametrize("shared", ["YES", "NO"])
 def test_a_model_whose_head_is_not_found_says_the_same(
-    talks, tiny: Path, hidden: Path, shared: str, caplog: pytest.LogCaptureFixture
+    talks: Talks, tiny: Path, hidden: Path, shared: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         talk, expected = talks(hidden, NPUW_LLM_SHARED_HEAD=shared), talks(tiny)

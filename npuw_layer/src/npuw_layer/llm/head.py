@@ -2,7 +2,8 @@
 
 It is the largest matrix of most models. NPUW cuts it off (NPUW_LLM_SHARED_HEAD), so that prefill
 and all generate variants share one model for it; or it stays, and computes what is asked for. An
-adapter beside it goes where it goes.
+adapter beside it goes where it goes. ChatGLM and its like have hidden states [tokens, 1, channels]
+and transpose their logits: between models they are [1, tokens, channels] all the same.
 
 Source: fact sheet npuw §a.3, step 5.
 """
@@ -11,16 +12,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.constant import ints_of
 from compiler_layer.dialects.ov.elementwise import Binary, Convert, Unary
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.shape import Transpose
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
@@ -31,6 +34,9 @@ from compiler_layer.repetition import forget_repetitions
 from npuw_layer.errors import NoHead
 from npuw_layer.llm.last_token import last_token
 from npuw_layer.llm.names import EMBED, LOGITS
+
+_BY_TOKENS = (1, 0, 2)
+"""How [1, tokens, channels] and [tokens, 1, channels] become each other."""
 
 
 class Head(Enum):
@@ -61,16 +67,17 @@ def treat_head(model: Model, head: Head, tokens: int) -> None:
         return
     logits, others = _told_apart(model)
     if head is Head.CUT:
-        model.set_outputs([(EMBED, _found(logits).states), *others])
+        ops = _found(logits)
+        model.set_outputs([(EMBED, ops.states(ops.before(model))), *others])
         remove_dead_code(model)
         return
     try:
         ops = _found(logits)
     except NoHead:
         return
-    which = last_token(model, tokens, element_of(ops.states))
-    first = next(op for op in model.body.ops if op in ops.readers)
-    ops.read(GraphBuilder(model, first).matmul(which, ops.states, False))
+    which = last_token(model, tokens, element_of(ops.readers[0].a))
+    g = ops.before(model)
+    ops.read(g, g.matmul(which, ops.states(g), False))
     ops.refresh_types()
     model.refresh_signature()
 
@@ -99,7 +106,7 @@ def cut_head(model: Model, rows: int) -> Model:
     element = element_of(product.a)
     names = [port.name for port in body.inputs]
     states = body.body.insert_arg(tensor(element, (1, rows, width)), len(names))
-    ops.read(states)
+    ops.read(ops.before(body), states)
     for op in list(body.body.ops):
         if isinstance(op, Assign):
             Rewriter.replace_op(op, [], [op.value])
@@ -128,16 +135,25 @@ class _HeadOps:
     """The products that take them: that with the vocabulary, then an adapter's."""
     after: list[OvOp]
     """What is done to what these make, in an order in which it can be."""
+    by_tokens: bool = False
+    """Whether they take [tokens, 1, channels], and what they make is transposed after."""
 
-    @property
-    def states(self) -> SSAValue:
-        """The hidden states."""
-        return self.readers[0].a
+    def before(self, model: Model) -> GraphBuilder:
+        """Build what they are to take."""
+        return GraphBuilder(model, next(op for op in model.body.ops if op in self.readers))
 
-    def read(self, states: SSAValue) -> None:
-        """Take other hidden states; ``refresh_types`` is to follow."""
+    def states(self, g: GraphBuilder) -> SSAValue:
+        """The hidden states [1, tokens, channels]."""
+        return self._turned(g, self.readers[0].a)
+
+    def read(self, g: GraphBuilder, states: SSAValue) -> None:
+        """Take other hidden states [1, tokens, channels]; ``refresh_types`` is to follow."""
+        taken = self._turned(g, states)
         for product in self.readers:
-            product.operands[0] = states
+            product.operands[0] = taken
+
+    def _turned(self, g: GraphBuilder, states: SSAValue) -> SSAValue:
+        return g.transpose(states, *_BY_TOKENS) if self.by_tokens else states
 
     def refresh_types(self) -> None:
         """Infer what is made of them anew; values of before are none any more."""
@@ -153,19 +169,56 @@ def _found(logits: SSAValue) -> _HeadOps:
     """
     after: list[OvOp] = []
     value = logits
-    while isinstance(value.owner, Unary | Binary | Convert):
+    order = range(len(shape_of(logits)))  # which axis of the value each axis of the logits is
+    while isinstance(value.owner, Unary | Binary | Convert | Transpose):
         after.insert(0, value.owner)
-        computed = [v for v in value.owner.operands if stored_constant(v) is None]
+        if isinstance(value.owner, Transpose):
+            order = _turned_back(order, value.owner)
+        computed = _computed(value.owner)
         if len(computed) != 1:
-            adapted = _adapted(computed)
-            if adapted is not None:
-                return _HeadOps(adapted.readers, [*adapted.after, *after])
-            break
+            found = _adapted(computed)
+            if found is None:
+                break
+            return _in_order(_HeadOps(found.readers, [*found.after, *after]), order)
         value = computed[0]
-    head = value.owner
-    if not isinstance(head, MatMul) or len(shape_of(head.a)) != 3:
-        raise NoHead("the logits are not the product of a hidden state [1, tokens, channels]")
-    return _HeadOps([head], after)
+    if not isinstance(value.owner, MatMul):
+        raise _no_head()
+    return _in_order(_HeadOps([value.owner], after), order)
+
+
+def _turned_back(order: Sequence[int], op: Transpose) -> list[int]:
+    """Which axis of a transposition's operand each axis of the logits is.
+
+    Raises:
+        NoHead: they have not as many axes, or the transposition's order is computed.
+    """
+    turned = ints_of(op.order)
+    if turned is None or len(turned) != len(order):
+        raise _no_head()
+    return [turned[axis] for axis in order]
+
+
+def _computed(op: OvOp) -> list[SSAValue]:
+    """The operands that are no constants."""
+    return [value for value in op.operands if stored_constant(value) is None]
+
+
+def _in_order(ops: _HeadOps, order: Sequence[int]) -> _HeadOps:
+    """Say how the hidden states lie, if which axes of the product the logits have tells.
+
+    Raises:
+        NoHead: it does not.
+    """
+    if len(shape_of(ops.readers[0].a)) == len(order) == 3:
+        if tuple(order) == (0, 1, 2):
+            return ops
+        if tuple(order) == _BY_TOKENS:
+            return replace(ops, by_tokens=True)
+    raise _no_head()
+
+
+def _no_head() -> NoHead:
+    return NoHead("the logits are not the product of a hidden state [1, tokens, channels]")
 
 
 def _adapted(terms: Sequence[SSAValue]) -> _HeadOps | None:
