@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.npuw.conftest import VOCABULARY, Talks
+from tests.npuw.layouts import by_tokens
 from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.activation import Tanh
-from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
@@ -46,17 +46,6 @@ def reshaped(g: GraphBuilder, logits: SSAValue) -> SSAValue:
 def transposed_twice(g: GraphBuilder, logits: SSAValue) -> SSAValue:
     """There and back: tokens are where they were."""
     return g.transpose(g.transpose(logits, 0, 2, 1), 0, 2, 1)
-
-
-def by_tokens(g: GraphBuilder, logits: SSAValue) -> SSAValue:
-    """As ChatGLM has it: hidden states [tokens, 1, channels], logits transposed."""
-    head = logits.owner
-    assert isinstance(head, MatMul)
-    head.detach()
-    head.operands[0] = g.transpose(head.a, 1, 0, 2)
-    g.add(head)
-    head.refresh_types()
-    return g.transpose(head.output, 1, 0, 2)
 
 
 def softened(g: GraphBuilder, logits: SSAValue) -> SSAValue:

@@ -146,7 +146,7 @@ def test_a_description_says_what_is_allowed_and_whose_it_is() -> None:
     assert by_name["NPUW_LLM_PREFILL_HINT"].source == "NPUW"
     assert by_name["NPUW_LLM_ON_FULL"].source == "this project"
     assert by_name["CACHE_DIR"].source == "OpenVINO"
-    assert by_name["NPUW_LLM_BATCH_DIM"].allowed.startswith("0, because")
+    assert by_name["NPUW_LLM_PREFILL_MOE_HINT"].allowed.startswith("DENSE or HOST_ROUTED, because")
 
 
 def test_a_description_tells_what_is_unset_from_what_is_empty() -> None:
@@ -218,7 +218,6 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("NPUW_LLM_BATCH_DIM", 1),
         ("NPUW_LLM_PREFILL_MOE_HINT", "DEVICE_ROUTED"),
     ],
 )

@@ -14,6 +14,7 @@ NpuwError (RuntimeError)
 │   ├── ModelError          a model that cannot be read, split or compiled
 │   │   ├── NotFolded       its layers cannot be compiled as one
 │   │   ├── NoHead          its LM head cannot be told from the rest
+│   │   ├── OtherAxes       its caches have other axes than NPUW_LLM_SEQ_LEN_DIM says
 │   │   └── NotCausal       a text cannot be read in chunks
 │   ├── BlobError           a file of programs is damaged, or not what it should be
 │   │   └── BlobVersionError  it was made by other versions
@@ -105,6 +106,24 @@ class NotFolded(ModelError):
 
 class NoHead(ModelError):
     """A model's logits are not the product of hidden states: no LM head can be cut off."""
+
+
+class OtherAxes(ModelError):
+    """A model's caches have other axes than options say.
+
+    Args:
+        name: the id of one of them.
+        sequences: the axis along which it counts sequences.
+        tokens: that along which it counts tokens.
+    """
+
+    def __init__(self, name: str, sequences: int, tokens: int) -> None:
+        super().__init__(
+            f"cache {name!r} counts tokens along axis {tokens} and sequences along axis "
+            f"{sequences}: set NPUW_LLM_SEQ_LEN_DIM = {tokens} and NPUW_LLM_BATCH_DIM = "
+            f"{sequences}, or leave them out"
+        )
+        self.sequences, self.tokens = sequences, tokens
 
 
 class NotCausal(ModelError):

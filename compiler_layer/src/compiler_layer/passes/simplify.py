@@ -77,6 +77,18 @@ def identity_transpose(op: shape.Transpose) -> SSAValue | None:
     return reshape_before(op, op.x, shape_of(op.output))
 
 
+def double_transpose(op: shape.Transpose) -> SSAValue | None:
+    """A transposition of a transposition."""
+    inner = producer(op.x, shape.Transpose)
+    if inner is None:
+        return None
+    order = [inner.permutation()[axis] for axis in op.permutation()]
+    if order == sorted(order):
+        return inner.x
+    known = insert_before(op, Constant.inline(np.array(order, np.int64)))
+    return insert_before(op, shape.Transpose.make([inner.x, known]))
+
+
 def concat_of_one(op: slicing.Concat) -> SSAValue | None:
     """A concatenation in which all operands but one are empty."""
     filled = [part for part in op.parts if shape_of(part)[op.known_axis()] != 0]
@@ -168,7 +180,7 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     shape.Squeeze: (same_type,),
     shape.Unsqueeze: (same_type,),
     slicing.Slice: (whole_slice,),
-    shape.Transpose: (identity_transpose,),
+    shape.Transpose: (identity_transpose, double_transpose),
     slicing.Concat: (concat_of_one,),
     slicing.Roll: (roll,),
     gather.Gather: (gather_of_everything, gather_of_a_slice, gather_of_repetitions),

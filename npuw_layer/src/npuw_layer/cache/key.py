@@ -154,6 +154,8 @@ def _choices(options: Options) -> dict[str, str]:
         "NPUW_LLM_OPTIMIZE_FP8": str(options.optimize_fp8),
         "NPUW_LLM_OPTIMIZE_V_TENSORS": str(layout.room),
         "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": str(layout.block),
+        "NPUW_LLM_BATCH_DIM": str(options.batch_dim),
+        "NPUW_LLM_SEQ_LEN_DIM": str(options.seq_len_dim),
         "NPUW_LLM_MAX_LORA_RANK": str(options.max_lora_rank),
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),

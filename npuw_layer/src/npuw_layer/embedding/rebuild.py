@@ -26,11 +26,9 @@ from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.embedding.attends import is_causal, makers
 from npuw_layer.errors import NotCausal
+from npuw_layer.llm.cache_axes import USUAL
 from npuw_layer.llm.causal_mask import causal_mask
 from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, MASK, POSITIONS
-
-_SEQUENCE_AXIS = 2
-"""Where K and V [batch, heads, tokens, width] have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
 
 _RANK = 4
 
@@ -147,7 +145,7 @@ def _variable(model: Model, rows: SSAValue, name: str) -> SSAValue:
     variable = StringAttr(name)
     kept = tensor(element_of(rows), (1, dims[1], -1, dims[3]))
     read = ReadValue(operands=[[]], result_types=[kept], properties={"variable_id": variable})
-    joined = g.concat([g.add(read).output, rows], _SEQUENCE_AXIS)
+    joined = g.concat([g.add(read).output, rows], USUAL.tokens)
     GraphBuilder(model).add(Assign.make([joined], variable_id=variable))
     return joined
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.cache.model_digest import model_files
 from npuw_layer.dumps import dumped
-from npuw_layer.errors import ModelError, NoHead
+from npuw_layer.errors import ModelError, NoHead, OtherAxes
 from npuw_layer.linear_caches.names import linear_inputs
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.names import LAST_HIDDEN_STATE
@@ -107,27 +107,43 @@ def compile_llm(
         path: an IR's ``.xml`` or a Hugging Face folder.
         device: where it will run.
         options: lengths, variants, precision, cache. Where no head can be cut off, each model keeps
-            its own, as in the original (fact sheet npuw §a.3, step 5).
+            its own, as in the original (fact sheet npuw §a.3, step 5); axes of caches that are left
+            out are the model's.
         adaptation: the adapters that it is compiled with, if there are any.
 
     Raises:
         ModelError: the model cannot be read, adapted or split.
         RuntimeError: the compiler or the device refuses it.
     """
-    try:
-        return _compile_stages(path, device, options, adaptation)
-    except NoHead as error:
-        if not options.cuts_head:
-            raise
-        _log.warning("NPUW_LLM_SHARED_HEAD: %s; each model keeps what makes them", error)
-        whole = options.model_copy(update={"shared_head": False})
-        return _compile_stages(path, device, whole, adaptation)
+    while True:
+        try:
+            return _compile_stages(path, device, options, adaptation)
+        except (NoHead, OtherAxes) as error:
+            options = _yielding(options, error)
+
+
+def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
+    """The options that a model can have, which is known only once it is read.
+
+    Raises:
+        ModelError: it cannot have what was asked for.
+    """
+    if isinstance(error, OtherAxes):
+        if {"batch_dim", "seq_len_dim"} & options.model_fields_set:
+            raise error
+        _log.info("%s", error)
+        axes = {"batch_dim": error.sequences, "seq_len_dim": error.tokens}
+        return options.model_copy(update=axes)
+    if not options.cuts_head:
+        raise error
+    _log.warning("NPUW_LLM_SHARED_HEAD: %s; each model keeps what makes them", error)
+    return options.model_copy(update={"shared_head": False})
 
 
 def _compile_stages(
     path: Path, device: Device, options: Options, adaptation: Adaptation | None
 ) -> CompiledLLM:
-    """Compile an LLM; errors as ``compile_llm``, and NoHead."""
+    """Compile an LLM; errors as ``compile_llm``, NoHead and OtherAxes."""
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)

@@ -33,14 +33,12 @@ from compiler_layer.grouped_attention import GroupedAttention
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.cache_axes import USUAL
 from npuw_layer.llm.cache_positions import cache_position
 from npuw_layer.llm.causal_mask import causal_mask
 from npuw_layer.llm.computed import Computed, made_of
 from npuw_layer.llm.names import MASK, POSITIONS
 from npuw_layer.llm.token_inputs import TOKENS
-
-_SEQUENCE_AXIS = 2
-"""Where K and V [batch, heads, tokens, width] have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
 
 _POSITIONS_RANK = 2
 """position_ids are [batch, new]; of several axes (M-RoPE) no single one tells an angle."""
@@ -82,8 +80,8 @@ def _replace(model: Model, op: GroupQueryAttention, parts: _CommonParts) -> None
     if int_value(op.do_rotary):
         cos, sin = (parts.angles(g, op, name) for name in ("cos", "sin"))
         q, k = (own.rotated(each, cos, sin) for each in (q, k))
-    key = g.concat([op.past_key, k], _SEQUENCE_AXIS)
-    value = g.concat([op.past_value, op.v], _SEQUENCE_AXIS)
+    key = g.concat([op.past_key, k], USUAL.tokens)
+    value = g.concat([op.past_value, op.v], USUAL.tokens)
     found = own.attended(q, key, value, parts.mask(g, op))
     Rewriter.replace_op(op, [], [found, key, value])
 

@@ -11,6 +11,7 @@ from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import TensorError
 from npuw_layer.given_inputs import Given, Inputs, input_name
 from npuw_layer.linear_caches.variable_state import LinearVariableState
+from npuw_layer.llm.cache_axes import CacheAxes
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.input_ports import InputPorts
@@ -184,7 +185,9 @@ class InferRequest(Request):
         """
         self._run.check_idle()
         talk, check = self._conversation, self._run.check_idle
-        caches = [VariableState(name, talk, check) for name in talk.cache.names]
+        options = self._compiled.options
+        axes = CacheAxes(options.batch_dim, options.seq_len_dim)
+        caches = [VariableState(name, talk, check, axes) for name in talk.cache.names]
         states = [LinearVariableState(name, talk, check) for name in talk.states.names]
         adapters = [AdapterVariableState(n, talk.adapters, check) for n in talk.adapters.names]
         stored = StoredTokensState(STORED_TOKENS, talk, check)

@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.gather import Gather
-from compiler_layer.dialects.ov.slicing import Concat
-from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model, Port, Variable
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.linear_caches.names import is_linear_cache
 from npuw_layer.linear_caches.short_convolution import continue_convolutions
+from npuw_layer.llm.cache_axes import USUAL
 from npuw_layer.llm.cache_positions import compare_tokens, count_positions
 from npuw_layer.llm.deepstack import spread_visual_rows
 from npuw_layer.llm.grouped_attention import take_apart
@@ -48,15 +46,13 @@ from npuw_layer.llm.stored_floats import Scale, store_floats
 from npuw_layer.llm.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
 from npuw_layer.llm.token_inputs import BESIDE, OPTIONAL, TOKENS, TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import token_outputs
+from npuw_layer.llm.usual_axes import cache_join
 from npuw_layer.llm.value_caches import attended_caches, value_caches
 from npuw_layer.lora.names import adapter_name
 from npuw_layer.paged.names import PAST_LENS
 from npuw_layer.ports import TensorInfo
 from npuw_layer.trees.graph import tree_shapes
 from npuw_layer.trees.names import TREE_MASK
-
-SEQUENCE_AXIS = 2
-"""Where the model's caches have their tokens (NPUW_LLM_SEQ_LEN_DIM)."""
 
 
 def split(
@@ -69,7 +65,7 @@ def split(
     """Make a static graph that takes ``tokens`` new tokens after ``past`` stored ones.
 
     Args:
-        model: the stateful graph; it is not changed.
+        model: the stateful graph, with the axes ``USUAL``; it is not changed.
         tokens: new tokens, aligned to the left: padding follows those in use.
         past: rows of the caches, aligned to the left.
         head: what becomes of the LM head.
@@ -248,30 +244,13 @@ def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:
     name, read, assign = variable.name, variable.read, variable.assign
     if read is None or assign is None:
         raise ModelError(f"variable {name!r} is not both read and assigned")
-    new = _new_rows(name, read, assign)
+    join = cache_join(variable)
+    if join is None or join.known_axis() != USUAL.tokens:
+        raise ModelError(f"variable {name!r} is no K or V cache: it is not extended by a Concat")
     _, heads, _, width = shape_of(read.output)
     if heads <= 0 or width <= 0:
         raise ModelError(f"variable {name!r} has no static heads and width")
-    return Cache(read, assign, new, (1, past, heads, width), slots)
-
-
-def _new_rows(name: str, read: ReadValue, assign: Assign) -> SSAValue:
-    """The rows that a cache grows by: the other operand of the Concat that is assigned."""
-    join = assign.value.owner
-    rank = len(shape_of(read.output))
-    if isinstance(join, Concat) and rank == 4 and join.known_axis() == SEQUENCE_AXIS:
-        stored, *new = join.parts
-        if len(new) == 1 and _comes_from(stored, read):
-            return new[0]
-    raise ModelError(f"variable {name!r} is no K or V cache: it is not extended by a Concat")
-
-
-def _comes_from(value: SSAValue, read: ReadValue) -> bool:
-    """Whether a value is a variable's, possibly reordered by beam."""
-    owner = value.owner if isinstance(value, OpResult) else None
-    if isinstance(owner, Gather):
-        owner = owner.data.owner
-    return owner is read
+    return Cache(read, assign, join.parts[1], (1, past, heads, width), slots)
 
 
 def drop_beams(model: Model) -> None:

@@ -6,6 +6,7 @@ from compiler_layer.model import Model
 from npuw_layer.embedding.whole import whole_graph
 from npuw_layer.errors import ModelError
 from npuw_layer.linear_caches.check import check_linear_caches
+from npuw_layer.llm.cache_axes import CacheAxes
 from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.long_rope import tell_reach
 from npuw_layer.llm.names import TOKEN_TYPES
@@ -14,6 +15,7 @@ from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
 from npuw_layer.llm.stages import Kind, Stage, kv_layout, rope_rows
 from npuw_layer.llm.stored_float8 import resolved
+from npuw_layer.llm.usual_axes import usual_axes
 from npuw_layer.lora.graph import fix_rank, reads_adapters
 from npuw_layer.options import Options
 from npuw_layer.trees.check import check_trees
@@ -31,6 +33,8 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
     Raises:
         ModelError: the graph is no language model with K and V caches, or cannot be one of several
             conversations.
+        OtherAxes: its caches count tokens along other axes than options say.
+        NoHead: its head is to be cut off, and cannot be told from the rest.
     """
     if options.whisper:
         # Imported here: language models have no use for it.
@@ -39,6 +43,7 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         return decoder_graph(model, stage, options)
     if options.reads_texts and not model.variables():
         return whole_graph(model, stage.tokens)
+    model = usual_axes(model, CacheAxes(options.batch_dim, options.seq_len_dim))
     if reads_adapters(model):
         model = model.clone()
         fix_rank(model, options.max_lora_rank, stage.slots)

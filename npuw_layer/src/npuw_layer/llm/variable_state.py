@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from npuw_layer.errors import StateError
+from npuw_layer.llm.cache_axes import RANK, USUAL, CacheAxes
 from npuw_layer.llm.conversation import Conversation
+from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensor import Tensor
 
@@ -46,27 +48,45 @@ class ConversationState:
 
 
 class VariableState(ConversationState):
-    """K or V of a layer."""
+    """K or V of a layer.
+
+    Args:
+        name: its id in the model.
+        conversation: whose.
+        check_idle: raises if the request is running.
+        axes: along which the model counts sequences and tokens.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        conversation: Conversation,
+        check_idle: Callable[[], None],
+        axes: CacheAxes = USUAL,
+    ) -> None:
+        super().__init__(name, conversation, check_idle)
+        self._axes = axes
 
     @property
     def state(self) -> Tensor:
-        """The stored rows as the model sees them, [1, heads, tokens, channels]; a copy.
+        """The stored rows as the model sees them, mostly [1, heads, tokens, width]; a copy.
 
         Raises:
             RequestBusy: the request is running.
         """
         self._check_idle()
         rows = self._conversation.cache.read(self._name)
-        return Tensor(np.ascontiguousarray(rows.transpose(1, 0, 2))[None])
+        usual = rows.transpose(1, 0, 2)[None]
+        return Tensor(np.ascontiguousarray(usual.transpose(self._axes.order)))
 
     @state.setter
     def state(self, tensor: AnyTensor) -> None:
         """Replace the rows.
 
         Args:
-            tensor: [1, heads, tokens, channels], of the type that ``state`` has. The variables of a
-                language model have equally many tokens: as many as are stored; or any number if
-                nothing is, and then all variables are to be set.
+            tensor: of the axes and the type that ``state`` has. The variables of a language model
+                have equally many tokens: as many as are stored; or any number if nothing is, and
+                then all variables are to be set.
 
         Raises:
             StateError: it does not fit.
@@ -74,16 +94,9 @@ class VariableState(ConversationState):
             DeviceError: there is no memory left; nothing has changed.
         """
         self._check_idle()
-        values = values_of(tensor)
         cache = self._conversation.cache
-        like = cache.read(self._name)
-        tokens = values.shape[2] if values.ndim == 4 else -1
-        wanted = (1, like.shape[1], tokens, like.shape[2])
-        if values.shape != wanted or values.dtype != like.dtype:
-            raise StateError(
-                f"state {self._name!r} is {like.dtype} [1, {like.shape[1]}, tokens, "
-                f"{like.shape[2]}], not {values.dtype} {list(values.shape)}"
-            )
+        rows = self._rows_of(values_of(tensor), cache.read(self._name))
+        tokens = len(rows)
         if not cache.rows.stored and 0 < tokens <= cache.rows.window:
             cache.make_room(tokens)
             cache.rows.restore(np.arange(tokens))
@@ -93,4 +106,24 @@ class VariableState(ConversationState):
                 f"state {self._name!r}: {tokens} tokens, but {cache.rows.stored} are stored, and "
                 f"there is room for {cache.rows.window}; reset_state() first to set another number"
             )
-        cache.write(self._name, values[0].transpose(1, 0, 2))
+        cache.write(self._name, rows)
+
+    def _rows_of(self, values: Array, like: Array) -> Array:
+        """Rows [tokens, heads, width] of what the model would see.
+
+        Raises:
+            StateError: values have not the axes or the type of stored ones.
+        """
+        usual = values.transpose(self._axes.back) if values.ndim == RANK else values
+        if (
+            values.ndim != RANK
+            or (usual.shape[0], usual.shape[1], usual.shape[3]) != (1, *like.shape[1:])
+            or values.dtype != like.dtype
+        ):
+            counted = ["1", str(like.shape[1]), "tokens", str(like.shape[2])]
+            wanted = ", ".join(counted[axis] for axis in self._axes.order)
+            raise StateError(
+                f"state {self._name!r} is {like.dtype} [{wanted}], not {values.dtype} "
+                f"{list(values.shape)}"
+            )
+        return usual[0].transpose(1, 0, 2)

@@ -46,6 +46,19 @@ def _overlap(options: Options) -> None:
         )
 
 
+def _axes(options: Options) -> None:
+    if options.batch_dim == options.seq_len_dim:
+        raise ValueError(
+            f"NPUW_LLM_BATCH_DIM: {options.batch_dim} is NPUW_LLM_SEQ_LEN_DIM, too; caches count "
+            "sequences along one axis and tokens along another"
+        )
+    if options.whisper and (options.batch_dim, options.seq_len_dim) != (0, 2):
+        raise ValueError(
+            "NPUW_LLM_SEQ_LEN_DIM: Whisper's caches count tokens along axis 2 and sequences along "
+            "axis 0; leave it and NPUW_LLM_BATCH_DIM out"
+        )
+
+
 def _texts(options: Options) -> None:
     if options.text_embed and options.text_rerank:
         raise ValueError("NPUW_TEXT_RERANK: a model embeds texts (NPUW_TEXT_EMBED) or ranks them")
@@ -101,6 +114,7 @@ CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
     _switchover,
     _experts,
     _overlap,
+    _axes,
     check_modes,
     _texts,
     _parts,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from npuw_layer.options.base import MANY, OURS, Only, OptionGroup
+from npuw_layer.options.base import MANY, OURS, OptionGroup
 
 
 class LengthOptions(OptionGroup):
@@ -23,14 +23,11 @@ class LengthOptions(OptionGroup):
     )
     """Tokens that one generate call takes, for candidates of speculative decoding; more than 1 is
     rounded up to 8. Generate models span more positions than that."""
-    batch_dim: Annotated[int, Only((0,), "caches have their sequences on axis 0")] = Field(
-        0, alias="NPUW_LLM_BATCH_DIM", ge=0
-    )
-    """The axis of K and V caches that counts sequences."""
-    seq_len_dim: Annotated[int, Only((2,), "models are read with their tokens on axis 2")] = Field(
-        2, alias="NPUW_LLM_SEQ_LEN_DIM", ge=0
-    )
-    """The axis of the model's K and V caches that counts tokens."""
+    batch_dim: int = Field(0, alias="NPUW_LLM_BATCH_DIM", ge=0, le=3)
+    """The axis of the model's K and V caches that counts sequences; left out, that is looked up in
+    the model."""
+    seq_len_dim: int = Field(2, alias="NPUW_LLM_SEQ_LEN_DIM", ge=0, le=3)
+    """The axis that counts tokens; left out, that is looked up in the model."""
     max_lora_rank: int = Field(32, alias="NPUW_LLM_MAX_LORA_RANK", ge=1, le=MANY)
     """The largest rank of LoRA adapters: that of the inputs that they come in by, in a model with
     states for them. Smaller ones are padded with zeros, which cost as much as ranks in use."""
