@@ -300,7 +300,8 @@ class FindsConstants(Protocol):
 
     Such bytes are not read by ``Device.load`` but when the program runs, so whoever keeps programs
     does not read them either. Programs of a device with this ability name no file by its path. Of
-    one without it all is read, for the model at that path alone, and nothing is exported.
+    one without it all is read, for the model at that path alone, and nothing is exported but what
+    ``ExportsPrograms`` gives.
     """
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
@@ -308,5 +309,26 @@ class FindsConstants(Protocol):
 
         Args:
             program: what ``Device.compile`` made.
+        """
+        ...
+
+
+@runtime_checkable
+class ExportsPrograms(Protocol):
+    """An optional ability of a device whose programs name files: to give some that do not."""
+
+    def exported(self, program: bytes | memoryview) -> bytes:
+        """Give what of a program means the same on other machines.
+
+        Raises:
+            DeviceError: that is not enough to run it; says why.
+        """
+        ...
+
+    def load_exported(self, program: bytes | memoryview) -> LoadedModel:
+        """Load what ``exported`` gave, which may come from anywhere and is not believed.
+
+        Raises:
+            DeviceError: it is something else, or names files, or the device refuses it.
         """
         ...

@@ -87,8 +87,17 @@ def test_options_export_and_import(classify, tmp_path) -> None:
         Core().compile_model(classify.path, "NPU", nowhere)
 
 
+def test_what_the_npu_took_of_several_devices_is_exported(classify, tmp_path) -> None:
+    """Without its graph: no other device can take it over from there."""
+    devices = EXACT | {"NPU_USE_NPUW": "YES", "NPUW_DEVICES": "NPU,CPU"}
+    Core().compile_model(classify.path, "NPU", devices).export_model(tmp_path / "one.blob")
+    model = Core().import_model(tmp_path / "one.blob", "NPU", {"MODEL_PTR": classify.path})
+    assert_same(model, classify)
+    assert str(tmp_path).encode() not in (tmp_path / "one.blob").read_bytes()
+
+
 def test_what_names_files_of_this_machine_is_not_exported(compile_static, graphs) -> None:
-    model = compile_static(graphs["classifier"](), NPU_USE_NPUW="YES", NPUW_DEVICES="NPU,CPU")
+    model = compile_static(graphs["classifier"](), NPU_USE_NPUW="YES", NPUW_DEVICES="CPU")
     with pytest.raises(OptionError, match="are neither exported nor imported"):
         model.compiled.export_model()
 

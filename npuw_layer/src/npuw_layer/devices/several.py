@@ -9,14 +9,23 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from npuw_layer.devices.elsewhere import Banks, Elsewhere, Place
 from npuw_layer.devices.placed import PlacedModel, Placement, Rules
 from npuw_layer.devices.stored import Head, StoredProgram
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.ports import SUBMODEL, Array, Device, Memory, ProfilesPrograms, TakesTurns, Urgency
+from npuw_layer.ports import (
+    SUBMODEL,
+    Array,
+    Device,
+    FindsConstants,
+    Memory,
+    ProfilesPrograms,
+    TakesTurns,
+    Urgency,
+)
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -163,6 +172,31 @@ class SeveralDevices:
         placed = PlacedModel(head, first, elsewhere, rules)
         self._placed.add(placed)
         return placed
+
+    def exported(self, program: bytes | memoryview) -> bytes:
+        """Give a program without its graph; see ``ports.ExportsPrograms``.
+
+        Raises:
+            DeviceError: it is one of a device whose programs name files themselves.
+        """
+        stored = StoredProgram.parse(program)
+        self._check_alone(stored.head)
+        return replace(stored, graph=b"").to_bytes()
+
+    def load_exported(self, program: bytes | memoryview) -> PlacedModel:
+        """Load a program that no other device can take over; see ``ports.ExportsPrograms``."""
+        stored = StoredProgram.parse(program)
+        self._check_alone(stored.head)
+        if stored.graph:
+            raise DeviceError(f"{stored.head.submodel} has a graph, which exported programs do not")
+        return self.load(program)
+
+    def _check_alone(self, head: Head) -> None:
+        """See that a program names no file by its path."""
+        if not isinstance(self._devices.get(head.device), FindsConstants):
+            raise DeviceError(
+                f"{head.submodel} runs on {head.device}, whose programs name files of this machine"
+            )
 
     def allocate(self, nbytes: int) -> Memory:
         """Take memory that all of them can use, zeroed."""

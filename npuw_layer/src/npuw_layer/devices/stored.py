@@ -2,6 +2,7 @@
 
 First comes the program of the device that took it, as that device made it (so that a mapped file
 serves it in place), then the graph as text, compressed, and a head that says whose program it is.
+An exported one is without its graph, which names files by their paths.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class StoredProgram:
     head: Head
     program: bytes | memoryview
     graph: bytes | memoryview
-    """Compressed; most programs run without anybody looking at it."""
+    """Compressed; most programs run without anybody looking at it. Exported ones have none."""
 
     @staticmethod
     def of(head: Head, program: bytes, graph: str) -> StoredProgram:
@@ -81,8 +82,10 @@ class StoredProgram:
         """The graph, for another device to compile.
 
         Raises:
-            DeviceError: it is damaged.
+            DeviceError: there is none, or it is damaged.
         """
+        if not self.graph:
+            raise DeviceError("an exported program is without the graph that others would compile")
         inflate = zlib.decompressobj()
         try:
             text = inflate.decompress(bytes(self.graph), _MOST_TEXT)

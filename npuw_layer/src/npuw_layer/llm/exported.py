@@ -7,6 +7,7 @@ from typing import BinaryIO
 from npuw_layer.blob.container import MODEL
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.programs import blob_weights
+from npuw_layer.model_blob.checks import exported
 from npuw_layer.model_blob.exported import Exported, write_model
 
 
@@ -18,13 +19,15 @@ def export_llm(compiled: CompiledLLM, file: BinaryIO) -> None:
         ModelError: the model's files have changed since it was compiled.
         OSError: the stream fails.
     """
-    loaded = list(compiled.models.values())
+    loaded, device, options = list(compiled.models.values()), compiled.device, compiled.options
     model = Exported(
-        device=compiled.device,
-        options=compiled.options,
-        programs=[(one.stage.name, one.program) for one in compiled.programs],
+        device=device,
+        options=options,
+        programs=[
+            (one.stage.name, exported(device, options, one.program)) for one in compiled.programs
+        ],
         loaded=loaded,
-        weights=blob_weights(compiled.plan.stages, loaded, compiled.options),
+        weights=blob_weights(compiled.plan.stages, loaded, options),
         bank=compiled.bank,
         sources=compiled.sources,
     )

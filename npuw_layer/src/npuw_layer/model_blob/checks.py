@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from npuw_layer.errors import OptionError
+from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.llm.stages import isolated_attention
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.base import written
 from npuw_layer.options.stage_maps import MAPS, fixed_part
-from npuw_layer.ports import Device, FindsConstants
+from npuw_layer.ports import Device, ExportsPrograms, FindsConstants
 
 DEFAULT_PATH = "openvino_model.blob"
 """Where EXPORT_BLOB writes without a BLOB_PATH, as in openvino_genai."""
@@ -37,12 +37,29 @@ def check_device(device: Device, options: Options) -> None:
         OptionError: they do not.
     """
     check_options(options)
-    if not isinstance(device, FindsConstants):
+    if not isinstance(device, FindsConstants | ExportsPrograms):
         names = dict.fromkeys(repr(own.devices) for own in options.of_stages)
         raise OptionError(
             f"NPUW_DEVICES = {' and '.join(names)}: its programs name files of this machine, so "
-            "they are neither exported nor imported"
+            "they are neither exported nor imported; use CACHE_DIR"
         )
+
+
+def exported(device: Device, options: Options, program: bytes | memoryview) -> bytes | memoryview:
+    """Give what of a program is exported.
+
+    Raises:
+        OptionError: it means nothing elsewhere.
+    """
+    if not isinstance(device, ExportsPrograms):
+        return program
+    try:
+        return device.exported(program)
+    except DeviceError as error:
+        raise OptionError(
+            f"NPUW_DEVICES = {options.devices!r}: {error}, so the model is not exported; use "
+            "CACHE_DIR"
+        ) from None
 
 
 def check_options(options: Options) -> None:

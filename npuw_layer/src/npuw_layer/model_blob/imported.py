@@ -25,7 +25,7 @@ from npuw_layer.model_blob.checks import check_device, check_options, is_own_pla
 from npuw_layer.model_blob.weight_files import known_files, verified_weights
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
 from npuw_layer.options.stage_maps import MAPS, fixed_part, run_time_part
-from npuw_layer.ports import Device, LoadedModel
+from npuw_layer.ports import Device, ExportsPrograms, LoadedModel
 from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
 
 
@@ -122,8 +122,11 @@ class ImportedBlob:
         Raises:
             DeviceError: the device refuses it.
         """
+        taking = device or self.device
         try:
-            return load(device or self.device, program)
+            if isinstance(taking, ExportsPrograms):
+                return taking.load_exported(program)
+            return load(taking, program)
         except RuntimeError as error:
             what = f"the device refuses {name}: {error}; export the model anew"
             raise DeviceError(what) from error

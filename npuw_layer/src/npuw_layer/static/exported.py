@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from npuw_layer.blob.container import STATIC
+from npuw_layer.model_blob.checks import exported
 from npuw_layer.model_blob.exported import Exported, write_model
 from npuw_layer.static.compiled import CompiledStatic
 from npuw_layer.static.parts import PARTS
@@ -31,10 +32,11 @@ def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:
         export_native(compiled, file)
         return
     wanted = None if options.weightless else WantedWeights.of(programs.loaded.inputs)
+    program = exported(compiled.device, options, programs.program)
     model = Exported(
         device=compiled.device,
         options=options,
-        programs=list(zip(PARTS, (programs.program, programs.values), strict=True)),
+        programs=list(zip(PARTS, (program, programs.values), strict=True)),
         loaded=[programs.loaded],
         weights=wanted,
         bank=compiled.bank,
