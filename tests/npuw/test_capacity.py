@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.reference.interpreter import Interpreter
-from npuw_layer.errors import CapacityError, PromptTooLong, TensorError, TooManyTokens
+from npuw_layer.errors import CapacityError, OptionError, PromptTooLong, TensorError, TooManyTokens
 
 SHORT = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 TOTAL = 128
@@ -130,6 +130,48 @@ def test_a_chat_goes_on_when_its_next_turn_does_not_fit(talks) -> None:
     talk.tell(ids[:50])
     found = talk.tell(ids[50:90])
     assert close(found, fresh.tell(ids[:4] + ids[30:50] + ids[50:90]))
+
+
+@pytest.mark.parametrize("step", [59, 60, 64])
+def test_a_history_is_truncated_for_a_wide_step_as_for_any(talks, step) -> None:
+    """However many tokens come, half a prompt stays."""
+    wide = SHORT | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 64}
+    ids = np.random.default_rng(step).integers(0, 97, 64 + 3 * step).tolist()
+    talk, fresh = talks(**wide, NPUW_LLM_ON_FULL="TRUNCATE"), talks(**wide)
+    kept = ids[:64]
+    talk.tell(kept)
+    for begin in range(64, len(ids), step):
+        new = ids[begin : begin + step]
+        fresh.reset()
+        fresh.tell(kept[:4] + kept[-28:])
+        assert close(talk.tell(new), fresh.tell(new))
+        kept = kept[:4] + kept[-28:] + new
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_later_turns_slide_too(talks, width) -> None:
+    """What prefill has no room for is read by steps, before anything slid and after."""
+    options = SHORT | {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": width}
+    talk, single = talks(**options), talks(**options)
+    ids = np.random.default_rng(7).integers(0, 97, 300).tolist()
+    for each in (talk, single):
+        each.tell(ids[:50])
+    for count in (20, 90, 2, 10):
+        turn = ids[talk.said : talk.said + count]
+        found = talk.tell(turn)
+        for begin in range(0, count, width):
+            expected = single.tell(turn[begin : begin + width])
+        assert close(found, expected)
+
+
+@pytest.mark.parametrize("on_full", ["SLIDE", "TRUNCATE"])
+def test_tokens_that_stay_leave_room_for_newer_ones(talks, on_full) -> None:
+    talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=16)
+    with pytest.raises(OptionError, match=r"NPUW_LLM_SINK_TOKENS: 17 that stay .* at most 16, or"):
+        talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=17)
+    wide = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 120, "NPUW_LLM_SINK_TOKENS": 8}
+    with pytest.raises(OptionError, match="NPUW_LLM_SINK_TOKENS: 8 that stay"):
+        talks(**SHORT, **wide, NPUW_LLM_ON_FULL=on_full)
 
 
 def test_several_tokens_go_on_only_if_a_step_takes_them(talks) -> None:

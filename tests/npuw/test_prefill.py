@@ -107,6 +107,18 @@ def copied(talk) -> int:
     return int(talk.request.execution_report()["KV copied"].split()[0])
 
 
+def test_zero_copy_copies_nothing_of_a_small_last_chunk(talks) -> None:
+    """A smaller model reads it, which writes behind whole chunks just so."""
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 1024, "NPUW_LLM_PREFILL_CHUNK_SIZE": 256}
+    talk, other = talks(**options), talks(**options, NPUW_LLM_KV_SWITCHOVER="COPY")
+    ids = np.random.default_rng(4).integers(0, 97, 300)
+    assert close(talk.tell(ids), other.tell(ids))
+    assert "prefill_64" in talk.request.execution_report()["prefill"]
+    assert close(talk.tell([1]), other.tell([1]))
+    assert copied(talk) == 0
+    assert copied(other) > 0
+
+
 @pytest.mark.parametrize("chunk", [0, 32])
 def test_zero_copy_copies_nothing_of_a_prompt(talks, chunk) -> None:
     """Prefill writes where generate reads; the other way every row is copied once."""

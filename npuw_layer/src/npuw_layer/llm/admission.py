@@ -41,8 +41,8 @@ class Admission:
 
     @property
     def sinks(self) -> int:
-        """Tokens at the beginning that stay when others are dropped; most of the room is not."""
-        return min(self._options.sink_tokens, self._plan.lengths.max_prompt // 4)
+        """Tokens at the beginning that stay when others are dropped; ``plan`` saw that they fit."""
+        return self._options.sink_tokens
 
     def is_step(self, count: int) -> bool:
         """Whether so many tokens that go on are one generate step."""
@@ -93,7 +93,8 @@ class Admission:
         if not self.is_step(count):
             if not options.enable_continuous_prefill:
                 raise TooManyTokens(count, largest.tokens)
-            droppable = options.on_full == "TRUNCATE" and self.sinks + count < limit
+            cut = options.on_full == "TRUNCATE" and self.sinks + count < limit
+            droppable = cut or options.on_full == "SLIDE"
             if stored + count > limit and not droppable:
                 raise PromptTooLong(stored + count, limit)
         elif options.on_full == "ERROR":

@@ -305,9 +305,25 @@ class Conversation:
 
     def _continue_prompt(self, tokens: NewTokens) -> Answering:
         """Read tokens behind those that are stored."""
-        if self.cache.rows.tokens + len(tokens) > self._plan.lengths.max_prompt:
-            tokens = self._make_room(tokens)
+        rows, limit = self.cache.rows, self._plan.lengths.max_prompt
+        fits = rows.plain and rows.tokens + len(tokens) <= limit
+        if not fits and self._options.on_full == "SLIDE":
+            return (yield from self._slide_over(tokens))
+        if not fits:
+            tokens = self._make_room(tokens, limit - len(tokens))
         return (yield from self._read_prompt(tokens))
+
+    def _slide_over(self, tokens: NewTokens) -> Answering:
+        """Read tokens that prefill has no room for by generate steps, which let old ones go."""
+        at_once = self._plan.generate[0].tokens
+        pieces = [
+            tokens.part(begin, min(begin + at_once, len(tokens)))
+            for begin in range(0, len(tokens), at_once)
+        ]
+        for piece in pieces[:-1]:
+            self._step(piece)
+            yield len(piece)
+        return Answer(self._step(pieces[-1]).submodel, 1)
 
     def _read_prompt(self, tokens: NewTokens) -> Answering:
         """Run prefill, and choose the variant to go on with."""
@@ -342,17 +358,21 @@ class Conversation:
             self._prefill.counts = Counts([])
             self._generate.select()
         if not self._generate.has_room() and self._options.on_full != "SLIDE":
-            tokens = self._make_room(tokens)
+            tokens = self._make_room(tokens, self._plan.generate[-1].past)
         model = self._generate.run(tokens)
         self.history.extend(tokens)
         self.candidates.note(tokens)
         return Answer(model, len(tokens))
 
-    def _make_room(self, tokens: NewTokens) -> NewTokens:
-        """Drop the older half of the history and read the rest anew; new tokens follow it."""
-        limit, count = self._plan.lengths.max_prompt, len(tokens)
+    def _make_room(self, tokens: NewTokens, room: int) -> NewTokens:
+        """Drop the middle of the history and read the rest anew; new tokens follow it.
+
+        Args:
+            tokens: the new ones.
+            room: how many may stand before them.
+        """
         sinks, stored = self._admission.sinks, self.history.count
-        recent = min(limit // 2, limit - count) - sinks
+        recent = min(self._plan.lengths.max_prompt // 2, room) - sinks
         if self.history.unknown:
             raise StateError(
                 "the KV cache is full, and what was set by set_state cannot be read anew: its "

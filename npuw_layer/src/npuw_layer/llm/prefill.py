@@ -109,12 +109,14 @@ class Prefill:
         return self.last
 
     def _direct(self, stage: Stage) -> bool:
-        """Whether a prefill model writes right into the cache, after what is stored now."""
+        """Whether a prefill model writes right into the cache, after what is stored now.
+
+        Each place takes a program of its own, so only those behind whole chunks have one.
+        """
         tokens = self._cache.rows.tokens
-        widest = stage.tokens == self._plan.lengths.prefill_input
         return (
             self._compiled.options.writes_in_place
-            and (tokens == 0 or (widest and tokens % stage.tokens == 0))
+            and tokens % self._plan.lengths.prefill_input == 0
             and self._cache.together(tokens, stage.tokens)
         )
 

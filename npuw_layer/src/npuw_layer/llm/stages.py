@@ -156,10 +156,30 @@ def plan(options: Options) -> Plan:
     tokens = round_generation_len(options.max_generation_token_len)
     sizes, slots = _sizes(options, lengths, tokens), sorted({*options.batch_slots} - {1})
     generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in sizes]
+    _check_sinks(options, lengths, generate[-1])
     rows = sorted({1, tokens, *slots}) if options.cuts_head else []
     heads = [Stage(Kind.HEAD, count, 0) for count in rows]
     batched = [Stage(Kind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
     return Plan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
+
+
+def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:
+    """See that first tokens which stay leave room for newer ones.
+
+    Raises:
+        OptionError: they do not.
+    """
+    if options.on_full == "ERROR":
+        return
+    # What slides takes new tokens in place of old ones; else these go before.
+    newest = largest.tokens if options.on_full == "SLIDE" else 1
+    most = min(lengths.max_prompt // 4, largest.past - newest)
+    if options.sink_tokens > most:
+        raise OptionError(
+            f"NPUW_LLM_SINK_TOKENS: {options.sink_tokens} that stay leave too little room for "
+            f"newer ones; take at most {max(most, 0)}, or raise NPUW_LLM_MAX_PROMPT_LEN and "
+            "NPUW_LLM_MIN_RESPONSE_LEN"
+        )
 
 
 def rope_rows(stage: Stage, options: Options) -> int:

@@ -34,8 +34,10 @@ class LengthOptions(OptionGroup):
     on_full: Literal["ERROR", "TRUNCATE", "SLIDE"] = Field(
         "ERROR", alias="NPUW_LLM_ON_FULL", json_schema_extra=OURS
     )
-    """When the cache is full: ERROR ends the conversation; TRUNCATE forgets the older half and
-    reads the rest again; SLIDE forgets the oldest tokens but the first ones, and reads nothing
-    again."""
+    """When the cache is full: ERROR ends the conversation; TRUNCATE forgets the middle, and reads
+    the first tokens and the newest, half a prompt, again; SLIDE forgets the oldest tokens but the
+    first ones at each step, and reads nothing again. A later turn that prefill has no room for is
+    read by steps then."""
     sink_tokens: int = Field(4, alias="NPUW_LLM_SINK_TOKENS", ge=0, le=MANY, json_schema_extra=OURS)
-    """First tokens that SLIDE and TRUNCATE keep: attention needs somewhere to rest."""
+    """First tokens that SLIDE and TRUNCATE keep, at most a quarter of the longest prompt: attention
+    needs somewhere to rest."""
