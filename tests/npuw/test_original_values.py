@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,3 +96,24 @@ def test_the_log_level_is_that_of_this_layer_s_logger(tiny: Path, logger: loggin
     assert not logger.isEnabledFor(logging.CRITICAL)
     with pytest.raises(OptionError, match="must be empty, LOG_NONE, LOG_ERROR"):
         parse_options({"LOG_LEVEL": "LOUD"})
+
+
+_SPEAKS = """
+import logging
+from npuw_layer.options import parse_options
+{configured}
+parse_options({{"LOG_LEVEL": "LOG_INFO"}}).set_log_level()
+parse_options({{"LOG_LEVEL": "LOG_INFO"}}).set_log_level()
+logging.getLogger("npuw_layer.somewhere").info("a word")
+logging.getLogger("npuw_layer.somewhere").debug("another")
+"""
+
+
+@pytest.mark.parametrize("configured", ["", "logging.basicConfig()"], ids=["plain", "configured"])
+def test_a_log_is_seen_once_whether_logging_is_configured_or_not(configured: str) -> None:
+    script = _SPEAKS.format(configured=configured)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.count("a word") == 1
+    assert "another" not in done.stderr
