@@ -11,6 +11,7 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
 from npuw_layer.options import ABSENT, GROUPS, NAMES, describe, parse_options
+from npuw_layer.options.idle import WAITING, idle
 from npuw_layer.options.mechanisms import ALIKE
 
 ORIGINALS = [
@@ -108,6 +109,39 @@ def test_who_sets_such_an_option_reads_it_back_and_is_told(
     assert "NPUW_DQ = YES makes no difference: Compressed weights go to the device" in caplog.text
     assert "NPUW_PMM = NO makes no difference" in caplog.text
     assert caplog.text.count("makes no difference") == 2
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_who_sets_an_option_that_waits_for_another_is_told(name: str) -> None:
+    """Once the other one is there, nobody is told."""
+    given = {
+        "NPUW_LLM_GENERATE_PYRAMID_STEPS": {"NPUW_LLM_GENERATE_PYRAMID": "NO"},
+        "NPUW_LLM_CACHE_ROPE": {"NPUW_LLM_ON_FULL": "SLIDE"},
+    }
+    wanted = {
+        "NPUW_LLM_GENERATE_PYRAMID_STEPS": {},
+        "NPUW_LLM_CACHE_ROPE": {},
+        "NPUW_LLM_SINK_TOKENS": {"NPUW_LLM_ON_FULL": "SLIDE"},
+        "NPUW_WEIGHTS_BUDGET": {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+        "NPUW_WEIGHTS_RESERVED": {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+        "NPUW_ACC_THRESH": {"NPUW_ACC_CHECK": "YES"},
+        "NPUW_ACC_DEVICE": {"NPUW_ACC_CHECK": "YES"},
+    }
+    by_prefix = {
+        "NPUW_LLM_PREFIX_CACHING": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
+        "NPUW_WHISPER": {"NPUW_WHISPER": "YES"},
+        "NPUW_KOKORO": {"NPUW_KOKORO": "YES"},
+    }
+    default = getattr(parse_options({}), NAMES[name])
+    alone = parse_options({name: default, **given.get(name, {})})
+    told = [*idle(alone)]
+    assert len(told) == 1
+    assert told[0].startswith(f"{name} = ")
+    assert "makes no difference: it is for " in told[0]
+    assert [*idle(parse_options(given.get(name, {})))] == [], "who does not set it is not told"
+    others = [both for prefix, both in by_prefix.items() if name.startswith(prefix)]
+    asked = wanted[name] if name in wanted else others[0]
+    assert [*idle(parse_options({name: default, **asked}))] == []
 
 
 def test_a_stage_may_have_such_options_too() -> None:

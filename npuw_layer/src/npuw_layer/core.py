@@ -19,6 +19,7 @@ from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.kokoro.compiled_model import KokoroCompiledModel
 from npuw_layer.lora.adaptation import Adaptation, LowRank, Mode, adapted_options
 from npuw_layer.options import parse_options
+from npuw_layer.options.idle import idle
 from npuw_layer.ports import Compiler, Device
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
@@ -124,7 +125,7 @@ class Core:
         given = self._properties.to_compile(config)
         options = parse_options(given)
         options.set_log_level()
-        for reason in options.alike():
+        for reason in (*options.alike(), *idle(options)):
             _LOG.info("%s", reason)
         if options.blob_path and not options.export_blob:
             source = Path(options.blob_path).expanduser()

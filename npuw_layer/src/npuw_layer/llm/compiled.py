@@ -199,7 +199,7 @@ def assemble(
         plan=planned,
         models=models,
         bank=bank,
-        prefixes=_prefixes(options),
+        prefixes=_prefixes(options, planned),
         origin=origin,
         programs=tuple(programs),
         sources=sources,
@@ -220,9 +220,17 @@ def _check_eagle(prefill: LoadedModel) -> None:
         )
 
 
-def _prefixes(options: Options) -> PrefixCache | None:
+def _prefixes(options: Options, planned: Plan) -> PrefixCache | None:
     if not options.enable_prefix_caching:
         return None
+    block, longest = options.prefix_caching_block_size, planned.lengths.max_prompt
+    if block >= longest:
+        _log.warning(
+            "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE: no prompt (%d tokens at most) goes on behind a "
+            "block of %d: nothing is taken from the prefix cache",
+            longest,
+            block,
+        )
     return PrefixCache(
         options.prefix_caching_block_size,
         options.prefix_caching_max_num_blocks,

@@ -45,8 +45,8 @@ class PrefillOptions(OptionGroup):
     HOST_ROUTED through those that the router chose, which the host brings them to. Models without
     experts are the same."""
     enable_prefix_caching: bool = Field(False, alias="NPUW_LLM_ENABLE_PREFIX_CACHING")
-    """Keep K and V of prompts by blocks of tokens: what a prompt begins with like an earlier one
-    is not computed again."""
+    """Keep K and V of prompts that begin a conversation by blocks of tokens: what a prompt begins
+    with like an earlier one is not computed again."""
     prefix_caching_block_size: int = Field(
         256, alias="NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE", ge=1, le=1 << 20
     )
