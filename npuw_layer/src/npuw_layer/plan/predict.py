@@ -11,10 +11,11 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.garbage import collected_later
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.lengths import Lengths
-from npuw_layer.llm.stages import Kind, choose_prefill, isolated_attention
+from npuw_layer.llm.stages import Kind, Stage, choose_prefill, isolated_attention
 from npuw_layer.llm.stages import Plan as Stages
 from npuw_layer.llm.stages import plan as plan_stages
 from npuw_layer.options import Options
+from npuw_layer.plan.beside import beside
 from npuw_layer.plan.memory import Item, cache_bytes, new_row_bytes
 from npuw_layer.plan.stage import StagePlan, plan_stage
 
@@ -204,13 +205,13 @@ def _family(config: Path) -> str:
 
 
 def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[StagePlan, ...]:
-    found: list[StagePlan] = []
-    for stage in planned.stages:
+    def plan_one(stage: Stage) -> StagePlan:
         try:
-            found.append(plan_stage(sample, stage, options))
+            return plan_stage(sample, stage, options)
         except CompilerError as error:
             raise ModelError(f"{stage.name} cannot be compiled: {error}") from error
-    return tuple(found)
+
+    return tuple(beside(plan_one, planned.stages))
 
 
 def _memory(

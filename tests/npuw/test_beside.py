@@ -1,0 +1,53 @@
+"""Work in two processes: the results are those of one, whatever becomes of the other."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from npuw_layer.plan.beside import beside
+
+HERE = os.getpid()
+
+
+@pytest.fixture(autouse=True)
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # pytest's own do not matter here
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_results_are_in_order_and_half_of_them_from_elsewhere(count: int) -> None:
+    found = beside(lambda item: (item * item, os.getpid()), range(count))
+    assert [square for square, _ in found] == [item * item for item in range(count)]
+    elsewhere = [pid for _, pid in found if pid != HERE]
+    assert len(elsewhere) == (count // 2 if count > 1 else 0)
+
+
+def test_what_the_other_process_does_not_finish_is_done_here() -> None:
+    def work(item: int) -> int:
+        if item == 3 and os.getpid() != HERE:
+            os._exit(9)
+        return item
+
+    assert beside(work, range(5)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("bad", [2, 3], ids=["here", "there"])
+def test_errors_are_raised_as_they_are(bad: int) -> None:
+    def work(item: int) -> int:
+        if item == bad:
+            raise KeyError(item)
+        return item
+
+    with pytest.raises(KeyError, match=str(bad)):
+        beside(work, range(5))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_process_with_threads_is_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert beside(lambda _: os.getpid(), range(4)) == [HERE] * 4
