@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from compiler_layer.errors import CompilerError
 from compiler_layer.garbage import collected_later
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.lengths import Lengths
-from npuw_layer.llm.stages import Kind, Stage, choose_prefill, isolated_attention
+from npuw_layer.llm.stages import SMALLEST_PREFILL, Kind, Stage, choose_prefill, isolated_attention
 from npuw_layer.llm.stages import Plan as Stages
 from npuw_layer.llm.stages import plan as plan_stages
 from npuw_layer.options import Options
@@ -142,7 +145,7 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
         stages=stages,
         weights=tuple(found),
         memory=memory,
-        warnings=tuple(_warnings(stages, [*found, *memory])),
+        warnings=tuple(_warnings(stages, [*found, *memory], options)),
         notes=tuple(_notes(stored)),
     )
 
@@ -235,24 +238,45 @@ def _memory(
     )
 
 
-def _warnings(stages: tuple[StagePlan, ...], everything: list[Item]) -> list[str]:
+def _warnings(
+    stages: tuple[StagePlan, ...], everything: list[Item], options: Options
+) -> Iterator[str]:
     """What does not fit the device's ranges of addresses."""
     from driver_layer.npu.memory import MemoryKind
 
-    found: list[str] = []
     room = {kind: kind.value.end - kind.value.begin for kind in MemoryKind}
-    lists = sum(one.whole.fw_bytes for one in stages)
-    if lists > room[MemoryKind.FW]:
+    lists, reach = sum(one.whole.fw_bytes for one in stages), room[MemoryKind.FW]
+    if lists > reach:
         largest = max(stages, key=lambda one: one.whole.fw_bytes)
-        found.append(
-            f"task lists of {lists >> 20:,} MiB do not fit the {room[MemoryKind.FW] >> 20:,} MiB "
-            f"that the management core reaches, {largest.stage.name}'s alone take "
-            f"{largest.whole.fw_bytes >> 20:,} MiB; lower NPUW_LLM_PREFILL_CHUNK_SIZE"
+        yield (
+            f"task lists of {lists >> 20:,} MiB do not fit the {reach >> 20:,} MiB that the "
+            f"management core reaches, {largest.stage.name}'s alone take "
+            f"{largest.whole.fw_bytes >> 20:,} MiB; {_advice(stages, options, reach)}"
         )
     total = sum(item.nbytes for item in everything)
     if total > room[MemoryKind.DMA]:
-        found.append(
+        yield (
             f"{total >> 30:,} GiB do not fit the {room[MemoryKind.DMA] >> 30:,} GiB "
             "that transfers reach; use fewer bits per weight"
         )
-    return found
+
+
+def _advice(stages: tuple[StagePlan, ...], options: Options, reach: int) -> str:
+    """How task lists would fit: with the largest smaller chunk, as far as can be told by these."""
+    chunk = 1 << (max(one.stage.tokens for one in stages).bit_length() - 2)
+    while chunk >= SMALLEST_PREFILL:
+        smaller = options.model_copy(update={"prefill_chunk_size": chunk})
+        if sum(_task_bytes(stages, stage) for stage in plan_stages(smaller).stages) <= reach:
+            return f"lower NPUW_LLM_PREFILL_CHUNK_SIZE to {chunk}"
+        chunk >>= 1
+    return "no NPUW_LLM_PREFILL_CHUNK_SIZE does either; use a smaller model"
+
+
+def _task_bytes(stages: tuple[StagePlan, ...], stage: Stage) -> float:
+    """About how long a model's task lists are: they grow with its tokens, as those planned do."""
+    alike = [one for one in stages if one.stage.kind is stage.kind]
+    tokens = sorted({one.stage.tokens for one in alike})
+    sizes = [
+        fmean(one.whole.fw_bytes for one in alike if one.stage.tokens == count) for count in tokens
+    ]
+    return float(np.interp(stage.tokens, [0, *tokens], [0, *sizes]))
