@@ -29,6 +29,7 @@ from compiler_layer.passes.tile.matmul import (
     choose_matmul,
     price_matmul,
 )
+from compiler_layer.passes.tile.tiling import price_of
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_schedule
@@ -225,8 +226,49 @@ def test_what_fits_in_no_block_is_refused_with_what_it_needs() -> None:
     wide = AttentionProblem(64, 1, 1, 64, 1 << 15, 1 << 15, 1, "f32", "f32", "f32")
     with pytest.raises(DoesNotFit, match="attention over 64 positions needs"):
         choose_attention(wide, LUNAR)
-    with pytest.raises(DoesNotFit, match="a kernel with rows of 2000000 needs"):
-        scheduled(kernel((2, 2_000_000), (2, 2_000_000)), "4000")
+
+
+def test_a_row_that_may_not_be_cut_is_refused_with_the_op_that_looks_at_all_of_it() -> None:
+    row = "tensor<2x2000000xf16>"
+    softmax = (
+        f'func.func @main(%x: {row} {{ov.names = "x"}}) -> ({row} {{ov.names = "y"}}) {{\n'
+        f"%y = npu.kernel(%x) {{\n^bb0(%a: {row}):\n%t = ov.Tanh(%a) : ({row}) -> {row}\n"
+        f'%r = ov.Softmax(%t) {{axis = 1 : i64, ov.name = "chances"}} : ({row}) -> {row}\n'
+        f"npu.yield %r : {row}\n}} : ({row}) -> {row}\nfunc.return %y : {row}\n}}"
+    )
+    wanted = "a kernel of ov.Softmax 'chances' with rows of 2000000 needs 8000000 bytes"
+    with pytest.raises(DoesNotFit, match=wanted):
+        scheduled(softmax, "4000")
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("repeated", [(1, 1), (1, 2_000_003), (3, 1), (3, 2_000_003)], ids=str)
+def test_rows_that_do_not_fit_are_cut_where_each_column_is_computed_by_itself(
+    repeated: tuple[int, int], platform: str
+) -> None:
+    _, whole = scheduled(kernel((3, 2_000_003), repeated), platform)
+    work = [task.work for task in whole.tasks if isinstance(task.work, Invocation)]
+    columns = [math.prod(one.grid) * one.windows[-1].region.shape[-1] for one in work]
+    assert sum(columns) == 3 * 2_000_003
+
+
+def test_a_row_that_fits_is_never_cut() -> None:
+    """What was chosen for it stays; so does what is compiled, and cached."""
+    program, _ = scheduled(kernel((3, 200_000), (1, 1)), "4000")
+    (op,) = [op.op for op in program.layout.ops if isinstance(op.op, npu.Kernel)]
+    assert op.tile is not None
+    assert op.tile.get_values()[-1] == 200_000
+
+
+@pytest.mark.parametrize("rows", [1, 16])
+def test_the_price_of_rows_that_are_cut_is_near_what_the_timeline_predicts(rows: int) -> None:
+    text = kernel((rows, 256_155), (rows, 256_155))
+    model, machine = Model.parse(text), Machine(PLATFORMS["4000"], 4)
+    (op,) = [op for op in model.body.ops if isinstance(op, npu.Kernel)]
+    price = price_of(op, machine)
+    assert price is not None
+    predicted, tasks = predicted_ns(text)
+    assert 0.6 * predicted <= price.ns <= 1.4 * (predicted + tasks * TASK_NS)
 
 
 def test_a_kernel_with_more_kinds_of_rows_than_its_grid_has_dimensions_is_cut() -> None:

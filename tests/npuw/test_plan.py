@@ -92,6 +92,27 @@ GEMMA3 = {
     "sliding_window": 512,
     "query_pre_attn_scalar": 256,
 }
+GEMMA2 = {
+    "model_type": "gemma2",
+    "hidden_size": 640,
+    "intermediate_size": 2048,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 1,
+    "head_dim": 256,
+    "vocab_size": 256000,
+    "query_pre_attn_scalar": 256,
+}
+GRANITE = LLAMA | {
+    "model_type": "granite",
+    "hidden_size": 512,
+    "intermediate_size": 2048,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 8,
+    "vocab_size": 256155,
+    "logits_scaling": 8.0,
+}
 PHI3 = LLAMA | {
     "model_type": "phi3",
     "hidden_size": 3072,
@@ -147,6 +168,8 @@ CASES = [
     case(LLAMA_8B, "int4", 64),
     case(QWEN2, "int4", 256),
     case(GEMMA3, "fp16", 128, NPU_PLATFORM="5010"),
+    case(GEMMA2, "int8", 64),
+    case(GRANITE, "int4", 64, NPU_PLATFORM="5010"),
     case(PHI3, "int4", 64),
     case(GPT2, "int4", 128),
 ]

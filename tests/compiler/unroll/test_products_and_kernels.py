@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler_layer.elements import NUMPY
+from compiler_layer.model import context
+from compiler_layer.passes.tile import Tile
 from compiler_layer.reference.interpreter import Interpreter
 
 
@@ -105,7 +107,34 @@ def test_a_kernel_in_any_blocks_computes_the_kernel(unroll: Any, data: st.DataOb
         "f32",
         domain,
     )
-    block = (*(data.draw(st.integers(1, d)) for d in domain[:-1]), domain[-1])
+    block = tuple(data.draw(st.integers(1, d)) for d in domain)
     tiles = data.draw(st.integers(1, 4))
     expected = inputs["x"] * inputs["c"]
     assert np.array_equal(unroll.run(unroll.tiled(model, block, tiles), inputs, tiles), expected)
+
+
+@pytest.mark.parametrize("element", ["f16", "f32"])
+@pytest.mark.parametrize("width", [256_000, 256_155])
+def test_logits_of_a_large_vocabulary_are_capped(unroll: Any, width: int, element: str) -> None:
+    """Each row is cut, as is what repeats for all rows; what repeats in a row is not."""
+    draw = np.random.default_rng(width)
+    shapes = {"x": (2, width), "bias": (1, width), "limit": (2, 1)}
+    inputs = {name: draw.random(shape).astype(NUMPY[element]) for name, shape in shapes.items()}
+    x, bias, limit = (unroll.type_of(name, array) for name, array in inputs.items())
+    model = unroll.model_of(
+        inputs,
+        f"%y = npu.kernel(%x, %bias, %limit) {{\n^bb0(%a: {x}, %b: {bias}, %c: {limit}):\n"
+        f"%sum = ov.Add(%a, %b) : ({x}, {bias}) -> {x}\n"
+        f"%small = ov.Divide(%sum, %c) : ({x}, {limit}) -> {x}\n"
+        f"%soft = ov.Tanh(%small) : ({x}) -> {x}\n"
+        f"%r = ov.Multiply(%soft, %c) : ({x}, {limit}) -> {x}\n"
+        f"npu.yield %r : {x}\n}} : ({x}, {bias}, {limit})",
+        element,
+        shapes["x"],
+    )
+    expected = Interpreter(model).run(inputs)["y"].astype("f8")
+    tile = Tile(unroll.platform.name)
+    tile.apply(context(), model.module)
+    actual = unroll.run(model, inputs, tile.used_tiles())
+    error = {"f32": 1e-6, "f16": 2e-3}[element] * np.abs(expected).max()
+    assert np.abs(actual - expected).max() <= error

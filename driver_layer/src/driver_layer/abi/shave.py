@@ -145,6 +145,9 @@ _OPCODES = frozenset(int(op) for op in Op)
 REDUCTIONS = frozenset({Op.RSUM, Op.RMAX, Op.RMIN})
 """Opcodes whose result is a single value per row."""
 
+ACROSS_COLUMNS = REDUCTIONS | {Op.IOTA, Op.ROT}
+"""Opcodes of which a column depends on others, or on where it is: their rows must be whole."""
+
 SOURCES: dict[Form, tuple[str, ...]] = {
     Form.NONE: (),
     Form.DST_WINDOW: (),

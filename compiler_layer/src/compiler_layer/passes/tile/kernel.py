@@ -1,4 +1,8 @@
-"""Blocks of SHAVE kernels: whole rows, cut along the outer dimensions of the domain."""
+"""Blocks of SHAVE kernels: whole rows, cut along the outer dimensions of the domain.
+
+A row that is too wide for CMX is cut into ranges of columns, if each column is computed by itself:
+logits of a large vocabulary are scaled or capped like this.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,13 @@ from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import Machine, Moved, Pipeline, Price, cuts, width
 from driver_layer.abi.cost import ShaveWork, kernel_work, shave_ns
-from driver_layer.abi.shave import GRID_DIMS, MAX_ELEMENTS, Instruction
+from driver_layer.abi.shave import ACROSS_COLUMNS, GRID_DIMS, MAX_ELEMENTS, Instruction
 
 _MANY = 400
 """Candidates beyond which only the outermost cut dimension is cut unevenly."""
+
+_GRAIN = 64
+"""Ranges of columns begin at multiples of this: whole words of DMA, for elements of a byte, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +59,11 @@ def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
     more, some are cut to 1.
 
     Raises:
-        DoesNotFit: one row does not fit CMX.
+        DoesNotFit: one row does not fit CMX, and may not be cut.
     """
     best: tuple[float, KernelChoice] | None = None
-    for block in _blocks(x):
-        need, elements = _bytes((*x.inputs, *x.outputs), block), math.prod(block)
+    for block in _blocks(x, _widths(x, machine)):
+        need, elements = _need(x, block), math.prod(block)
         if need > machine.cmx_bytes or elements > MAX_ELEMENTS or _grid_dims(x, block) > GRID_DIMS:
             continue
         for tiles in machine.tile_counts():
@@ -65,21 +72,35 @@ def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
             if best is None or ns < best[0]:
                 best = (ns, choice)
     if best is None:
-        row = (*(1 for _ in x.domain[:-1]), x.domain[-1])
-        need = _bytes((*x.inputs, *x.outputs), row)
+        need = _need(x, _one_row(x))
         raise DoesNotFit(f"a kernel with rows of {x.domain[-1]}", need, machine.cmx_bytes)
     return best[1]
 
 
-def _blocks(x: KernelProblem) -> Iterator[Shape]:
-    """Blocks in which the outer dimensions are cut, each by itself or together."""
-    *outer, row = x.domain
-    sizes = [list(cuts(d)) for d in outer]
+def _widths(x: KernelProblem, machine: Machine) -> list[int]:
+    """The columns that a block may have: all, or fewer where not even one whole row fits."""
+    row = x.domain[-1]
+    if _need(x, _one_row(x)) <= machine.cmx_bytes or not _may_cut_rows(x.program):
+        return [row]
+    return list(cuts(row, _GRAIN))
+
+
+def _may_cut_rows(program: tuple[Instruction, ...]) -> bool:
+    """Whether each column is computed by itself."""
+    return not any(instruction.op in ACROSS_COLUMNS for instruction in program)
+
+
+def _one_row(x: KernelProblem) -> Shape:
+    return (*(1 for _ in x.domain[:-1]), x.domain[-1])
+
+
+def _blocks(x: KernelProblem, widths: list[int]) -> Iterator[Shape]:
+    """Blocks in which the dimensions are cut, each by itself or together."""
+    sizes = [*(list(cuts(d)) for d in x.domain[:-1]), widths]
     while math.prod(map(len, sizes)) > _MANY:
         longest = max(range(len(sizes)), key=lambda axis: len(sizes[axis]))
         sizes[longest] = [*sizes[longest][:-1:2], sizes[longest][-1]]
-    for corner in itertools.product(*sizes):
-        yield (*corner, row)
+    yield from itertools.product(*sizes)
 
 
 def _grid_dims(x: KernelProblem, block: Shape) -> int:
@@ -100,6 +121,11 @@ def _bytes(operands: tuple[Operand, ...], block: Shape) -> int:
     return sum(int(math.prod(_part(one, block)) * width(one.element)) for one in operands)
 
 
+def _need(x: KernelProblem, block: Shape) -> int:
+    """Bytes of CMX that a block takes."""
+    return _bytes((*x.inputs, *x.outputs), block)
+
+
 def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Price:
     """Price a choice."""
     block, tiles = choice.block, choice.tiles
@@ -108,7 +134,9 @@ def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Pr
     used, steps = min(tiles, total), -(-total // tiles)
     loads = [_moved(one, block, _reloads(one, counts) / steps) for one in x.inputs]
     stores = [_moved(one, block, used) for one in x.outputs]
-    work_ns = shave_ns(machine.platform, _row_work(x)._replace(rows=math.prod(block[:-1])))
+    work_ns = shave_ns(
+        machine.platform, _row_work(x, block[-1])._replace(rows=math.prod(block[:-1]))
+    )
     load_ns = machine.move_ns(*loads)
     pipeline = Pipeline(
         first_ns=load_ns,
@@ -116,7 +144,7 @@ def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Pr
         load_ns=load_ns,
         work_ns=work_ns,
         store_ns=machine.move_ns(*stores),
-        overlaps=2 * _bytes((*x.inputs, *x.outputs), block) <= machine.cmx_bytes,
+        overlaps=2 * _need(x, block) <= machine.cmx_bytes,
     )
     transfers = sum(_reloads(one, counts) for one in x.inputs) + total * len(x.outputs)
     return Price(
@@ -132,9 +160,10 @@ def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Pr
 
 
 @cache
-def _row_work(x: KernelProblem) -> ShaveWork:
-    """What one row takes, however the rows are cut."""
-    return kernel_work(x.program, 1, [_window(one) for one in (*x.inputs, *x.outputs)])
+def _row_work(x: KernelProblem, columns: int) -> ShaveWork:
+    """What one row of a block takes, however many rows it has."""
+    windows = [(min(columns, one.shape[-1]), one.element) for one in (*x.inputs, *x.outputs)]
+    return kernel_work(x.program, 1, windows)
 
 
 def _reloads(operand: Operand, counts: list[int]) -> int:
@@ -147,7 +176,3 @@ def _moved(operand: Operand, block: Shape, count: float) -> Moved:
     part = _part(operand, block)
     nbytes = int(math.prod(part) * width(operand.element))
     return Moved(max(1, math.ceil(count)), nbytes, int(part[-1] * width(operand.element)))
-
-
-def _window(operand: Operand) -> tuple[int, str]:
-    return operand.shape[-1], operand.element

@@ -11,19 +11,27 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.codegen import kernel_program
+from compiler_layer.codegen.rows import ROWS
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.npu.dpu import part_rows
-from compiler_layer.dialects.ov.op import int_attr, int_value, ints_attr
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.op import OvOp, int_attr, int_value, ints_attr
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
-from compiler_layer.errors import CompilerUsageError
+from compiler_layer.errors import CompilerUsageError, DoesNotFit
 from compiler_layer.model import Model
 from compiler_layer.passes.tile.attention import (
     AttentionProblem,
     choose_attention,
     price_attention,
 )
-from compiler_layer.passes.tile.kernel import KernelProblem, Operand, choose_kernel, price_kernel
+from compiler_layer.passes.tile.kernel import (
+    KernelChoice,
+    KernelProblem,
+    Operand,
+    choose_kernel,
+    price_kernel,
+)
 from compiler_layer.passes.tile.machine import Machine, Price
 from compiler_layer.passes.tile.matmul import MatMulProblem, choose_matmul, price_matmul
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform, platform_of
@@ -40,7 +48,8 @@ class Tile(ModulePass):
     Of the ways to cut an op the cheapest is taken, by the cost model. A product is split over its
     height ("m": rows are shared, weights go to all tiles at once) or over its kernel ("n": output
     channels are shared, rows go to all). Attention has ``tile = [rows, keys, positions]``: with
-    fewer positions than there are, its softmax is online, block of keys by block of keys.
+    fewer positions than there are, its softmax is online, block of keys by block of keys. Kernels
+    have whole rows; where one does not fit, and no op looks at all of it, it is cut, too.
 
     Args:
         platform: the device's generation, or the path of a file (.toml) of your own.
@@ -49,7 +58,7 @@ class Tile(ModulePass):
 
     Raises:
         CompilerUsageError: the platform is unknown, or has no so many tiles.
-        DoesNotFit: one row of an op is too wide for CMX.
+        DoesNotFit: one row of an op is too wide for CMX, and may not be cut.
     """
 
     name = "tile"
@@ -93,7 +102,7 @@ def price_of(op: Operation, machine: Machine) -> Price | None:
     """What a hardware op takes when it is cut as this pass does; None for what is not cut.
 
     Raises:
-        DoesNotFit: one row is too wide for CMX.
+        DoesNotFit: one row is too wide for CMX, and may not be cut.
     """
     match op:
         case npu.MatMul():
@@ -104,7 +113,7 @@ def price_of(op: Operation, machine: Machine) -> Price | None:
             return price_attention(attention, choose_attention(attention, machine), machine)
         case npu.Kernel():
             kernel = _kernel(op)
-            return price_kernel(kernel, choose_kernel(kernel, machine), machine)
+            return price_kernel(kernel, _choose_kernel(op, kernel, machine), machine)
         case _:
             return None
 
@@ -167,9 +176,29 @@ def _attention(op: npu.Attention) -> AttentionProblem:
 
 
 def _tile_kernel(op: npu.Kernel, machine: Machine) -> None:
-    choice = choose_kernel(_kernel(op), machine)
+    choice = _choose_kernel(op, _kernel(op), machine)
     op.properties["tile"] = ints_attr(choice.block)
     op.properties["tiles"] = int_attr(choice.tiles)
+
+
+def _choose_kernel(op: npu.Kernel, kernel: KernelProblem, machine: Machine) -> KernelChoice:
+    """Choose a kernel's block; an error names the ops that keep its rows whole."""
+    try:
+        return choose_kernel(kernel, machine)
+    except DoesNotFit as error:
+        what = f"a kernel of {_described(op)} with rows of {op.domain[-1]}"
+        raise DoesNotFit(what, error.need_bytes, error.have_bytes) from None
+
+
+def _described(op: npu.Kernel) -> str:
+    """The ops of a kernel that look at whole rows, or all if none does."""
+    computing = [
+        each
+        for each in op.body.block.ops
+        if isinstance(each, OvOp) and not isinstance(each, Constant)
+    ]
+    whole_rows = [each for each in computing if type(each) in ROWS]
+    return ", ".join(each.described for each in whole_rows or computing)
 
 
 def _kernel(op: npu.Kernel) -> KernelProblem:
