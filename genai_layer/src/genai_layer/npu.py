@@ -8,12 +8,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from genai_layer.errors import PromptError, PropertyError
+from genai_layer.generation_config import UNSET
 from genai_layer.runtime import CompiledModel
 
 _PREFIX = "NPUW_LLM_"
+_ON_FULL = "NPUW_LLM_ON_FULL"
 _RENAMED = (
     "MAX_PROMPT_LEN",
     "MIN_RESPONSE_LEN",
@@ -28,27 +31,45 @@ _FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
 _DEFAULTS = {"MAX_PROMPT_LEN": 1024, "MIN_RESPONSE_LEN": 128}
 
 
+class OnFull(StrEnum):
+    """What a runtime does when the KV cache is full (NPUW_LLM_ON_FULL)."""
+
+    ERROR = "ERROR"
+    """It takes no more tokens."""
+    TRUNCATE = "TRUNCATE"
+    """It forgets older tokens and reads the rest anew; of a prompt too long it drops the middle."""
+    SLIDE = "SLIDE"
+    """It forgets the oldest token for each new one; a prompt has to fit."""
+
+
 @dataclass(frozen=True, slots=True)
 class StaticLengths:
     """The lengths that an NPU's programs are compiled for, in tokens."""
 
     max_prompt_len: int
     min_response_len: int
+    on_full: OnFull = OnFull.ERROR
+    """What becomes of tokens beyond them."""
 
     def check_prompt(self, count: int) -> None:
-        """Refuse a prompt that does not fit.
+        """Refuse a prompt that does not fit, unless the runtime cuts it.
 
         Raises:
             PromptError: says the limit, the count, and what to raise.
         """
-        if count > self.max_prompt_len:
-            raise PromptError(
-                f"the prompt has {count} tokens, at most {self.max_prompt_len} are possible; "
-                f"raise MAX_PROMPT_LEN (e.g. MAX_PROMPT_LEN={-(-count // 64) * 64})"
-            )
+        if count <= self.max_prompt_len or self.on_full is OnFull.TRUNCATE:
+            return
+        advice = f"raise MAX_PROMPT_LEN (e.g. MAX_PROMPT_LEN={-(-count // 64) * 64})"
+        if self.on_full is OnFull.SLIDE:
+            advice += f", or set {_ON_FULL}=TRUNCATE, which cuts prompts: SLIDE forgets only later"
+        raise PromptError(
+            f"the prompt has {count} tokens, at most {self.max_prompt_len} are possible; {advice}"
+        )
 
     def room_after(self, prompt: int) -> int:
-        """Tokens that can be generated after a prompt of this length."""
+        """Tokens that can be generated after a prompt of this length; UNSET if there is no end."""
+        if self.on_full is not OnFull.ERROR:
+            return UNSET
         # The last token is generated, but never stored.
         return self.max_prompt_len + self.min_response_len - prompt
 
@@ -74,6 +95,24 @@ def lengths_of(compiled: CompiledModel) -> StaticLengths:
     """
     most, least = (compiled.get_property(_PREFIX + name) for name in _DEFAULTS)
     return StaticLengths(_length("MAX_PROMPT_LEN", most), _length("MIN_RESPONSE_LEN", least))
+
+
+def on_full_of(compiled: CompiledModel) -> OnFull:
+    """Ask a compiled model what it does when its cache is full, whoever set that.
+
+    Returns:
+        That; ERROR if it has no such option, as nothing is known to be forgotten then.
+
+    Raises:
+        PropertyError: it is something unknown.
+    """
+    try:
+        value = compiled.get_property(_ON_FULL)
+    except RuntimeError:
+        return OnFull.ERROR
+    if value not in list(OnFull):
+        raise PropertyError(f"{_ON_FULL} = {value!r}: must be one of {', '.join(OnFull)}")
+    return OnFull(value)
 
 
 def npu_properties(

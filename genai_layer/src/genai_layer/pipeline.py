@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -27,7 +28,13 @@ from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
 from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
-from genai_layer.npu import StaticLengths, imports_blob, lengths_of, npu_properties
+from genai_layer.npu import (
+    StaticLengths,
+    imports_blob,
+    lengths_of,
+    npu_properties,
+    on_full_of,
+)
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.properties import check_names, taken_adapters, with_dictionary
 from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
@@ -102,6 +109,8 @@ class LLMPipeline:
             self._request: InferRequest = compiled.create_infer_request()
             if imported:
                 self._lengths = lengths_of(compiled)
+            if self._lengths is not None:
+                self._lengths = replace(self._lengths, on_full=on_full_of(compiled))
         except GenAIError:
             raise
         except RuntimeError as error:

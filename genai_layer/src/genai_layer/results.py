@@ -28,7 +28,8 @@ class GenerationFinishReason(IntEnum):
     TOOL_CALL = 3
     """The streamer recognised a tool call."""
     CAPACITY = 4
-    """The runtime's KV cache is full. Ours; openvino_genai gives NONE then."""
+    """The runtime's KV cache is full, and nothing is forgotten (NPUW_LLM_ON_FULL = ERROR). Ours;
+    openvino_genai gives NONE then."""
 
 
 @dataclass(frozen=True, slots=True)
