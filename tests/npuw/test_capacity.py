@@ -90,6 +90,18 @@ def test_a_window_that_slid_may_go_back_as_far_as_it_remembers(talks) -> None:
     slid.tell([6])
 
 
+def test_a_prompt_that_no_sliding_window_holds_is_refused(talks) -> None:
+    """Without room for a response the window is a token shorter than the longest prompt."""
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 0}
+    talk = talks(**options, NPUW_LLM_ON_FULL="SLIDE")
+    with pytest.raises(PromptTooLong, match="64 tokens, at most 63"):
+        talk.tell([1] * 64)
+    talk.reset()
+    talk.tell([1] * 63)
+    for token in range(5):
+        talk.tell([token])
+
+
 @few
 @given(st.integers(2, 64), st.integers(1, 90))
 def test_a_truncated_history_is_that_of_a_new_conversation(talks, prompt, more) -> None:

@@ -44,6 +44,16 @@ class Admission:
         """Tokens at the beginning that stay when others are dropped; ``plan`` saw that they fit."""
         return self._options.sink_tokens
 
+    @property
+    def longest_prompt(self) -> int:
+        """Tokens that a prompt may have, stored ones among them.
+
+        If the cache slides that is at most its window: tokens of one prompt replace none.
+        """
+        limit = self._plan.lengths.max_prompt
+        slides = self._options.on_full == "SLIDE"
+        return min(limit, self._plan.generate[-1].past) if slides else limit
+
     def is_step(self, count: int) -> bool:
         """Whether so many tokens that go on are one generate step."""
         return count <= self._plan.generate[0].tokens
@@ -89,7 +99,7 @@ class Admission:
                 them.
         """
         options, planned = self._options, self._plan
-        limit, largest = planned.lengths.max_prompt, planned.generate[-1]
+        limit, largest = self.longest_prompt, planned.generate[-1]
         if not self.is_step(count):
             if not options.enable_continuous_prefill:
                 raise TooManyTokens(count, largest.tokens)

@@ -291,7 +291,7 @@ class Conversation:
 
     def _begin(self, tokens: NewTokens) -> NewTokens:
         """Forget what was before; drop the middle of a prompt that is too long, if so wanted."""
-        limit, count = self._plan.lengths.max_prompt, len(tokens)
+        limit, count = self._admission.longest_prompt, len(tokens)
         if count > limit and self._options.on_full != "TRUNCATE":
             raise PromptTooLong(count, limit)
         self.reset(min(count, limit))
