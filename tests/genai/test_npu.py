@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from genai_layer import GenerationFinishReason, LLMPipeline, PromptError, PropertyError
-from genai_layer.npu import imports_blob, npu_properties
+from genai_layer import (
+    ChatHistory,
+    GenerationFinishReason,
+    LLMPipeline,
+    PromptError,
+    PropertyError,
+    RuntimeFailure,
+)
+from genai_layer.npu import imports_blob, npu_properties, on_full_of
+from genai_layer.testing.memory_runtime import MemoryCompiledModel
 from genai_layer.testing.toy import answering_core, ids_of
 
 
@@ -112,3 +121,88 @@ def test_a_full_prompt_without_room_for_an_answer_is_refused(speaks) -> None:
     assert pipe.generate(["a"]).texts == ["h"]
     with pytest.raises(PromptError, match="raise MIN_RESPONSE_LEN"):
         pipe.generate(["ab"])
+
+
+SHORT = {"MAX_PROMPT_LEN": 6, "MIN_RESPONSE_LEN": 4}
+CAPACITY = 6 + 4 - 1
+
+
+@pytest.fixture
+def forgets(folder):
+    """Make a pipeline whose runtime has room for SHORT, and forgets what is more, if it is told."""
+
+    def make(policy: str, answer: str = "hey") -> LLMPipeline:
+        core = answering_core(answer, CAPACITY)
+        return LLMPipeline(folder, "NPU", core=core, NPUW_LLM_ON_FULL=policy, **SHORT)
+
+    return make
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_a_cache_that_forgets_ends_no_generation(forgets, policy: str) -> None:
+    results = forgets(policy).generate(["abcd"], max_new_tokens=50, ignore_eos=True)
+    assert results.perf_metrics.get_num_generated_tokens() == 50
+    assert results.finish_reasons == [GenerationFinishReason.LENGTH]
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_nor_is_it_ended_before_the_model_ends_it(forgets, policy: str) -> None:
+    answer = "abcdefghijklmnop"
+    results = forgets(policy, answer).generate(["abcd"])
+    assert results.texts == [answer]
+    assert results.finish_reasons == [GenerationFinishReason.STOP]
+
+
+def test_a_cache_that_does_not_forget_ends_it_as_ever(forgets) -> None:
+    results = forgets("ERROR").generate(["abcd"], max_new_tokens=50, ignore_eos=True)
+    assert results.perf_metrics.get_num_generated_tokens() == 4
+    assert results.finish_reasons == [GenerationFinishReason.CAPACITY]
+    with pytest.raises(PromptError, match=r"raise MAX_PROMPT_LEN \(e.g. MAX_PROMPT_LEN=64\)$"):
+        forgets("ERROR").generate("abcde")
+
+
+def test_a_prompt_that_is_cut_below_is_no_error(forgets) -> None:
+    results = forgets("TRUNCATE").generate(["far too long for this"])
+    assert results.texts == ["hey"]
+    assert results.perf_metrics.get_num_input_tokens() == 23, "all that was given"
+
+
+def test_a_prompt_that_a_sliding_cache_does_not_take_names_what_does(forgets) -> None:
+    pipe = forgets("SLIDE")
+    with pytest.raises(PromptError, match=r"at most 6 are possible; .* NPUW_LLM_ON_FULL=TRUNCATE"):
+        pipe.generate("far too long for this")
+    assert pipe.generate("abcd") == "hey"
+
+
+@pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning")
+def test_a_chat_whose_history_is_cut_goes_on(forgets) -> None:
+    pipe = forgets("TRUNCATE")
+    history = ChatHistory()
+    pipe.start_chat()
+    for _ in range(5):
+        history.append({"role": "user", "content": "abcd"})
+        history.append({"role": "assistant", "content": str(pipe.generate(history))})
+        assert pipe.generate("abcd") == history.get_messages()[-1]["content"] == "hey"
+
+
+def test_a_blob_says_what_becomes_of_a_full_cache(folder) -> None:
+    core = answering_core("hey", CAPACITY)
+    core.blob = {f"NPUW_LLM_{name}": value for name, value in SHORT.items()}
+    core.blob |= {"NPUW_LLM_ON_FULL": "SLIDE"}
+    pipe = LLMPipeline(folder, "NPU", core=core, BLOB_PATH="m.blob")
+    results = pipe.generate(["a"], max_new_tokens=50, ignore_eos=True)
+    assert results.finish_reasons == [GenerationFinishReason.LENGTH]
+
+
+def test_what_the_runtime_still_refuses_is_said_by_it(folder) -> None:
+    core = answering_core("hey", 4)
+    pipe = LLMPipeline(folder, "NPU", core=core, NPUW_LLM_ON_FULL="SLIDE", **SHORT)
+    with pytest.raises(RuntimeFailure, match="6 tokens exceed the capacity of 4"):
+        pipe.generate("abcd")
+
+
+def test_a_policy_that_is_not_known_is_refused() -> None:
+    table = np.zeros((9, 9), np.float32)
+    compiled = MemoryCompiledModel(table, 4, {"NPUW_LLM_ON_FULL": "WAIT"})
+    with pytest.raises(PropertyError, match="'WAIT': must be one of ERROR, TRUNCATE, SLIDE"):
+        on_full_of(compiled)

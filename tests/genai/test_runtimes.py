@@ -19,8 +19,15 @@ TOKENS = [5, 9, 13, 7, 21, 30]
 TABLE = np.random.default_rng(3).standard_normal((300, 300)).astype(np.float32)
 
 
+LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+
+
 def memory() -> MemoryCompiledModel:
     return MemoryCompiledModel(TABLE, capacity=1000)
+
+
+def forgetting(policy: str) -> MemoryCompiledModel:
+    return MemoryCompiledModel(TABLE, 128, LENGTHS | {"NPUW_LLM_ON_FULL": policy})
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +40,11 @@ def openvino_model(llama_8m_ir: Path) -> CompiledModel:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_memory_runtime(check) -> None:
     check(memory(), TOKENS, 1e-6)
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_the_memory_runtime_that_forgets(policy: str) -> None:
+    check_runtime(lambda: forgetting(policy), TOKENS, 1e-6)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -77,6 +89,17 @@ def test_the_checks_find_runtimes_that_are_broken(broken: type[MemoryRequest]) -
 
     with pytest.raises((AssertionError, RuntimeError)):
         check_runtime(Compiled, TOKENS, 1e-6)
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_the_checks_find_a_runtime_that_says_it_forgets_and_is_full(policy: str) -> None:
+    class Full(MemoryCompiledModel):
+        def create_infer_request(self) -> MemoryRequest:
+            return MemoryRequest(TABLE, 128)
+
+    compiled = Full(TABLE, 128, LENGTHS | {"NPUW_LLM_ON_FULL": policy})
+    with pytest.raises(RuntimeError, match="exceed the capacity"):
+        check_runtime(lambda: compiled, TOKENS, 1e-6)
 
 
 def test_weights_without_ir_are_not_for_openvino(llama_8m: Path) -> None:

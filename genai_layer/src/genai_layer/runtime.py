@@ -55,6 +55,9 @@ class InferRequest(Protocol):
     def infer(self, inputs: Mapping[str, Array], /) -> object:
         """Run once, synchronously.
 
+        Mask and positions count all that was said, also what a full cache made the request forget
+        (NPUW_LLM_ON_FULL).
+
         Raises:
             RuntimeError: the inputs do not fit the model or its capacity, or the device failed;
                 the message is for the user. The request stays usable after ``reset_state``.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from genai_layer.npu import OnFull, lengths_of, on_full_of
 from genai_layer.runtime import Array, CompiledModel, InferRequest, last_logits
 
 TOLERANCE = 1e-3
@@ -151,6 +152,27 @@ def check_wrong_inputs_raise_and_the_request_survives(
     assert np.array_equal(_logits(request, tokens), expected), "the request is damaged"
 
 
+def check_forgotten_tokens_still_count(
+    compiled: CompiledModel, tokens: list[int], _tolerance: float
+) -> None:
+    """Where NPUW_LLM_ON_FULL says so, there is always room, and positions go on as if all stayed.
+
+    A runtime without that option, or with ERROR, passes.
+    """
+    on_full, request = on_full_of(compiled), compiled.create_infer_request()
+    if on_full is OnFull.ERROR:
+        return
+    lengths = lengths_of(compiled)
+    enough = lengths.max_prompt_len + lengths.min_response_len + 128  # lengths may be rounded up
+    prompt = (tokens * enough)[:enough] if on_full is OnFull.TRUNCATE else tokens
+    _logits(request, prompt)
+    for index in range(len(prompt), len(prompt) + enough):
+        logits = _logits(request, [tokens[index % len(tokens)]], index)
+        assert np.isfinite(logits).all(), f"logits of token {index} are not finite"
+    request.reset_state()
+    _logits(request, tokens)
+
+
 CHECKS = (
     check_logits_are_a_row_of_the_vocabulary,
     check_tokens_at_once_equal_tokens_one_by_one,
@@ -159,5 +181,6 @@ CHECKS = (
     check_start_async_and_wait_equal_infer,
     check_variables_have_names_and_reset,
     check_wrong_inputs_raise_and_the_request_survives,
+    check_forgotten_tokens_still_count,
 )
 """All checks; each takes a compiled model, tokens and a tolerance."""

@@ -1,8 +1,9 @@
 """The smallest complete runtime: a toy language model in numpy, with a state that really grows.
 
 The next token depends on the last one through a table, and a little on all before it, so that a
-pipeline that forgets or repeats something is found out. Used by genai's own tests, and good for
-trying the pipeline without any model or device.
+pipeline that forgets or repeats something is found out. When it is full it does what
+NPUW_LLM_ON_FULL says, without sinks. Used by genai's own tests, and good for trying the pipeline
+without any model or device.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from genai_layer.npu import OnFull
 from genai_layer.runtime import Array
 
 Table = npt.NDArray[np.float32]
@@ -45,10 +47,20 @@ class MemoryState:
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
+        self.forgotten = 0
+        """How many were seen before these, and had to go."""
+
+    def append(self, tokens: Sequence[int], capacity: int) -> None:
+        """See more; the oldest go where they are more than there is room for."""
+        self.tokens.extend(tokens)
+        surplus = max(len(self.tokens) - capacity, 0)
+        del self.tokens[:surplus]
+        self.forgotten += surplus
 
     def reset(self) -> None:
         """Forget them."""
         self.tokens = []
+        self.forgotten = 0
 
 
 class MemoryRequest:
@@ -57,11 +69,13 @@ class MemoryRequest:
     Args:
         table: logits by the last token.
         capacity: the most tokens that it can store.
+        on_full: what becomes of more.
     """
 
-    def __init__(self, table: Table, capacity: int) -> None:
+    def __init__(self, table: Table, capacity: int, on_full: OnFull = OnFull.ERROR) -> None:
         self._table = table
         self._capacity = capacity
+        self._on_full = on_full
         self._state = MemoryState()
         self._tensors: dict[str, MemoryTensor] = {}
         self._begun: Mapping[str, Array] | None = None
@@ -69,8 +83,7 @@ class MemoryRequest:
     def infer(self, inputs: Mapping[str, Array], /) -> object:
         """Run on new tokens."""
         self._check(inputs)
-        for token in inputs["input_ids"][0].tolist():
-            self._state.tokens.append(token)
+        self._state.append(inputs["input_ids"][0].tolist(), self._capacity)
         history = np.bincount(self._state.tokens, minlength=len(self._table))
         logits = self._table[self._state.tokens[-1]] + _HISTORY_WEIGHT * history
         self._tensors = {name: MemoryTensor(value) for name, value in inputs.items()}
@@ -109,10 +122,14 @@ class MemoryRequest:
             if inputs[name].dtype != np.int64 or inputs[name].ndim != 2:
                 raise RuntimeError(f"{name} is not i64 [1, n]")
         new = inputs["input_ids"].shape[1]
-        if inputs["attention_mask"].shape[1] != stored + new:
-            raise RuntimeError(f"attention_mask must have {stored + new} positions")
-        if stored + new > self._capacity:
-            raise RuntimeError(f"{stored + new} tokens exceed the capacity of {self._capacity}")
+        said = stored + self._state.forgotten + new
+        if inputs["attention_mask"].shape[1] != said:
+            raise RuntimeError(f"attention_mask must have {said} positions")
+        if inputs["position_ids"][0, -1] != said - 1:
+            raise RuntimeError(f"position_ids must end with {said - 1}")
+        kept = {OnFull.ERROR: stored + new, OnFull.SLIDE: new, OnFull.TRUNCATE: 0}[self._on_full]
+        if kept > self._capacity:
+            raise RuntimeError(f"{kept} tokens exceed the capacity of {self._capacity}")
 
 
 class MemoryCompiledModel:
@@ -127,7 +144,8 @@ class MemoryCompiledModel:
 
     def create_infer_request(self) -> MemoryRequest:
         """Make an independent request."""
-        return MemoryRequest(self._table, self._capacity)
+        on_full = OnFull(self._properties.get("NPUW_LLM_ON_FULL", OnFull.ERROR))
+        return MemoryRequest(self._table, self._capacity, on_full)
 
     def get_property(self, name: str, /) -> Any:
         """Give what it was compiled with.

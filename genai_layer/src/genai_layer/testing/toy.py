@@ -68,17 +68,18 @@ def write_toy_folder(folder: Path, **settings: Any) -> Path:
     return folder
 
 
-def answering_core(answer: str | Sequence[int]) -> MemoryCore:
+def answering_core(answer: str | Sequence[int], capacity: int = 1 << 16) -> MemoryCore:
     """Make a runtime that says one thing after ``<|assistant|>``, then ends.
 
     Args:
         answer: a text, or token ids; no token may come twice.
+        capacity: the most tokens that a conversation can store.
     """
     tokens = ids_of(answer) if isinstance(answer, str) else list(answer)
     if len(set(tokens)) != len(tokens):
         raise ValueError("the toy goes by the last token alone: each may come once")
     size = make_tokenizer().get_vocab_size()
-    return MemoryCore(chain([ASSISTANT, *tokens, EOS], size))
+    return MemoryCore(chain([ASSISTANT, *tokens, EOS], size), capacity)
 
 
 def toy_pipeline(

@@ -1,0 +1,166 @@
+"""NPUW_LLM_ON_FULL through the pipeline: what a full cache means for generations and chats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from genai_layer import (
+    ChatHistory,
+    GenerationFinishReason,
+    LLMPipeline,
+    PromptError,
+    RuntimeFailure,
+)
+from genai_layer.testing.check_runtime import check_runtime
+from npuw_layer import Core
+
+LENGTHS = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64}
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+SINKS = 4
+LONG = 300
+"""Tokens, more than twice what the cache holds."""
+
+IDS = np.random.default_rng(5).integers(5, 200, (1, 200))
+TOKENS = [5, 9, 13, 7, 21, 30]
+
+Pipes = Callable[..., LLMPipeline]
+
+
+@pytest.fixture(scope="module")
+def pipes(demo: Path) -> Pipes:
+    """Make a pipeline of the demo model; those of equal options are one."""
+    made: dict[str, LLMPipeline] = {}
+
+    def make(policy: str = "ERROR", **options: Any) -> LLMPipeline:
+        key = f"{policy} {options}"
+        if key not in made:
+            wanted = LENGTHS | F32 | options
+            made[key] = LLMPipeline(demo, "NPU", NPUW_LLM_ON_FULL=policy, **wanted)
+        return made[key]
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def greedy(converse: Callable[..., Any], demo: Path) -> Callable[..., list[int]]:
+    """The likeliest tokens after a prompt, asked of NPUW without a pipeline."""
+
+    def say(policy: str, ids: np.ndarray, count: int) -> list[int]:
+        lengths = {f"NPUW_LLM_{name}": value for name, value in LENGTHS.items()}
+        talk = converse(demo, **lengths, **F32, NPUW_LLM_ON_FULL=policy)
+        logits, said = talk.tell(ids), list[int]()
+        for _ in range(count):
+            said.append(int(logits.argmax()))
+            logits = talk.tell(np.array([said[-1:]]))
+        return said
+
+    return say
+
+
+@pytest.mark.parametrize(("policy", "prompt"), [("SLIDE", 64), ("TRUNCATE", 64), ("TRUNCATE", 200)])
+def test_a_generation_goes_on_as_npuw_goes_on(pipes, greedy, policy: str, prompt: int) -> None:
+    ids = IDS[:, :prompt]
+    results = pipes(policy).generate(ids, max_new_tokens=LONG, ignore_eos=True)
+    assert results.tokens == [greedy(policy, ids, LONG)]
+    assert results.finish_reasons == [GenerationFinishReason.LENGTH]
+
+
+def test_without_the_option_a_full_cache_ends_it(pipes) -> None:
+    results = pipes().generate(IDS[:, :50], max_new_tokens=LONG, ignore_eos=True)
+    assert len(results.tokens[0]) == 128 - 50
+    assert results.finish_reasons == [GenerationFinishReason.CAPACITY]
+    with pytest.raises(PromptError, match="200 tokens, at most 64 are possible"):
+        pipes().generate(IDS)
+
+
+def test_a_prompt_too_long_is_answered_as_its_ends_alone(pipes) -> None:
+    ends = np.concatenate([IDS[:, :SINKS], IDS[:, SINKS - 64 :]], 1)
+    cut, whole = (
+        pipes(policy).generate(ids, max_new_tokens=30, ignore_eos=True)
+        for policy, ids in (("TRUNCATE", IDS), ("ERROR", ends))
+    )
+    assert cut.tokens == whole.tokens
+
+
+def test_a_prompt_too_long_to_slide_is_refused_and_the_next_one_answered(pipes) -> None:
+    short, pipe = IDS[:, :20], pipes("SLIDE")
+    with pytest.raises(PromptError, match=r"at most 64 are possible; .* NPUW_LLM_ON_FULL=TRUNCATE"):
+        pipe.generate(IDS)
+    expected = pipes().generate(short, max_new_tokens=20).tokens
+    assert pipe.generate(short, max_new_tokens=20).tokens == expected
+
+
+def test_a_prompt_that_npuw_alone_knows_to_be_too_long_is_refused_by_it(pipes) -> None:
+    """Without room for a response a window is a token shorter than the longest prompt."""
+    pipe = pipes("SLIDE", MIN_RESPONSE_LEN=0)
+    with pytest.raises(RuntimeFailure, match="64 tokens, at most 63 are possible; raise"):
+        pipe.generate(IDS[:, :64])
+    results = pipe.generate(IDS[:, :63], max_new_tokens=LONG, ignore_eos=True)
+    assert len(results.tokens[0]) == LONG
+
+
+@pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:finish_chat:DeprecationWarning")
+def test_a_chat_goes_on_when_its_history_is_longer_than_the_cache(pipes) -> None:
+    """Each turn is answered as the first tokens and the newest ones of its history are."""
+    pipe, tokenizer = pipes("TRUNCATE"), pipes().get_tokenizer()
+    history, lengths = ChatHistory(), list[int]()
+    pipe.start_chat()
+    for question in ("What is an NPU?", "What is a blob?", "Who reads it?", "What is a KV cache?"):
+        history.append({"role": "user", "content": question})
+        prompt = tokenizer.apply_chat_template(history, add_generation_prompt=True)
+        ids = tokenizer.encode(prompt, add_special_tokens=False).input_ids
+        lengths.append(ids.shape[1])
+        if ids.shape[1] > 64:
+            ids = np.concatenate([ids[:, :SINKS], ids[:, SINKS - 64 :]], 1)
+        expected = tokenizer.decode(pipes().generate(ids, max_new_tokens=40).tokens[0])
+        answer = str(pipe.generate(history, max_new_tokens=40))
+        assert answer == pipe.generate(question, max_new_tokens=40) == expected
+        history.append({"role": "assistant", "content": answer})
+    pipe.finish_chat()
+    assert lengths[0] < 64
+    assert lengths[-1] > 128, "longer than prompt and response"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
+        {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
+        {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_other_options_do_not_end_it(pipes, policy: str, options: dict[str, Any]) -> None:
+    pipe = pipes(policy, **options)
+    for _ in range(2):  # the second time prefixes are known
+        results = pipe.generate(IDS[:, :64], max_new_tokens=LONG, ignore_eos=True)
+        assert len(results.tokens[0]) == LONG
+
+
+def test_a_blob_brings_what_it_was_exported_with(pipes, demo: Path, tmp_path: Path) -> None:
+    path = str(tmp_path / "demo.blob")
+    expected = pipes("TRUNCATE", EXPORT_BLOB=True, BLOB_PATH=path).generate(IDS, max_new_tokens=9)
+    imported = LLMPipeline(demo, "NPU", BLOB_PATH=path)
+    assert imported.generate(IDS, max_new_tokens=9).tokens == expected.tokens
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_npuw_forgets_as_genai_wants_it(demo: Path, policy: str) -> None:
+    lengths = {f"NPUW_LLM_{name}": value for name, value in LENGTHS.items()}
+    compiled = Core().compile_model(demo, "NPU", lengths | F32 | {"NPUW_LLM_ON_FULL": policy})
+    check_runtime(lambda: compiled, TOKENS, 1e-4)
+
+
+def test_npu_chat_goes_on(command, demo: Path) -> None:
+    options = ["-c", "NPUW_LLM_ON_FULL=TRUNCATE", "-c", "MAX_PROMPT_LEN=64"]
+    questions = "What is an NPU?\n" * 6
+    done = command("npu-chat", demo, "--max-new-tokens", 20, *options, input=questions)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) >= 6
