@@ -22,8 +22,15 @@ from genai_layer import (
     TokenizedInputs,
     Tokenizer,
 )
-from genai_layer.testing.memory_runtime import MemoryCore
-from genai_layer.testing.toy import ASSISTANT, EOS, answering_core, ids_of, word_id
+from genai_layer.testing.memory_runtime import MemoryCore, chain
+from genai_layer.testing.toy import (
+    ASSISTANT,
+    EOS,
+    answering_core,
+    ids_of,
+    make_tokenizer,
+    word_id,
+)
 
 Reason = GenerationFinishReason
 
@@ -243,6 +250,15 @@ class TestLoading:
 
         with pytest.raises(RuntimeFailure, match="out of luck"):
             LLMPipeline(folder, "CPU", core=Refuses())
+
+    def test_logits_that_are_no_numbers_choose_no_token(self, folder) -> None:
+        first, second = ids_of("he")
+        table = chain([ASSISTANT, first, second], make_tokenizer().get_vocab_size())
+        table[second] = np.nan
+        pipe = LLMPipeline(folder, "CPU", core=MemoryCore(table))
+        assert pipe.generate("?", max_new_tokens=2) == "he"
+        with pytest.raises(RuntimeFailure, match="logits after 5 tokens are no numbers"):
+            pipe.generate("?", max_new_tokens=3)
 
 
 class TestMetrics:

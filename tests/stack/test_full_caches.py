@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from genai_layer import (
     RuntimeFailure,
 )
 from genai_layer.testing.check_runtime import check_runtime
+from genai_layer.testing.toy import write_toy_folder
 from npuw_layer import Core
 
+EXPORTED = Path(__file__).resolve().parents[1] / "goldens" / "exported"
 LENGTHS = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64}
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 SINKS = 4
@@ -142,6 +145,24 @@ def test_other_options_do_not_end_it(pipes, policy: str, options: dict[str, Any]
     for _ in range(2):  # the second time prefixes are known
         results = pipe.generate(IDS[:, :64], max_new_tokens=LONG, ignore_eos=True)
         assert len(results.tokens[0]) == LONG
+
+
+def test_learned_positions_end_a_window_that_slides_and_no_other_cache(
+    restored: Callable[[Path, str], Path], tmp_path: Path
+) -> None:
+    """GPT-2 has 512 of them; what is read anew is counted anew."""
+    folder = write_toy_folder(tmp_path)
+    for file in restored(EXPORTED, "gpt2_fp16").parent.iterdir():
+        shutil.copy(file, folder)
+    slides, truncates = (
+        LLMPipeline(folder, "NPU", NPUW_LLM_ON_FULL=policy, **LENGTHS, **F32)
+        for policy in ("SLIDE", "TRUNCATE")
+    )
+    count, long = 512 - 64, {"max_new_tokens": 600, "ignore_eos": True}
+    slides.generate(IDS[:, :64], max_new_tokens=count + 1, ignore_eos=True)
+    with pytest.raises(RuntimeFailure, match=r"after 513 tokens are no numbers; .*=TRUNCATE"):
+        slides.generate(IDS[:, :64], **long)
+    assert len(truncates.generate(IDS[:, :64], **long).tokens[0]) == 600
 
 
 def test_a_blob_brings_what_it_was_exported_with(pipes, demo: Path, tmp_path: Path) -> None:

@@ -169,7 +169,11 @@ class Generation:
             raise RuntimeFailure(str(error)) from error
 
     def _infer(self, ids: list[int], past: int) -> Logits:
-        """Run new tokens after ``past`` old ones; give the logits of the last."""
+        """Run new tokens after ``past`` old ones; give the logits of the last.
+
+        Raises:
+            RuntimeFailure: the runtime failed, or its logits are no numbers.
+        """
         count = len(ids)
         watch = Stopwatch()
         try:
@@ -184,6 +188,7 @@ class Generation:
             logits = last_logits(self._request)
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
+        _check_numbers(logits, past + count)
         took = watch.microseconds()
         self._inferred += took
         self._raw.token_infer_durations.append(took)
@@ -200,3 +205,18 @@ class Generation:
             self._raw.m_times_to_first_token.append(began.microseconds())
         else:
             self._raw.m_durations.append(last.microseconds())
+
+
+def _check_numbers(logits: Logits, said: int) -> None:
+    """Refuse to choose by NaN: the same token would be chosen without end.
+
+    A model with a table of positions gives that beyond it, where a sliding cache leads.
+
+    Raises:
+        RuntimeFailure: there is one.
+    """
+    if np.isnan(logits.max()):
+        raise RuntimeFailure(
+            f"the logits after {said} tokens are no numbers; if the model knows no positions that "
+            "far, ask for fewer tokens, or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps to low ones"
+        )
