@@ -305,7 +305,7 @@ class Conversation:
 
     def _continue_prompt(self, tokens: NewTokens) -> Answering:
         """Read tokens behind those that are stored."""
-        rows, limit = self.cache.rows, self._plan.lengths.max_prompt
+        rows, limit = self.cache.rows, self._admission.longest_prompt
         fits = rows.plain and rows.tokens + len(tokens) <= limit
         if not fits and self._options.on_full == "SLIDE":
             return (yield from self._slide_over(tokens))
