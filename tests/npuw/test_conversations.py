@@ -269,17 +269,17 @@ def test_models_that_are_none_are_refused(tmp_path: Path, tiny: Path) -> None:
         Core().compile_model(tiny, "GPU", {})
 
 
-@pytest.mark.parametrize("begin", [6, 20])
-def test_positions_beyond_what_is_stored_are_refused_and_change_nothing(talks, begin: int) -> None:
+@pytest.mark.parametrize("begin", [6, 20, -1])
+def test_positions_that_nothing_precedes_are_refused_and_change_nothing(talks, begin: int) -> None:
     """The original warns, and goes on over rows that nobody wrote."""
     talk, other = talks(), talks()
     talk.tell([1, 2, 3, 4, 5])
     other.tell([1, 2, 3, 4, 5])
     beyond = {
         "input_ids": np.array([[7]]),
-        "attention_mask": np.ones((1, begin + 1), np.int64),
+        "attention_mask": np.ones((1, max(begin, 5) + 1), np.int64),
         "position_ids": np.array([[begin]]),
     }
-    with pytest.raises(TensorError):
+    with pytest.raises(TensorError, match=f"position_ids begin at {begin}, but 5 tokens are"):
         talk.request.infer(beyond)
     assert np.array_equal(talk.tell([7]), other.tell([7]))
