@@ -61,7 +61,7 @@ def descriptor(transfer: Transfer) -> Fields:
 
 
 def _gather(transfer: Transfer) -> Fields:
-    """Rows of a table, one after the other: one dimension on the source side."""
+    """Rows of a table, one after the other: one dimension on the source side, and its length."""
     count, width_elements = transfer.target.shape
     itemsize = NUMPY[transfer.target.element].itemsize
     return {
@@ -69,5 +69,6 @@ def _gather(transfer: Transfer) -> Fields:
         "src_width": width_elements * itemsize,
         "src_dim1": count - 1,
         "src_stride1": transfer.source.strides[0],
+        "src_dim2": transfer.source.shape[0],
         "dst_width": count * width_elements * itemsize,
     }

@@ -192,6 +192,26 @@ def test_a_gather_to_two_tiles_reaches_both() -> None:
         assert np.array_equal(machine.ddr.data[offset : offset + 32], rows)
 
 
+def test_a_gather_whose_list_is_read_where_it_was_copied_from_names_the_row() -> None:
+    """CMX, where the reference engine looks, never had the list: its copy was left out."""
+    machine = Machine()
+    machine.bus.cmx.tiles[0][:].view("<i8")[:] = 1 << 40
+    machine.ddr.data[:16].view("<i8")[:] = 3, -1
+    listed = tile_base(0) + CMX
+    records = np.zeros(3, DMA_DESCRIPTOR)
+    records["src"] = machine.ddr.address, machine.fixed.address, listed + 64
+    records["dst"] = listed, listed + 64, machine.ddr.address + 256
+    records["src_width"], records["dst_width"] = 16, (16, 32, 32)
+    records["src_width"][2] = 32
+    records[1]["cfg"] = int(DmaCfg.SRC_LIST_RELATIVE)
+    records[1]["src_list"], records[1]["src_dim1"], records[1]["src_stride1"] = listed, 1, 16
+    records[1]["src_dim2"] = 5
+    program = Program((free_queue("q", DmaWork(records), 3),), np.zeros(0, BARRIER_CONFIG), ())
+    run = NativeExecutor().prepare(program, Order([0] * 3, [0, 1, 2]), machine.bus)
+    with pytest.raises(DeviceFault, match="q, task 1: a gather of row -1 of 5"):
+        run()
+
+
 @pytest.mark.parametrize("pitch", [0, 8, 12])
 def test_an_output_that_overlaps_itself_is_what_the_reference_makes_of_it(pitch: int) -> None:
     made: list[Step] = [

@@ -11,6 +11,7 @@ import numpy as np
 from driver_layer.engines.contract import Run, Spans
 from driver_layer.engines.native.dispatch.table import Table
 from driver_layer.engines.native.dispatch.team import Team, shared_team
+from driver_layer.engines.native.dma.kernels import GatherWord, gather_list
 from driver_layer.engines.native.jit.host import Host, detect
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses, BadAccess, collect
@@ -29,6 +30,7 @@ from driver_layer.engines.native.lower.shave import shave_operations
 from driver_layer.engines.native.lower.table import Flattened, flatten
 from driver_layer.engines.native.lower.walk import NONE, Ground
 from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.engines.reference.dma import row_outside
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.order import Order
@@ -76,7 +78,8 @@ class NativeExecutor:
         flattened, accesses = lowering.flatten(self._team.threads)
         anchors = None if spans is None else find_anchors(flattened, accesses, spans)
         steps = accesses.step[flattened.operations]
-        return NativeRun(self._team, flattened.table, steps, lowering.explain, anchors)
+        gathers = flattened.gathers
+        return NativeRun(self._team, flattened.table, steps, gathers, lowering.explain, anchors)
 
     def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
         """Let the reference engine say what is wrong with a task.
@@ -94,6 +97,7 @@ class NativeRun:
         team: who runs it.
         table: the program.
         steps: the step of the order that each row belongs to.
+        gathers: which rows are gathers.
         explain: says what is wrong with a step; raises.
         anchors: what of the table are addresses; None if that cannot be told.
     """
@@ -103,10 +107,11 @@ class NativeRun:
         team: Team,
         table: Table,
         steps: Ints,
+        gathers: Flags,
         explain: Callable[[int], NoReturn],
         anchors: Anchors | None,
     ) -> None:
-        self._team, self._table, self._steps = team, table, steps
+        self._team, self._table, self._steps, self._gathers = team, table, steps, gathers
         self._explain, self._anchors = explain, anchors
 
     def __call__(self) -> None:
@@ -118,14 +123,32 @@ class NativeRun:
         self._team.run(self._table)
         failed = self._table.failure
         if failed is not None:
-            self._explain(int(self._steps[failed]))
+            self._fail(failed)
+
+    def _fail(self, row: int) -> NoReturn:
+        """Say what is wrong with a row.
+
+        Raises:
+            DeviceFault: always.
+        """
+        try:
+            self._explain(int(self._steps[row]))
+        except DeviceFault as fault:
+            if not self._gathers[row]:
+                raise
+            # The copy of its list to CMX may have been left out: the reference engine finds there
+            # what was there before.
+            words = self._table.arguments(row, GatherWord.WORDS)
+            outside = row_outside(gather_list(words), int(words[GatherWord.ROWS]))
+            message = outside or fault.message
+            raise DeviceFault(message, fault.engine, fault.task, fault.address) from None
 
     def moved(self, spans: Spans, explain: Callable[[int], NoReturn]) -> NativeRun | None:
         """Give the same program for other memory; see ``contract.Movable``."""
         table = None if self._anchors is None else self._anchors.moved(self._table, spans)
         if table is None:
             return None
-        return NativeRun(self._team, table, self._steps, explain, None)
+        return NativeRun(self._team, table, self._steps, self._gathers, explain, None)
 
 
 def _survey(

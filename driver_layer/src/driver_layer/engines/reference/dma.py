@@ -105,6 +105,17 @@ def _prepare_copy(src: _Side, dst: _Side, bus: Bus) -> Run:
     return run
 
 
+def row_outside(rows: Any, length: int) -> str:
+    """Name the first row that a table does not have; empty if it has all of them.
+
+    Args:
+        rows: their numbers, i64.
+        length: rows of the table.
+    """
+    outside = rows[(rows < 0) | (rows >= length)]
+    return f"a gather of row {outside[0]} of {length}" if outside.size else ""
+
+
 def _prepare_gather(descriptor: Any, dst: _Side, bus: Bus) -> Run:
     """Rows ``list[i]`` of a table go to the destination one after the other."""
     width = int(descriptor["src_width"])
@@ -117,15 +128,15 @@ def _prepare_gather(descriptor: Any, dst: _Side, bus: Bus) -> Run:
     allocation = bus.allocation(base)
     if allocation is None:
         raise DeviceFault("a gather from unmapped memory", address=base)
-    room = allocation.end - base
-    table = np.ndarray(
-        ((room - width) // pitch + 1, width), "u1", bus.read(base, room), strides=(pitch, 1)
-    )
+    told = int(descriptor["src_dim2"])
+    length = told or (allocation.end - base - width) // pitch + 1
+    held = bus.read(base, (length - 1) * pitch + width)
+    table = np.ndarray((length, width), "u1", held, strides=(pitch, 1))
     targets = [dst.view(data, 1) for data in bus.write(dst.address, dst.extent)]
 
     def run() -> None:
-        if rows.min() < 0 or rows.max() >= len(table):
-            raise DeviceFault(f"a gather of row {rows.max()} of {len(table)}", address=base)
+        if outside := row_outside(rows, length):
+            raise DeviceFault(outside, address=base)
         for target in targets:
             target[...] = table[rows].reshape(target.shape)
 

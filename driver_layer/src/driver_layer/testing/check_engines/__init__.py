@@ -18,6 +18,7 @@ CHECKS: Sequence[Callable[[Bench], None]] = (
     dma.check_a_write_may_select_several_tiles,
     dma.check_a_gather_follows_its_list,
     dma.check_a_gather_outside_its_table_is_a_fault,
+    dma.check_a_gather_beyond_its_table_is_a_fault_that_names_the_row,
     dma.check_transfers_out_of_memory_are_faults,
     dpu.check_products_of_all_operand_types,
     dpu.check_accumulation_adds_to_the_output,

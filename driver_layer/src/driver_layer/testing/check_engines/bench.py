@@ -61,12 +61,12 @@ def one(kind: Record, **fields: Any) -> Any:
     return record[0]
 
 
-def faults(action: Callable[[], object]) -> None:
-    """Assert that an action ends in a DeviceFault."""
+def faults(action: Callable[[], object]) -> DeviceFault:
+    """Assert that an action ends in a DeviceFault, and give it."""
     try:
         action()
-    except DeviceFault:
-        return
+    except DeviceFault as fault:
+        return fault
     raise AssertionError("no DeviceFault was raised")
 
 

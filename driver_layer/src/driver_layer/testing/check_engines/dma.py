@@ -76,7 +76,8 @@ def check_a_write_may_select_several_tiles(bench: Bench) -> None:
     assert bench.read(tile_base(2), "u1", 8).tolist() == list(range(8))
 
 
-def _gather(bench: Bench, rows: Sequence[int]) -> tuple[Any, int]:
+def _gather(bench: Bench, rows: Sequence[int], length: int = 0) -> tuple[Any, int]:
+    """A gather from memory of five rows; ``length`` is what the table says that it has of them."""
     table = bench.ddr(np.arange(20, dtype=np.float16).reshape(5, 4))
     listed = bench.cmx(0x400, np.array(rows, np.int64))
     target = bench.cmx(0x800, np.zeros(64, np.uint8))
@@ -88,6 +89,7 @@ def _gather(bench: Bench, rows: Sequence[int]) -> tuple[Any, int]:
         src_width=8,
         src_dim1=len(rows) - 1,
         src_stride1=8,
+        src_dim2=length,
         dst=target,
         dst_width=8 * len(rows),
     )
@@ -107,6 +109,17 @@ def check_a_gather_outside_its_table_is_a_fault(bench: Bench) -> None:
     for row in (-1, 5, 1 << 40):
         descriptor, _ = _gather(bench, [0, row])
         faults(bench.engines.dma(descriptor, bench.bus))
+
+
+def check_a_gather_beyond_its_table_is_a_fault_that_names_the_row(bench: Bench) -> None:
+    """What follows a table in its memory is another tensor's."""
+    for row in (-1, 3, 4):
+        descriptor, target = _gather(bench, [2, row], length=3)
+        run = bench.engines.dma(descriptor, bench.bus)
+        assert faults(run).message == f"a gather of row {row} of 3"
+        assert not bench.read(target, "u1", 16).any()
+    descriptor, _ = _gather(bench, [0], length=4096)
+    faults(lambda: bench.engines.dma(descriptor, bench.bus))
 
 
 def check_transfers_out_of_memory_are_faults(bench: Bench) -> None:

@@ -119,7 +119,9 @@ def _dma_lines(program: Program, section: Section, records: RecordArray) -> Iter
                 base + field_offset(abi.DMA_DESCRIPTOR, "src_list"),
                 int(d["src_list"]),
             )
-            what = f"gather rows {rows} of {what}"
+            table = f"{source} [{int(d['src_dim1']) + 1}x{d['src_width']}B]"
+            length = int(d["src_dim2"]) or "all"
+            what = f"gather rows {rows} of {length} of {table} -> {target} {_dims(d, 'dst')}"
         waits = int(d["consumer_lo"]) | int(d["consumer_hi"]) << 64
         posts = int(d["producer_lo"]) | int(d["producer_hi"]) << 64
         yield _line(program, index, waits, posts, int(task["start_after"]), what)

@@ -135,6 +135,11 @@ class Table:
         rows[own, 1] += pool.ctypes.data - self.pool.ctypes.data
         return Table(rows, self.units, self.borders, self.scratch, streams, pool, self.keep)
 
+    def arguments(self, row: int, count: int) -> Words:
+        """The arguments that a row's kernel has."""
+        begin = (int(self.rows[row, 1]) - self.pool.ctypes.data) // self.pool.itemsize
+        return self.pool[begin : begin + count]
+
     @property
     def failure(self) -> int | None:
         """The row that failed in the last run."""

@@ -5,10 +5,13 @@ All loops are over at most ``DIMS`` dimensions, outermost first, around runs of 
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import IntEnum
 
+import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 
 from driver_layer.engines.native.jit.emitter import I1, I64, Emitter, Value
@@ -57,6 +60,15 @@ class GatherWord(IntEnum):
 
 GATHER_OUTSIDE = 1
 """The status of a gather whose list leads out of the table."""
+
+
+def gather_list(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The row numbers that a gather with these arguments reads, where they are."""
+    listed = (ctypes.c_int64 * int(words[GatherWord.COUNT])).from_address(
+        int(words[GatherWord.LIST])
+    )
+    return np.ctypeslib.as_array(listed)
+
 
 _ELEMENTS = (1, 2, 4, 8)
 """Runs of so many bytes are moved by one load and one store."""

@@ -139,20 +139,21 @@ def _fill(key: tuple[int, ...]) -> Template:
 
 
 def _gather(record: RecordArray, key: Sequence[int], task: int, bus: Bus) -> Group:
-    """A gather; the table goes on to the end of its allocation."""
+    """A gather; a table that does not say its rows goes on to the end of its allocation."""
     table, rows_at, dst = (int(record[name]) & _ADDRESS for name in ("src", "src_list", "dst"))
     width, count, pitch = key[_SRC], int(record["src_dim1"]) + 1, int(record["src_stride1"])
     allocation = bus.allocation(table)
     room = 0 if allocation is None else allocation.end - table
+    length = int(record["src_dim2"]) or (room - width) // pitch + 1
     side = _side(key, _DST)
     words = [0] * GatherWord.WORDS
     words[GatherWord.COUNT], words[GatherWord.PITCH], words[GatherWord.WIDTH] = count, pitch, width
-    words[GatherWord.ROWS] = (room - width) // pitch + 1
+    words[GatherWord.ROWS] = length
     target = _pinned(side, Access.WRITE)
     one_tile = _each_destination(np.array([task]), np.array([[table, dst]]))
     simple = target.dense and target.region.rows == 1 and len(one_tile[0]) == 1
     slots = (
-        slot(GatherWord.TABLE, Access.READ, (), room),
+        slot(GatherWord.TABLE, Access.READ, (), (length - 1) * pitch + width),
         slot(GatherWord.LIST, Access.READ, (), 8 * count),
         slot(GatherWord.DST, Access.WRITE, (), target.region.extent),
     )

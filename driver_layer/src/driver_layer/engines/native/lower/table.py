@@ -10,8 +10,10 @@ import numpy as np
 from driver_layer.engines.contract import Run
 from driver_layer.engines.native.dispatch.fallback import PythonRow
 from driver_layer.engines.native.dispatch.table import MOST_QUEUES, Table
+from driver_layer.engines.native.dma.kernels import GATHER
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
+from driver_layer.engines.native.lower.addresses import Flags
 from driver_layer.engines.native.lower.align import align
 from driver_layer.engines.native.lower.calls import Calls, make_calls
 from driver_layer.engines.native.lower.chains import find_chains
@@ -38,6 +40,12 @@ class Flattened:
     def operations(self) -> Ints:
         """The operation of each row."""
         return self.calls.operation
+
+    @property
+    def gathers(self) -> Flags:
+        """Which rows are gathers."""
+        is_gather = np.array([one.spec is GATHER for one in self.calls.templates], np.bool_)
+        return is_gather[self.calls.template]
 
 
 def flatten(
