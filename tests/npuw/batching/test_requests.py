@@ -192,11 +192,32 @@ def test_what_is_closed_or_cancelled_is_over(batching, crowd) -> None:
     assert not engine.wait(0)
 
 
+def test_an_id_outside_the_vocabulary_is_refused_at_once_and_changes_nothing(batching) -> None:
+    engine = batching(NPUW_LLM_BATCH_SLOTS="2")
+    one, other = engine.open(), engine.open()
+    heard = [each.submit([1, 2, 3]) for each in (one, other)]
+    for wrong in (97, -1):
+        with pytest.raises(TensorError, match=rf"input_ids\[2\] is {wrong},.* 0 to 96"):
+            engine.open().submit([4, 5, wrong])
+    for _ in range(2):
+        engine.step()
+    assert all(each.done() for each in heard)
+    with pytest.raises(TensorError, match=r"input_ids\[0\] is 98"):
+        one.submit([98])
+    again = [each.submit([96]) for each in (one, other)]
+    engine.step()
+    np.testing.assert_array_equal(*(each.result(0) for each in again))
+    assert one.stored == other.stored == 4
+
+
 def test_wrong_uses_are_refused(batching, crowd) -> None:
     engine = batching()
     request = engine.open()
-    for ids in ([], [[1]], [0.5]):
+    for ids in ([[1]], [0.5]):
         with pytest.raises(TensorError, match="not integers"):
+            request.submit(ids)
+    for ids in ([], np.zeros(0, np.int64)):
+        with pytest.raises(TensorError, match="there are no new tokens"):
             request.submit(ids)
     with pytest.raises(TensorError, match="keep is 1, but 0 tokens are stored"):
         request.submit([1], keep=1)

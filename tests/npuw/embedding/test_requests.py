@@ -104,3 +104,20 @@ def test_options_are_read_back(compiled: Callable[..., Any]) -> None:
     assert model.get_property("EXECUTION_DEVICES") == ["NPU"]
     with pytest.raises(OptionError, match="NPUW_TEXT_EMBED"):
         model.get_property("NPUW_TEXT_EMBD")
+
+
+@pytest.mark.parametrize("name", ["qwen3", "bert", "xlmr", "qwen3_score"])
+@pytest.mark.parametrize("wrong", [-1, 10**6])
+def test_an_id_outside_the_vocabulary_is_refused_wherever_a_text_is_read(
+    compiled: Callable[..., Any], name: str, wrong: int
+) -> None:
+    request = compiled(name).create_infer_request()
+    texts = np.repeat(IDS[:, :20], 2, 0)
+    mask = np.ones_like(texts)
+    mask[:, 15:] = 0
+    texts[:, 15:] = wrong  # behind the texts, where nothing is read
+    given = {"input_ids": texts, "attention_mask": mask}
+    request.infer(given)
+    texts[1, 7] = wrong
+    with pytest.raises(TensorError, match=rf"input_ids\[1, 7\] is {wrong}, which is no token"):
+        request.infer(given)

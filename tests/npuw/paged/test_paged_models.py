@@ -231,3 +231,15 @@ def test_a_model_without_pages_is_refused(tmp_path: Path, llama_8m_ir: Path) -> 
 )
 def test_variants_grow_to_the_longest_prompt(longest: int, sizes: tuple[int, ...]) -> None:
     assert variant_sizes(longest) == sizes
+
+
+@pytest.mark.parametrize("wrong", [-1, 1024, 10**6])
+def test_an_id_outside_the_vocabulary_is_refused_before_caches_are_written(
+    llama: Any, compiled: Any, wrong: int
+) -> None:
+    inputs, caches = llama.sequences.Sequences().inputs([(0, 5)]), llama.caches(compiled)
+    ids = inputs["input_ids"].copy()
+    ids[3:] = wrong
+    with pytest.raises(TensorError, match=rf"input_ids\[3\] is {wrong},.* 0 to 1023"):
+        compiled.create_infer_request().infer({**inputs, **caches, "input_ids": ids})
+    assert not any(cache.any() for cache in caches.values())

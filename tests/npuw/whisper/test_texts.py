@@ -17,7 +17,7 @@ from npuw_layer.errors import (
 )
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX
 
-BEGIN, EOS = 257, 256
+BEGIN, EOS, VOCABULARY = 257, 256, 260
 IDS = np.random.RandomState(3).randint(0, 256, 500).tolist()
 
 
@@ -209,3 +209,16 @@ def test_texts_are_not_saved(text, tmp_path) -> None:
     for call in (text.request.save_state, text.request.load_state):
         with pytest.raises(StateError, match="not saved: it goes on over audio"):
             call(tmp_path / "text")
+
+
+@pytest.mark.parametrize("wrong", [-1, VOCABULARY, 10**6])
+def test_an_id_outside_the_vocabulary_is_refused_and_changes_nothing(
+    text, another, hear, wrong: int
+) -> None:
+    expected = told(type(text)(another()), hear(1), 6)
+    begun = text.begin(BEGIN, *IDS[:2], audio=hear(1))
+    with pytest.raises(TensorError, match=rf"input_ids\[0, 0\] is {wrong},.*{VOCABULARY}"):
+        text.tell(wrong)
+    with pytest.raises(TensorError, match=rf"input_ids\[0, 1\] is {wrong}"):
+        text.begin(BEGIN, wrong, audio=hear(2))
+    np.testing.assert_array_equal(np.concatenate([begun, text.tell(*IDS[2:6])]), expected)

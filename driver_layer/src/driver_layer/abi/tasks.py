@@ -118,8 +118,8 @@ DMA_DESCRIPTOR = record(
 ``width`` is the contiguous innermost run and ``dimN`` the size of dimension N minus one. Both
 sides move the same number of bytes. Producer masks name the barriers that its end feeds, consumer
 masks those it waits for. In a gather, ``src_list`` is the CMX address of i64 row numbers,
-``src_dim1`` their count minus one and ``src_stride1`` the row pitch from ``src``. ``src_dim2`` is then
-how many rows the table has, or 0 if it ends with its memory; that is this project's own."""
+``src_dim1`` their count minus one and ``src_stride1`` the row pitch from ``src``. Of our own making
+is ``src_dim2``: how many rows the table has, or 0 if it ends with its memory."""
 
 DMA_TASK = record(
     224,

@@ -16,6 +16,7 @@ from npuw_layer.batching.schedule import Work, plan_step
 from npuw_layer.errors import NpuwError, RequestError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
+from npuw_layer.llm.token_ids import check_ids
 from npuw_layer.llm.token_inputs import check_slots
 from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Array
@@ -55,7 +56,7 @@ class ContinuousBatching:
 
     def __init__(self, compiled: CompiledLLM, places: int = 0) -> None:
         check_slots(compiled.token_inputs, [one.name for one in compiled.token_outputs])
-        self._compiled = compiled
+        self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._runner = Runner(compiled)
         self._places = places or self._runner.sizes[-1]
         self._unused: list[Conversation] = []
@@ -92,6 +93,7 @@ class ContinuousBatching:
 
     def enqueue(self, request: BatchedRequest, ids: Array, keep: int) -> Future[Array]:
         """Note what a conversation goes on with; see ``BatchedRequest.submit``."""
+        check_ids(ids, self._vocabulary)
         with self._changed:
             conversation = self._conversations.get(request)
             if conversation is None or conversation.over:

@@ -58,9 +58,11 @@ class BatchedRequest:
 
         Raises:
             RequestError: the last tokens are not read yet, or the conversation is over.
-            TensorError: the ids are no ids, or ``keep`` is more than is stored.
+            TensorError: the ids are no ids of the vocabulary, or ``keep`` is more than is stored.
         """
         tokens = np.asarray(ids)
+        if tokens.shape == (0,):
+            raise TensorError("there are no new tokens: ids are empty")
         if tokens.ndim != 1 or not len(tokens) or tokens.dtype.kind not in "iu":
             raise TensorError(f"ids are {tokens.dtype} {list(tokens.shape)}, not integers [tokens]")
         kept = self.stored if keep is None else keep

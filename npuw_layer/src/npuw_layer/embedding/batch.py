@@ -13,19 +13,23 @@ import numpy as np
 from npuw_layer.embedding.reading import Text
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.token_ids import check_ids
 from npuw_layer.ports import Array
 
 
-def texts_of(values: Mapping[str, Array], counts_text: bool) -> list[Text]:
+def texts_of(
+    values: Mapping[str, Array], counts_text: bool, vocabulary: int | None = None
+) -> list[Text]:
     """Tell the texts of a batch apart; what follows a text, masked out, is left out.
 
     Args:
         values: input_ids and attention_mask [texts, n], perhaps token_type_ids and position_ids.
         counts_text: whether positions that are not given count what is masked in alone, as callers
             of language models do; otherwise all tokens, as models do that take no positions.
+        vocabulary: how many token ids there are; None if that is not known.
 
     Raises:
-        TensorError: an input is missing, or does not fit the others.
+        TensorError: an input is missing, or does not fit the others; or an id is of no token.
     """
     for name in (IDS, MASK):
         if name not in values:
@@ -42,10 +46,13 @@ def texts_of(values: Mapping[str, Array], counts_text: bool) -> list[Text]:
                 "one row that all have in common"
             )
     rows = {name: np.broadcast_to(array, (texts, tokens)) for name, array in values.items()}
-    return [
+    found = [
         _text({name: array[n] for name, array in rows.items()}, n, counts_text)
         for n in range(texts)
     ]
+    for n, text in enumerate(found):
+        check_ids(text.ids, vocabulary, (n,))
+    return found
 
 
 def _text(row: Mapping[str, Array], number: int, counts_text: bool) -> Text:

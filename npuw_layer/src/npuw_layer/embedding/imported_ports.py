@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES, VOCABULARY
 from npuw_layer.llm.stages import Stage
 from npuw_layer.ports import ASSIGN_PREFIX, LoadedModel, TensorInfo
 
 _INPUTS = {IDS, MASK, TOKEN_TYPES, POSITIONS}
+_BESIDE = (WEIGHT_PREFIX, VOCABULARY)
+"""Begin the names of inputs that are not of a text."""
 
 
 def keeps_nothing(loaded: Sequence[LoadedModel]) -> bool:
@@ -32,7 +34,7 @@ def check_whole_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) ->
     """
     of_all: list[tuple[str, str, tuple[int, ...]]] = []
     for stage, program in zip(stages, loaded, strict=True):
-        inputs = {i.name: i for i in program.inputs if not i.name.startswith(WEIGHT_PREFIX)}
+        inputs = {i.name: i for i in program.inputs if not i.name.startswith(_BESIDE)}
         wrong = [
             info.name
             for info in inputs.values()

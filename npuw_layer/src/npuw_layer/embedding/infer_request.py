@@ -30,7 +30,7 @@ class TextInferRequest(StatelessRequest):
     def __init__(self, compiled: CompiledLLM) -> None:
         self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
         super().__init__(compiled.options)
-        self._compiled = compiled
+        self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._reader = make_reader(compiled, self._run.check_wanted)
         self._runs: list[str] = []
 
@@ -85,7 +85,8 @@ class TextInferRequest(StatelessRequest):
         self._runs = []
         every: list[Mapping[str, Array]] = []
         tokens = 0
-        for text in texts_of(values, counts_text=self._compiled.options.text_rerank):
+        counts_text = self._compiled.options.text_rerank
+        for text in texts_of(values, counts_text, self._vocabulary):
             tokens = len(values["input_ids"][0])
             every.append({name: v.copy() for name, v in self._reader.read(text).items()})
             self._runs.append(" + ".join(self._reader.runs))

@@ -7,6 +7,7 @@ names          what inputs and outputs are called
 split          the stateful graph as a prefill and as generate graphs
 split_slots    the stateful graph as generate graphs for several conversations at once
 head           the LM head, cut off or left to compute what is asked for
+vocabulary     which token ids there are
 stage_graph    the graph of a stage, by these
 programs       its program, compiled or from the cache
 compiled       all static models of one LLM, ready to run

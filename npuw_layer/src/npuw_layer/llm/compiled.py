@@ -14,7 +14,7 @@ from npuw_layer.dumps import dumped
 from npuw_layer.errors import ModelError, NoHead, OtherAxes
 from npuw_layer.linear_caches.names import linear_inputs
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
-from npuw_layer.llm.names import LAST_HIDDEN_STATE
+from npuw_layer.llm.names import LAST_HIDDEN_STATE, vocabulary_of
 from npuw_layer.llm.prefix_cache import PrefixCache
 from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.stages import Plan, Stage, plan
@@ -65,6 +65,11 @@ class CompiledLLM:
     def token_inputs(self) -> tuple[TokenInput, ...]:
         """What the model wants of each new token."""
         return token_inputs(self._one.inputs)
+
+    @property
+    def vocabulary(self) -> int | None:
+        """How many token ids there are; None if it takes none, or does not look them up."""
+        return vocabulary_of(info.name for info in self._one.inputs)
 
     @property
     def token_outputs(self) -> tuple[TokenOutput, ...]:

@@ -9,7 +9,15 @@ from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.linear_caches.imported_ports import check_states
 from npuw_layer.linear_caches.names import is_linear_cache
 from npuw_layer.llm.kv_layout import KVLayout
-from npuw_layer.llm.names import EMBED, LAST_TOKEN, LOGITS, MASK, is_transposed, slot_variable
+from npuw_layer.llm.names import (
+    EMBED,
+    LAST_TOKEN,
+    LOGITS,
+    MASK,
+    is_transposed,
+    slot_variable,
+    vocabulary_of,
+)
 from npuw_layer.llm.stages import Kind, Stage, kv_layout, lengths_of
 from npuw_layer.llm.token_inputs import TOKENS, TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
@@ -52,6 +60,7 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     rows_of_all: dict[str, _Row] = {}
     taken_by_all: tuple[TokenInput, ...] = ()
     given_by_all: tuple[TokenOutput, ...] | None = None
+    vocabularies = set[int | None]()
     layout = kv_layout(options)
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is Kind.HEAD:
@@ -60,6 +69,9 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
         taken_by_all = taken_by_all or taken
         if taken != taken_by_all:
             raise BlobError(f"{stage.name} takes other inputs than the rest")
+        vocabularies.add(vocabulary_of(info.name for info in program.inputs))
+        if len(vocabularies) > 1:
+            raise BlobError(f"{stage.name} has another vocabulary than the rest")
         past = _caches(program.inputs, READ_PREFIX)
         present = _caches(program.outputs, ASSIGN_PREFIX)
         rows = {name: (element, row) for name, (element, _, row) in present.items()}

@@ -97,7 +97,7 @@ class InferRequest(Request):
             each of the tokens, e.g. last_hidden_state f32 [1, n, width].
 
         Raises:
-            TensorError: an input is missing or does not fit.
+            TensorError: an input is missing or does not fit, or an id is not in the vocabulary.
             RemoteError: the memory of a remote tensor was freed.
             PromptTooLong, CapacityError: the conversation is too long.
             RequestBusy: the request is running.
@@ -257,8 +257,8 @@ class InferRequest(Request):
         return Conversation(self._compiled, self._run.check_wanted)
 
     def _make_inputs(self) -> InputPorts:
-        tree = self._compiled.tree_mask
-        return InputPorts(self._conversation.token_inputs, self.transfers, tree)
+        inputs, tree = self._conversation.token_inputs, self._compiled.tree_mask
+        return InputPorts(inputs, self.transfers, tree, self._compiled.vocabulary)
 
     def _values(self, shared: bool) -> dict[str, Array]:
         del shared  # each inference makes arrays of its own

@@ -13,8 +13,9 @@ import numpy as np
 
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.arena import ELEMENT_TYPES
-from npuw_layer.llm.names import BEAMS, LOGITS, MASK, POSITIONS, VISUAL_EMBEDS, VISUAL_MASKS
+from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.llm.new_tokens import NewTokens
+from npuw_layer.llm.token_ids import check_ids
 from npuw_layer.llm.token_inputs import OPTIONAL, TokenInput
 from npuw_layer.llm.visual_rows import MARKS, VisualRows, spread
 from npuw_layer.ports import Array
@@ -33,10 +34,15 @@ class InputPorts:
         inputs: what the model wants of each new token.
         transfers: where bytes are counted.
         tree: what it is told of candidates, if it takes trees of them.
+        vocabulary: how many token ids there are; None if that is not known.
     """
 
     def __init__(
-        self, inputs: Sequence[TokenInput], transfers: Transfers, tree: TreeMask | None = None
+        self,
+        inputs: Sequence[TokenInput],
+        transfers: Transfers,
+        tree: TreeMask | None = None,
+        vocabulary: int | None = None,
     ) -> None:
         self._inputs: dict[str, TokenInput | VisualRows] = {one.name: one for one in inputs}
         self._takes_positions = POSITIONS in self._inputs
@@ -44,7 +50,7 @@ class InputPorts:
         for one in inputs:
             if one.name == VISUAL_EMBEDS:
                 self._inputs |= {VISUAL_MASKS: MARKS, VISUAL_EMBEDS: VisualRows.of(one)}
-        self._tree = tree
+        self._tree, self._vocabulary = tree, vocabulary
         self._beside = (MASK,) if tree is None else (MASK, TREE_MASK)
         self._names = {*self._inputs, *self._beside, BEAMS, *OPTIONAL}
         self._transfers = transfers
@@ -72,7 +78,7 @@ class InputPorts:
             given: inputs for this inference alone.
 
         Raises:
-            TensorError: one is missing or does not fit.
+            TensorError: one is missing or does not fit, or an id is of no token.
             RemoteError: the memory of one was freed, or it was made for outputs.
         """
         tensors = self._set | {name: self._checked(name, value) for name, value in given.items()}
@@ -85,9 +91,13 @@ class InputPorts:
         mask = self._values(_MASK, tensors[MASK])
         rows = {name: self._values(one, tensors[name]) for name, one in self._inputs.items()}
         count = len(rows[first])
+        if not count:
+            raise TensorError(f"there are no new tokens: {first} is {list(tensors[first].shape)}")
         for name in others:
-            if name != VISUAL_EMBEDS and (not count or len(rows[name]) != count):
+            if name != VISUAL_EMBEDS and len(rows[name]) != count:
                 raise TensorError(f"{count} {first} with {len(rows[name])} {name}")
+        if IDS in rows:
+            check_ids(rows[IDS], self._vocabulary, (0,))
         if VISUAL_EMBEDS in rows:
             rows[VISUAL_EMBEDS] = spread(rows.pop(VISUAL_MASKS), rows[VISUAL_EMBEDS])
         tree = None

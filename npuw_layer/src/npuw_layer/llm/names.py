@@ -34,6 +34,9 @@ LONG_ROPE = "npuw_longrope_"
 """Begins the name of the input i64 [sequences, 1]: 1 if a position of the inference is not below
 the number that ends it."""
 
+VOCABULARY = "npuw_vocabulary_"
+"""Begins the name of the input i64 [1] that no op reads: how many token ids there are ends it."""
+
 EMBED = "npuw_output_embed"
 """What goes from a model without head to the head: hidden states f32 [1, tokens, channels]."""
 
@@ -69,6 +72,19 @@ def long_from(names: Iterable[str]) -> tuple[str, int] | None:
         begin, mark, limit = name.partition(LONG_ROPE)
         if mark and not begin and limit.isdecimal():
             return name, int(limit)
+    return None
+
+
+def vocabulary_of(names: Iterable[str]) -> int | None:
+    """Give how many token ids there are; None if inputs do not tell.
+
+    Args:
+        names: of a static model's inputs.
+    """
+    for name in names:
+        begin, mark, count = name.partition(VOCABULARY)
+        if mark and not begin and count.isdecimal():
+            return int(count)
     return None
 
 

@@ -16,6 +16,7 @@ from npuw_layer.llm.split_slots import split_slots
 from npuw_layer.llm.stages import Kind, Stage, kv_layout, rope_rows
 from npuw_layer.llm.stored_float8 import resolved
 from npuw_layer.llm.usual_axes import usual_axes
+from npuw_layer.llm.vocabulary import tell_vocabulary
 from npuw_layer.lora.graph import fix_rank, reads_adapters
 from npuw_layer.options import Options
 from npuw_layer.trees.check import check_trees
@@ -36,6 +37,13 @@ def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
         OtherAxes: its caches count tokens along other axes than options say.
         NoHead: its head is to be cut off, and cannot be told from the rest.
     """
+    graph = _graph_of(model, stage, options)
+    tell_vocabulary(graph, model)
+    return graph
+
+
+def _graph_of(model: Model, stage: Stage, options: Options) -> Model:
+    """Make the graph; parameters and errors as ``stage_graph``."""
     if options.whisper:
         # Imported here: language models have no use for it.
         from npuw_layer.whisper.decoder import decoder_graph

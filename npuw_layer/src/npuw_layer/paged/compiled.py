@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.names import vocabulary_of
 from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 from npuw_layer.paged.lengths import variant_sizes
@@ -52,6 +53,11 @@ class CompiledPaged:
     def options(self) -> Options:
         """What they were compiled with."""
         return self.largest.options
+
+    @property
+    def vocabulary(self) -> int | None:
+        """How many token ids there are; None if it takes none, or does not look them up."""
+        return vocabulary_of(port.any_name for port in self.largest.inputs)
 
     @property
     def origin(self) -> Origin:

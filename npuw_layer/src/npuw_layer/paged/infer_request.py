@@ -10,6 +10,8 @@ from npuw_layer.devices.report import devices_report
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.given_inputs import Given, Inputs, copied
 from npuw_layer.llm.arena import ELEMENT_TYPES
+from npuw_layer.llm.names import IDS
+from npuw_layer.llm.token_ids import check_ids
 from npuw_layer.model_port import PortKey, find_port
 from npuw_layer.paged.compiled import CompiledPaged
 from npuw_layer.paged.dispatch import Dispatch
@@ -37,7 +39,7 @@ class PagedInferRequest(StatelessRequest):
     def __init__(self, compiled: CompiledPaged) -> None:
         self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
         super().__init__(compiled.options)
-        self._compiled = compiled
+        self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._runners: dict[int, VariantRunner] = {}
         self._ran: list[Run] = []
         self._samples = bool(self._names(Role.SAMPLED))
@@ -68,7 +70,8 @@ class PagedInferRequest(StatelessRequest):
             The outputs, with a row for each token, or for each that is sampled.
 
         Raises:
-            TensorError: an input does not fit; or tables name blocks or tokens that there are not.
+            TensorError: an input does not fit; ids are not in the vocabulary; or tables name blocks
+                or tokens that there are not.
             NpuwError: as of any request (``StatelessRequest.infer``).
         """
         return super().infer(inputs)
@@ -103,6 +106,8 @@ class PagedInferRequest(StatelessRequest):
         caches = {name: _in_place(name, inputs[name]) for name in self._names(Role.CACHE)}
         rows = {name: values_of(inputs[name]) for name in self._names(Role.TOKENS)}
         tokens = _count(rows)
+        if IDS in rows:
+            check_ids(rows[IDS], self._vocabulary)
         shapes = [cache.shape for cache in caches.values()]
         dispatch = Dispatch.checked(
             {name: values_of(inputs[name]) for name in self._names(Role.TABLE)},

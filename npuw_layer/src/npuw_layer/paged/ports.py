@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.arena import ELEMENT_TYPES
+from npuw_layer.llm.names import VOCABULARY
 from npuw_layer.model_port import ModelPort
 from npuw_layer.paged.compiled import CompiledPaged
 from npuw_layer.paged.names import Role, role_of
@@ -63,8 +64,9 @@ class PagedPort(ModelPort):
 
 
 def inputs_of(compiled: CompiledPaged) -> list[PagedPort]:
-    """The inputs."""
-    return [_opened(port) for port in compiled.largest.inputs]
+    """The inputs, but for what was added to them."""
+    every = compiled.largest.inputs
+    return [_opened(port) for port in every if not port.any_name.startswith(VOCABULARY)]
 
 
 def outputs_of(compiled: CompiledPaged) -> list[PagedPort]:

@@ -17,6 +17,7 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Port
 from compiler_layer.passes.specialize_shapes import specialize_shapes
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.vocabulary import tell_vocabulary
 from npuw_layer.paged.heads import cache_shape
 from npuw_layer.paged.lengths import sampled_rows
 from npuw_layer.paged.names import (
@@ -81,6 +82,7 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
         Rewriter.replace_value_with_new_type(cache, kind)
     model.refresh_signature()
     _check_outputs(model, tokens)
+    tell_vocabulary(model, whole)
     return model
 
 

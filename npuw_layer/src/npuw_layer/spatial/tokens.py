@@ -15,7 +15,7 @@ import numpy as np
 
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.llm.arena import ELEMENT_TYPES
-from npuw_layer.llm.names import CACHE_POSITION, LAST_TOKEN, MASK
+from npuw_layer.llm.names import CACHE_POSITION, LAST_TOKEN, MASK, VOCABULARY
 from npuw_layer.llm.token_inputs import BESIDE, TOKENS
 from npuw_layer.ports import READ_PREFIX, Array, TensorInfo
 from npuw_layer.trees.names import TREE_MASK
@@ -23,7 +23,7 @@ from npuw_layer.trees.names import TREE_MASK
 _log = logging.getLogger(__name__)
 
 _OF_TOKENS = (*TOKENS, *BESIDE, MASK, CACHE_POSITION, LAST_TOKEN, TREE_MASK)
-_NO_ROWS = (READ_PREFIX, WEIGHT_PREFIX)
+_NO_ROWS = (READ_PREFIX, WEIGHT_PREFIX, VOCABULARY)
 
 
 def find_mask(inputs: Sequence[TensorInfo], rows: int) -> TensorInfo | None:

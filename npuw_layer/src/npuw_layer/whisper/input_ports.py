@@ -10,6 +10,7 @@ from npuw_layer.errors import TensorError
 from npuw_layer.llm.input_ports import InputPorts
 from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS
 from npuw_layer.llm.new_tokens import NewTokens
+from npuw_layer.llm.token_ids import check_ids
 from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
@@ -31,7 +32,7 @@ class WhisperInputPorts(InputPorts):
     """
 
     def __init__(self, conversation: WhisperConversation, transfers: Transfers) -> None:
-        super().__init__((_TOKENS,), transfers)
+        super().__init__((_TOKENS,), transfers, vocabulary=conversation.compiled.vocabulary)
         self._conversation = conversation
 
     def set(self, name: str, value: AnyTensor) -> None:
@@ -49,17 +50,18 @@ class WhisperInputPorts(InputPorts):
             given: inputs for this inference alone.
 
         Raises:
-            TensorError: one is missing or does not fit.
+            TensorError: one is missing or does not fit, or an id is of no token.
             RemoteError: the memory of one was freed.
         """
         own = {name: self._accepted(name, value) for name, value in given.items()}
         tensors = self._set | own
         if IDS not in tensors:
             raise TensorError(f"inputs are missing: {IDS}")
-        talk = self._conversation
-        tokens = talk.next_tokens(self._values(_TOKENS, tensors[IDS]))
-        if not len(tokens):
+        talk, ids = self._conversation, self._values(_TOKENS, tensors[IDS])
+        if not len(ids):
             raise TensorError(f"{IDS} has no tokens")
+        check_ids(ids, self._vocabulary, (0,))
+        tokens = talk.next_tokens(ids)
         if CACHE_POSITION in tensors:
             _check_positions(values_of(tensors[CACHE_POSITION]), tokens.positions)
         if talk.begins_with(len(tokens)):
