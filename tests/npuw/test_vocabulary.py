@@ -103,8 +103,7 @@ def test_a_model_whose_weights_come_in_turns_checks_ids(tall) -> None:
     assert np.isfinite(talk.tell([96])).all()
 
 
-def test_the_vocabulary_is_that_of_the_table_not_of_the_head(tiny: Path) -> None:
-    """Exporters pad heads, and tables, as they like."""
+def test_every_static_model_that_takes_ids_tells_the_rows_of_their_table(tiny: Path) -> None:
     model, options = read_model(tiny), parse_options({})
     stages = plan(options).stages
     names = {

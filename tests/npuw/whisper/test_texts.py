@@ -17,7 +17,7 @@ from npuw_layer.errors import (
 )
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX
 
-BEGIN, EOS, VOCABULARY = 257, 256, 260
+BEGIN, EOS, VOCABULARY = 257, 256, 300
 IDS = np.random.RandomState(3).randint(0, 256, 500).tolist()
 
 

@@ -86,6 +86,7 @@ class _Cutter:
         begun += [(name, value) for value, name in self._shared.items()]
         begun += [port for port in self._outputs() if self._piece(port[1]) == "prologue"]
         prologue = _extract(self._model, {}, begun)
+        _add_unread(prologue, self._model)
         add_repeated_ids(block, repeated_ids(self._model))
         return Pieces(prologue, block, epilogue, count)
 
@@ -160,6 +161,15 @@ def _dynamic_ops(model: Model) -> set[Operation]:
         if any(isinstance(x, BlockArgument) or x.owner in dynamic for x in op.operands):
             dynamic.add(op)
     return dynamic
+
+
+def _add_unread(piece: Model, model: Model) -> None:
+    """Give a piece the inputs that no op of the model reads: their names may say something."""
+    for port in model.inputs:
+        if not port.value.uses:
+            names = [each.name for each in piece.inputs]
+            piece.body.insert_arg(port.type, len(names))
+            piece.set_inputs([*names, port.name])
 
 
 def _extract(
