@@ -10,6 +10,7 @@ from pathlib import Path
 from compiler_layer.pieces import LITERAL_PREFIX
 from npuw_layer.devices.accuracy import nbytes, tensors
 from npuw_layer.dumps.tensors import folder_of, indexed, write_tensors
+from npuw_layer.llm.names import VOCABULARY
 from npuw_layer.options.dumps import DumpOptions, selected
 from npuw_layer.partition.model import LoadedParts
 from npuw_layer.ports import Array, LoadedModel, MayBeHidden, Memory, Program, TensorInfo
@@ -74,7 +75,9 @@ class DumpedProgram:
         self._program = program
         self._files = files
         self._names = names or {}
-        self._inputs, self._outputs = tensors(model.inputs), tensors(model.outputs)
+        # Graphs are written without what no op reads.
+        read = [info for info in model.inputs if not info.name.startswith(VOCABULARY)]
+        self._inputs, self._outputs = tensors(read), tensors(model.outputs)
         self._bound: dict[str, tuple[Memory, int]] = {}
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
