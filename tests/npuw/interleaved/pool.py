@@ -96,7 +96,7 @@ GROUPS = {
     "llama on both": Group(
         "llama_biased",
         (
-            RESUMES | LADDER | CACHING | full("TRUNCATE", 20),
+            RESUMES | LADDER | CACHING | full("TRUNCATE", 16),
             RESUMES | ON_CPU | full("SLIDE"),
             ON_CPU | LADDER | CACHING | WIDE | SLOTS | full("TRUNCATE") | TRANSPOSED | BLOCKS,
         ),

@@ -39,9 +39,9 @@ class Limits:
         return self.total - self.step
 
     @property
-    def kept_sinks(self) -> int:
-        """Those at the beginning that stay when a history is truncated."""
-        return min(self.sinks, self.prompt // 4)
+    def longest(self) -> int:
+        """Tokens of a prompt; those of one replace none where rows slide."""
+        return min(self.prompt, self.room) if self.policy == "SLIDE" else self.prompt
 
 
 class Refused(Exception):  # it is expected
@@ -128,7 +128,7 @@ class Told:
         self._check_room(self._kept_of(keep), len(new))
         self.go_back(keep)
         if len(new) <= self.limits.step:
-            self._make_room_for_step(len(new))
+            self._make_room_for_step()
         else:
             self._make_room_for_prompt(len(new))
         self.shown += [True] * len(new)
@@ -146,11 +146,13 @@ class Told:
 
     def append(self, new: Sequence[int]) -> None:
         """Store rows of tokens; those of the oldest give way if rows slide."""
-        begin = len(self.ids)
-        self.hidden += [frozenset(range(begin)).difference(self.held)] * len(new)
-        self.ids += new
-        self.held += range(begin, len(self.ids))
-        self._evict()
+        at_once = max(len(new), 1) if self._fits(len(new)) else self.limits.step
+        for first in range(0, len(new), at_once):
+            begin, piece = len(self.ids), new[first : first + at_once]
+            self.hidden += [frozenset(range(begin)).difference(self.held)] * len(piece)
+            self.ids += piece
+            self.held += range(begin, len(self.ids))
+            self._evict()
 
     def interrupted(self, ids: Sequence[int], keep: int, padding: int, said: int) -> None:
         """Say tokens, but be stopped when so many were said in all, as the request tells."""
@@ -183,13 +185,13 @@ class Told:
     def _prompt(self, new: list[int], padding: int) -> list[int]:
         """A new conversation."""
         limits = self.limits
-        if len(new) > limits.prompt and limits.policy != "TRUNCATE":
+        if len(new) > limits.longest and limits.policy != "TRUNCATE":
             raise Refused(PromptTooLong)
         self._forget()
         self.shown = [index >= padding for index in range(len(new))]
         if len(new) <= limits.prompt:
             return new
-        self.sinks, self.dropped = limits.kept_sinks, len(new) - limits.prompt
+        self.sinks, self.dropped = limits.sinks, len(new) - limits.prompt
         return new[: self.sinks] + new[self.sinks + self.dropped :]
 
     def _kept_of(self, keep: int) -> int:
@@ -206,29 +208,31 @@ class Told:
         if count > limits.step:
             if not limits.resumes:
                 raise Refused(TooManyTokens)
-            droppable = limits.policy == "TRUNCATE" and limits.kept_sinks + count < limits.prompt
-            if kept + count > limits.prompt and not droppable:
+            droppable = limits.policy == "TRUNCATE" and limits.sinks + count < limits.prompt
+            if kept + count > limits.longest and not droppable and limits.policy != "SLIDE":
                 raise Refused(PromptTooLong)
         elif limits.policy == "ERROR" and kept >= limits.room:
             raise Refused(CapacityError)
 
-    def _make_room_for_step(self, count: int) -> None:
+    def _make_room_for_step(self) -> None:
         if len(self.ids) >= self.limits.room and self.limits.policy == "TRUNCATE":
-            self._truncate(count)
+            self._truncate(self.limits.room)
 
     def _make_room_for_prompt(self, count: int) -> None:
-        if len(self.ids) + count > self.limits.prompt:
-            self._truncate(count)
-        if not self.plain:
-            raise Refused(PromptTooLong)
+        if self.limits.policy == "TRUNCATE" and not self._fits(count):
+            self._truncate(self.limits.prompt - count)
 
-    def _truncate(self, count: int) -> None:
+    def _fits(self, count: int) -> bool:
+        """Whether prefill has room for more tokens; where rows slide, steps read them if not."""
+        return self.plain and len(self.ids) + count <= self.limits.longest
+
+    def _truncate(self, room: int) -> None:
         """Drop the older part; the rest is as if nothing else had been said."""
         if self.foreign:
             raise Refused(StateError)
         limits = self.limits
-        recent = min(limits.prompt // 2, limits.prompt - count) - limits.kept_sinks
-        sinks = min(limits.kept_sinks, len(self.ids) - recent)
+        recent = min(limits.prompt // 2, room) - limits.sinks
+        sinks = min(limits.sinks, len(self.ids) - recent)
         kept = self.ids[:sinks] + self.ids[len(self.ids) - recent :]
         self.dropped += len(self.ids) - len(kept)
         self.sinks = sinks

@@ -17,7 +17,7 @@ from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.names import LAST_HIDDEN_STATE, vocabulary_of
 from npuw_layer.llm.prefix_cache import PrefixCache
 from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
-from npuw_layer.llm.stages import Plan, Stage, plan
+from npuw_layer.llm.stages import Plan, Stage, lengths_of, plan
 from npuw_layer.llm.token_inputs import TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
 from npuw_layer.lora.names import adapter_inputs
@@ -204,7 +204,7 @@ def assemble(
         plan=planned,
         models=models,
         bank=bank,
-        prefixes=_prefixes(options, planned),
+        prefixes=_prefixes(options),
         origin=origin,
         programs=tuple(programs),
         sources=sources,
@@ -225,10 +225,10 @@ def _check_eagle(prefill: LoadedModel) -> None:
         )
 
 
-def _prefixes(options: Options, planned: Plan) -> PrefixCache | None:
+def _prefixes(options: Options) -> PrefixCache | None:
     if not options.enable_prefix_caching:
         return None
-    block, longest = options.prefix_caching_block_size, planned.lengths.max_prompt
+    block, longest = options.prefix_caching_block_size, lengths_of(options).max_prompt
     if block >= longest:
         _log.warning(
             "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE: no prompt (%d tokens at most) goes on behind a "
