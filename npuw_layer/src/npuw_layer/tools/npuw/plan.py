@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from compiler_layer.garbage import collected_later
 from compiler_layer.tools.command import Commands, declare
 from npuw_layer.errors import OptionError
-from npuw_layer.options import parse_options
+from npuw_layer.options import Options, parse_options
 
 FORMATS = ("fp16", "int8", "int4")
 
@@ -64,6 +67,13 @@ def add_to(commands: Commands) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     options = parse_options(_config(arguments))
+    # What there is at the end goes with the process: it need not be searched for what is dead.
+    atexit.register(gc.freeze)
+    with collected_later():  # modules are objects, too
+        return _plan(arguments, options)
+
+
+def _plan(arguments: argparse.Namespace, options: Options) -> int:
     # Imported here: who asks for help need not wait for the compiler.
     from compiler_layer.errors import CompilerUsageError
     from compiler_layer.quantize.schemes import Format

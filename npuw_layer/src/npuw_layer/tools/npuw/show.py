@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
 
 from compiler_layer.tools.command import Commands, declare
-from npuw_layer.blob.container import kind_of
-from npuw_layer.blob.encryption import is_encrypted
-from npuw_layer.blob.manifest import EntryManifest, Manifest, ModelManifest
-from npuw_layer.blob.source import open_blob
-from npuw_layer.errors import BlobError
-from npuw_layer.native_blob.container import ends_natively, looks_native, read_blob
-from npuw_layer.native_blob.metadata import Metadata
-from npuw_layer.native_blob.section import read_section
-from npuw_layer.tools.npuw.read_programs import KINDS, read_programs
 
 _EXAMPLES = """\
   npuw show model.blob                     what a blob says of itself, whoever wrote it
@@ -26,8 +14,6 @@ _EXAMPLES = """\
 Nothing is verified but what is shown. A native blob (a static model for the NPU itself) begins with
 an ELF, which readelf, npu-objdump and npuc explain read where it is.
 """
-
-Facts = dict[str, Any]
 
 
 def add_to(commands: Commands) -> None:
@@ -38,93 +24,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    content, _ = open_blob(arguments.file)
-    try:
-        facts = {**_facts(content), "bytes": len(content)}
-    except BlobError as error:
-        raise BlobError(f"{arguments.file}: {error}") from None
-    if arguments.json:
-        print(json.dumps(facts, indent=2))
-        return 0
-    for line in _lines(facts):
-        print(line)
-    return 0
+    # Imported here: other commands have no use for what reads blobs.
+    from npuw_layer.tools.npuw.blob_facts import show_blob
 
-
-def _facts(content: memoryview) -> Facts:
-    if is_encrypted(content):
-        return {"kind": "a blob of NPUW, encrypted"}
-    if not kind_of(content) and looks_native(content):
-        return _native(content) if ends_natively(content) else {"kind": "a payload alone (ELF)"}
-    return {"kind": KINDS.get(kind_of(content), ""), **_manifest(read_programs(content).manifest)}
-
-
-def _native(content: memoryview) -> Facts:
-    blob = read_blob(content, any_version=True)
-    facts: Facts = {"kind": "a native blob", "payload": blob.payload.size}
-    if blob.metadata is None:
-        return {**facts, "metadata": "of a version that is not known"}
-    facts |= _metadata(blob.metadata)
-    if is_encrypted(blob.behind):
-        return {**facts, "section": "encrypted"}
-    section = read_section(blob.behind, blob.described, encrypted=False, callbacks=())
-    return {**facts, **({"section": "none"} if section is None else _manifest(section.manifest))}
-
-
-def _metadata(metadata: Metadata) -> Facts:
-    """The fields that its version has."""
-    fields: Sequence[Facts] = (
-        {"openvino": ".".join(map(str, metadata.openvino))},
-        {"init schedules": list(metadata.init_sizes)},
-        {"batch": metadata.batch},
-        {"input layouts": metadata.input_layouts, "output layouts": metadata.output_layouts},
-        {"compiler": _compiler(metadata.compiler)},
-        {"encrypted": metadata.encrypted},
-        {"compatibility": metadata.compatibility.decode(errors="backslashreplace") or None},
-        {"blob type": metadata.blob_type.name},
-    )
-    found: Facts = {"metadata": metadata.version}
-    for field in fields[: metadata.minor + 1]:
-        found |= field
-    return found
-
-
-def _compiler(number: int | None) -> str | None:
-    return None if number is None else f"{number >> 16}.{number & 0xFFFF}"
-
-
-def _manifest(manifest: Manifest) -> Facts:
-    parts = {part.name: part.size for part in manifest.parts}
-    if isinstance(manifest, ModelManifest):
-        said = manifest.versions, manifest.options, manifest.files
-        return {
-            "parts": parts,
-            **dict(zip(("versions", "options", "weights in"), said, strict=True)),
-        }
-    return {
-        "parts": parts,
-        **({"key": manifest.key} if isinstance(manifest, EntryManifest) else {}),
-    }
-
-
-def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each fact; what has several has lines below it."""
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        if isinstance(value, dict):
-            yield name
-            for inner, said in cast(Facts, value).items():
-                yield f"  {_written(inner)}  {_written(said)}"
-        else:
-            yield f"{name:{width}}  {_written(value)}"
-
-
-def _written(value: object) -> str:
-    """A fact as text; whatever the blob says, it is no command to a terminal."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_written, cast(Sequence[object], value))) or "none"
-    return "none" if value is None else ascii(str(value))[1:-1]
+    return show_blob(arguments.file, arguments.json)
