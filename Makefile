@@ -12,6 +12,9 @@ MODELS ?= $(VENV)/benchmark-models
 PEERS_PYTHON ?= $(RUN)/python
 BENCH ?=
 PROFILE ?=
+# Compiled once, whatever a machine's environment says: a process that compiles all modules anew starts
+# a second later, and tests and benchmarks start hundreds.
+unexport PYTHONDONTWRITEBYTECODE
 # Tests run beside one another, one for each core: threads of their own would wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 NPU_ENGINE_THREADS=1 $(RUN)/python -m pytest -n $(JOBS) -q
 

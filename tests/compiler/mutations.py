@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from compiler_layer.compile import compile_model
 from compiler_layer.errors import CompilerError
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model
+from compiler_layer.pipeline import Options
 
 CORPUS = Path(__file__).parent / "corpus"
 SEED = CORPUS / "seed.xml"

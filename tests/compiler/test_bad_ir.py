@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from compiler_layer.compile import compile_model
 from compiler_layer.errors import BadModel, CompilerError, CompilerUsageError, UnsupportedModel
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model, lower_graph
+from compiler_layer.pipeline import Options, lower_graph
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"

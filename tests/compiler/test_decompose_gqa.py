@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import StringAttr
 
 from compiler_layer.builder import GraphBuilder
+from compiler_layer.compile import compile_model
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.op import bool_attr, float_attr, int_attr
@@ -18,7 +19,7 @@ from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.model import Model
 from compiler_layer.passes.decompose_gqa import DecomposeGQA
-from compiler_layer.pipeline import Options, compile_model
+from compiler_layer.pipeline import Options
 from compiler_layer.reference.interpreter import Interpreter
 
 NAMES = ("q", "k", "v", "past_key", "past_value", "seqlens_k")

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiler_layer.compile import compile_model
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.explain import explain
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
 from compiler_layer.passes.fold_blocks import folded
-from compiler_layer.pipeline import Options, compile_model, passes, run_passes
+from compiler_layer.pipeline import Options, passes, run_passes
 from compiler_layer.repetition import kept_repetitions
 from compiler_layer.schedule import build
 from compiler_layer.schedule.expand import expanded

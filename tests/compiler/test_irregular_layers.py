@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
+from compiler_layer.compile import compile_model, foldings
 from compiler_layer.dialects.ov import activation, elementwise
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model, foldings
+from compiler_layer.pipeline import Options
 from compiler_layer.reference.interpreter import Interpreter
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.loader.hpi import HostParsedInference

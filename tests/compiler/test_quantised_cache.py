@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
+from compiler_layer.compile import compile_model
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.op import bool_attr
@@ -14,7 +15,7 @@ from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.types import element_of, tensor
 from compiler_layer.explain import explain
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model, lower
+from compiler_layer.pipeline import Options, lower
 
 HEADS, KEY_HEADS, WIDTH = 16, 8, 64
 

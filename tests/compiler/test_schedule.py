@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compiler_layer.compile import compile_model
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model, lower
+from compiler_layer.pipeline import Options, lower
 from compiler_layer.schedule.barriers import Standing, assign_barriers, queues_of
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_barriers, check_cmx, check_ddr, check_schedule

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from compiler_layer.compile import compile_model
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model
 from compiler_layer.passes.check_supported import refusal
-from compiler_layer.pipeline import Options, compile_model
+from compiler_layer.pipeline import Options
 
 SEED = Path(__file__).parent / "corpus" / "seed.xml"
 

@@ -18,11 +18,12 @@ from tests.conftest import GOLDENS
 from tests.npuw.conftest import Talk
 
 from compiler_layer.builder import GraphBuilder
+from compiler_layer.compile import compile_model, foldings
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model, foldings
+from compiler_layer.pipeline import Options
 from npuw_layer import Core
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.errors import ModelError

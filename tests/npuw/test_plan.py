@@ -14,12 +14,12 @@ from typing import Any, cast
 
 import pytest
 
+from compiler_layer.compile import compile_model, foldings
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.frontends.huggingface import sample as samples
 from compiler_layer.frontends.huggingface.families import FAMILIES, read_decoder
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options as CompilerOptions
-from compiler_layer.pipeline import compile_model, foldings
 from compiler_layer.quantize.rewrite import quantize_shapes
 from compiler_layer.quantize.schemes import Format
 from compiler_layer.tools.npuc import main as npuc

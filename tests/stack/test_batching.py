@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiler_layer.compile import compile_model
 from compiler_layer.explain import explain
-from compiler_layer.pipeline import Options, compile_model
+from compiler_layer.pipeline import Options
 from npuw_layer import Core
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.split_slots import split_slots

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from compiler_layer.compile import compile_model
 from compiler_layer.frontends.huggingface import read_folder
-from compiler_layer.pipeline import Options, compile_model
+from compiler_layer.pipeline import Options
 from driver_layer.abi.metadata import NETWORK_METADATA, decode_container
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.errors import BlobError, DeviceFault, OutOfMemory

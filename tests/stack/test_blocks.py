@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from compiler_layer.compile import compile_model, foldings
 from compiler_layer.explain import explain
 from compiler_layer.model import Model
-from compiler_layer.pipeline import Options, compile_model, foldings
+from compiler_layer.pipeline import Options
 from npuw_layer.llm.kv_layout import KVLayout
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiler_layer.compile import compile_model, foldings
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.frontends.openvino_ir import read_ir
-from compiler_layer.pipeline import Options, compile_model, foldings
+from compiler_layer.pipeline import Options
 from compiler_layer.repetition import kept_repetitions
 from npuw_layer.llm.split import split
 from npuw_layer.llm.value_caches import value_caches

@@ -24,7 +24,6 @@ from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedOps
-from compiler_layer.frontends.openvino_ir.ops import layer_kind
 from compiler_layer.model import Model
 from compiler_layer.passes.decompose_gqa import gqa_refusal
 from compiler_layer.passes.form_kernels import is_row_wise
@@ -115,7 +114,15 @@ class CheckSupported(ModulePass):
         for each in model.body.ops:
             why = refusal(each) if isinstance(each, OvOp) else None
             if isinstance(each, OvOp) and why is not None:
-                found.append((f"{layer_kind(each)} {why}".strip(), each.friendly_name))
+                found.append((_described(each, why), each.friendly_name))
         if found:
             # Ops without a name were made on the way, for the sake of one that has one.
             raise UnsupportedOps("the NPU", [item for item in found if item[1]] or found)
+
+
+def _described(op: OvOp, why: str) -> str:
+    """What cannot be done, by the type that people look up."""
+    # Imported here: only who is refused wants the table of layers, which takes long to load.
+    from compiler_layer.frontends.openvino_ir.ops import layer_kind
+
+    return f"{layer_kind(op)} {why}".strip()

@@ -33,7 +33,7 @@ class StaticCompiler:
             ModelError: it is not supported, or does not fit the device.
         """
         # Imported here so that a warm start, which compiles nothing, loads no passes.
-        from compiler_layer.pipeline import compile_model
+        from compiler_layer.compile import compile_model
 
         try:
             return compile_model(model, self._options(config))
@@ -89,7 +89,7 @@ class StaticCompiler:
 
     def foldings(self, model: Model) -> Iterator[Model]:
         """Give the model with its first and last layer; then with more of them."""
-        from compiler_layer.pipeline import foldings
+        from compiler_layer.compile import foldings
 
         yield from foldings(model)
         yield model

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import StringAttr
 
+from compiler_layer.compile import compile_model
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.adjust_precision import PRECISIONS
-from compiler_layer.pipeline import AFTER, Options, compile_model, passes, remaining, run_passes
+from compiler_layer.pipeline import AFTER, Options, passes, remaining, run_passes
 from compiler_layer.tools.command import Commands, declare
 from compiler_layer.tools.npuc.models import add_model, add_shapes, matching_shapes, read_model
 from compiler_layer.writers.files import write_whole
