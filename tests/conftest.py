@@ -16,7 +16,8 @@ import numpy as np
 import openvino
 import pytest
 
-from compiler_layer import cut, pipeline
+from compiler_layer import compile as to_blob
+from compiler_layer import cut
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
@@ -176,8 +177,8 @@ def every_schedule_is_checked() -> Iterator[None]:
             checked.add(digest)
         return blob
 
-    for module in (pipeline, cut):
+    for module in (to_blob, cut):
         module.emit_blob = emitted_and_checked
     yield
-    for module in (pipeline, cut):
+    for module in (to_blob, cut):
         module.emit_blob = emit_blob
