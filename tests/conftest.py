@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import hashlib
 import importlib.util
 import json
@@ -155,6 +156,14 @@ def openvino_stays_loaded() -> Iterator[None]:
     core.get_property("CPU", "FULL_DEVICE_NAME")
     yield
     del core
+
+
+@pytest.fixture(autouse=True, scope="module")
+def what_outlives_a_file_is_searched_no_more() -> Iterator[None]:
+    """Kept models are millions of objects, which each search for dead cycles would meet."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
