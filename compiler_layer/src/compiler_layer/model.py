@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, Builtin, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import Func, FuncOp, ReturnOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -82,6 +82,19 @@ class Model:
         return self.main.body.block
 
     @property
+    def ops(self) -> list[Operation]:
+        """The ops as they are now: whoever goes through this list may change the graph meanwhile.
+
+        Made by hand, as ``list`` asks xDSL's ops for their length first, and so meets each twice.
+        """
+        ops: list[Operation] = []
+        op = self.body.first_op
+        while op is not None:
+            ops.append(op)
+            op = op.next_op
+        return ops
+
+    @property
     def terminator(self) -> ReturnOp:
         """The return."""
         last = self.body.last_op
@@ -110,9 +123,9 @@ class Model:
         reads: dict[str, ReadValue] = {}
         assigns: dict[str, Assign] = {}
         for op in self.body.ops:
-            found = (reads, op) if isinstance(op, ReadValue) else (assigns, op)
             if not isinstance(op, ReadValue | Assign):
                 continue
+            found = (reads, op) if isinstance(op, ReadValue) else (assigns, op)
             name = op.variable_id.data
             if name in found[0]:
                 raise CompilerUsageError(f"variable {name!r} has two ops {op.name}")

@@ -60,7 +60,7 @@ class _Adjuster:
         self._exact.update(
             port.value for port in self._model.inputs if element_of(port.value) != "f32"
         )
-        for op in list(self._model.body.ops):
+        for op in self._model.ops:
             if isinstance(op, OvOp) and not isinstance(op, Constant):
                 self._adjust(op)
         self._widen_outputs()
@@ -156,7 +156,7 @@ class _Adjuster:
         self._model.set_outputs(outputs)
 
     def _drop_identities(self) -> None:
-        for op in list(self._model.body.ops):
+        for op in self._model.ops:
             if isinstance(op, Convert):
                 simplify_op(op)
 

@@ -63,7 +63,7 @@ def visiting_order(model: Model) -> list[Operation]:
 def _needed(model: Model) -> set[Operation]:
     """The ops that a result or a variable depends on."""
     needed: set[Operation] = {model.terminator}
-    for op in reversed(list(model.body.ops)):
+    for op in reversed(model.ops):
         users = (use.operation for result in op.results for use in result.uses)
         if isinstance(op, Assign) or any(user in needed for user in users):
             needed.add(op)

@@ -126,6 +126,6 @@ class DecomposeGQA(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, GroupQueryAttention) and shape_of(each.q)[0] == 1:
                 Rewriter.replace_op(each, [], _Decomposition(model, each).results())

@@ -55,6 +55,6 @@ class DecomposeGroupNorm(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the module in place."""
         del ctx
-        for each in list(Model(op).body.ops):
+        for each in Model(op).ops:
             if isinstance(each, GroupNormalization):
                 _decompose(each)

@@ -65,7 +65,7 @@ class _Densifier:
         self._dense: dict[SSAValue, tuple[Routing, SSAValue]] = {}
 
     def run(self) -> None:
-        for op in list(self._model.body.ops):
+        for op in self._model.ops:
             if isinstance(op, NonZero):
                 routing = self._router.routing(op)
                 if routing is not None:

@@ -164,6 +164,6 @@ class FoldConstants(ModulePass):
         del ctx
         model = Model(op)
         left = _MAX_ALL_ELEMENTS
-        for each in list(model.body.ops):
+        for each in model.ops:
             left -= fold(each, left)
         remove_dead_code(model)

@@ -90,6 +90,6 @@ class FormKernels(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the module in place."""
         del ctx
-        for each in list(Model(op).body.ops):
+        for each in Model(op).ops:
             if isinstance(each, OvOp) and is_row_wise(each):
                 _form(each)

@@ -96,10 +96,10 @@ class FuseDequantize(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, Multiply):
                 _fuse(each)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, Convert):
                 _absorb(each)
         remove_dead_code(model)

@@ -99,7 +99,7 @@ class FuseFakeQuantize(ModulePass):
         del ctx
         model = Model(op)
         known: dict[FakeQuantize, SSAValue] = {}
-        for each in list(model.body.ops):
+        for each in model.ops:
             if not isinstance(each, npu.MatMul) or not can_be_integer(each):
                 continue
             fake = producer(each.a, FakeQuantize)

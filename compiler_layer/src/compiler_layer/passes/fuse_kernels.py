@@ -109,6 +109,6 @@ class FuseKernels(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the module in place."""
         del ctx
-        for each in list(Model(op).body.ops):
+        for each in Model(op).ops:
             if isinstance(each, npu.Kernel) and each.parent is not None and min(each.domain) > 0:
                 _grow(each)

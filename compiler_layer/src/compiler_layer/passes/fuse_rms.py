@@ -100,7 +100,7 @@ class FuseRMS(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, Multiply):
                 _fuse(each)
         remove_dead_code(model)

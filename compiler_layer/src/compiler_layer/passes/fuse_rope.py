@@ -85,7 +85,7 @@ class FuseRoPE(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, Add):
                 _fuse(each)
         remove_dead_code(model)

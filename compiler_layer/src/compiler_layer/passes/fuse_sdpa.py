@@ -121,10 +121,10 @@ class FuseSDPA(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, MatMul):
                 _recognise(each)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, ScaledDotProductAttention):
                 _share_heads(each)
         remove_dead_code(model)

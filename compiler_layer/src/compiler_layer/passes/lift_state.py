@@ -27,7 +27,7 @@ def lift_state(model: Model) -> None:
     model.variables()  # refuses variables that are read or assigned twice
     names = [port.name for port in model.inputs]
     outputs: list[tuple[str, SSAValue]] = [(port.name, port.value) for port in model.outputs]
-    for op in list(model.body.ops):
+    for op in model.ops:
         if isinstance(op, ReadValue):
             _check_init(op)
             argument = model.body.insert_arg(op.output.type, len(model.body.args))

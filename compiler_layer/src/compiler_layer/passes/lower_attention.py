@@ -146,7 +146,7 @@ class LowerAttention(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, ScaledDotProductAttention):
                 _lower(each)
         remove_dead_code(model)

@@ -28,7 +28,7 @@ class LowerConcat(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the module in place."""
         del ctx
-        for each in list(Model(op).body.ops):
+        for each in Model(op).ops:
             if isinstance(each, Concat):
                 lowered = npu.Concat(
                     operands=[list(each.parts)],

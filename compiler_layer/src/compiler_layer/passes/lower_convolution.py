@@ -93,6 +93,6 @@ class LowerConvolution(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the module in place."""
         del ctx
-        for each in list(Model(op).body.ops):
+        for each in Model(op).ops:
             if isinstance(each, Convolution):
                 _lower(each)

@@ -137,7 +137,7 @@ class LowerGather(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, Gather):
                 _lower(each)
         remove_dead_code(model)

@@ -62,6 +62,6 @@ class LowerGroupConvolution(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the module in place."""
         del ctx
-        for each in list(Model(op).body.ops):
+        for each in Model(op).ops:
             if isinstance(each, GroupConvolution):
                 _lower(each)

@@ -236,7 +236,7 @@ class LowerMatMul(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, MatMul):
                 _lower(each)
         remove_dead_code(model)

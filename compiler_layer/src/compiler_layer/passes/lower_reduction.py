@@ -114,7 +114,7 @@ class LowerReduction(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, Reduction) and not is_row_wise(each):
                 _lower(each)
         remove_dead_code(model)

@@ -97,7 +97,7 @@ class LowerScatter(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, ScatterElementsUpdate):
                 _lower(each)
         remove_dead_code(model)

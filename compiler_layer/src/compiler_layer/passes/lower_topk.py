@@ -101,7 +101,7 @@ class LowerTopK(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, TopK):
                 _lower(each)
         remove_dead_code(model)

@@ -112,7 +112,7 @@ class MoveRowScales(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, ScaledDotProductAttention):
                 _move(each)
         remove_dead_code(model)

@@ -65,7 +65,7 @@ class QuantizeActivations(ModulePass):
         del ctx
         model = Model(op)
         known: dict[SSAValue, QuantizedRows] = {}
-        for each in list(model.body.ops):
+        for each in model.ops:
             if not isinstance(each, npu.MatMul) or not can_be_integer(each):
                 continue
             if each.a not in known:

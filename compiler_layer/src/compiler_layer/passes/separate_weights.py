@@ -39,7 +39,7 @@ class SeparateWeights(ModulePass):
         names = [port.name for port in model.inputs]
         known: dict[str, SSAValue] = {}
         repeated: dict[str, list[str]] = {}
-        for each in list(model.body.ops):
+        for each in model.ops:
             views = _views(each)
             if not isinstance(each, Constant) or not views:
                 continue

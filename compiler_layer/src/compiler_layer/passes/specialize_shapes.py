@@ -48,7 +48,7 @@ def specialize_shapes(model: Model) -> None:
         CompilerUsageError: operands do not fit together, or the shape of an input is not given.
         UnsupportedModel: the value of a shape cannot be computed.
     """
-    for op in list(model.body.ops):
+    for op in model.ops:
         if not isinstance(op, OvOp):
             continue
         try:

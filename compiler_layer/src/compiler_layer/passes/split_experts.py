@@ -119,7 +119,7 @@ class SplitExperts(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             weights = _weights(each) if isinstance(each, MatMul) else None
             if isinstance(each, MatMul) and weights is not None:
                 _split(each, weights)

@@ -115,7 +115,7 @@ class ToOpset(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, Dequantize):
                 _expand(each)
             elif isinstance(each, RMS):

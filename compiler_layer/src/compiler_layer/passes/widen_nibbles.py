@@ -57,7 +57,7 @@ class WidenNibbles(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in list(model.body.ops):
+        for each in model.ops:
             if isinstance(each, Dequantize):
                 for index, operand in enumerate(each.operands):
                     if element_of(operand) in FOUR_BIT:

@@ -38,7 +38,7 @@ def store_floats(model: Model, targets: Mapping[str, str]) -> list[str]:
         BadModel: a weight that becomes f16 is not finite, or cannot be read.
     """
     kept: list[str] = []
-    for op in list(model.body.ops):
+    for op in model.ops:
         if not isinstance(op, Constant) or not isinstance(op.value, FileAttr):
             continue
         target = targets.get(element_of(op.output))

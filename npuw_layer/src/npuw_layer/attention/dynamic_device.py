@@ -195,7 +195,7 @@ def _opened(model: Model, attention: CachedAttention) -> Model:
     infos = {info.name: info.shape for info in attention.inputs}
     shapes = {name: (1, _OPEN, *infos[name][2:]) for name in attention.stored}
     opened.set_input_shapes({**shapes, attention.mask: (*infos[attention.mask][:-1], _OPEN)})
-    for op in list(opened.body.ops):
+    for op in opened.ops:
         if isinstance(op, Reshape):  # of a single head's rows: what it means for any number
             order = GraphBuilder(opened, op).ints(0, 2, 1, 3)
             replace(op, Transpose.make([op.x, order]))

@@ -74,9 +74,9 @@ def _is_offset(op: Operation) -> bool:
 def _computed(model: Model, mask: SSAValue) -> Array:
     """The values of a mask for a short text."""
     clone = model.clone()
-    ops = list(model.body.ops)
+    ops = model.ops
     assert isinstance(mask.owner, Operation)  # its makers were looked at
-    made = list(clone.body.ops)[ops.index(mask.owner)]
+    made = clone.ops[ops.index(mask.owner)]
     clone.set_outputs([("mask", made.results[mask.owner.results.index(mask)])])
     remove_dead_code(clone)
     given = {

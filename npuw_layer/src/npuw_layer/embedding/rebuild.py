@@ -177,7 +177,7 @@ def _count_positions(model: Model, positions: SSAValue, own: set[Operation]) -> 
     Raises:
         NotCausal: it counts something else.
     """
-    for op in list(model.body.ops):
+    for op in model.ops:
         if not isinstance(op, shape.Range) or op in own:
             continue
         start, step = ints_of(op.start), ints_of(op.step)

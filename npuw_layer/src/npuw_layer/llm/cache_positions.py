@@ -68,7 +68,7 @@ def count_positions(model: Model, tokens: int) -> None:
     """
     if any(port.name == POSITIONS for port in model.inputs):
         return
-    for op in list(model.body.ops):
+    for op in model.ops:
         if not isinstance(op, elementwise.Convert) or element_of(op.output) not in FLOATS:
             continue
         chain = _chain(op.x)

@@ -65,7 +65,7 @@ def spread_visual_rows(model: Model, tokens: int) -> None:
             f"{list(shape_of(marks))}, not f32 [levels, tokens, width] and boolean [1, tokens]"
         )
     walk = _Walk(embeds, marks)
-    for op in list(model.body.ops):
+    for op in model.ops:
         walk.visit(op)
     levels = dims[0] if dims[0] > 0 else len(walk.levels)
     if not walk.levels or not walk.levels <= {*range(levels)}:

@@ -107,7 +107,7 @@ def cut_head(model: Model, rows: int) -> Model:
     names = [port.name for port in body.inputs]
     states = body.body.insert_arg(tensor(element, (1, rows, width)), len(names))
     ops.read(ops.before(body), states)
-    for op in list(body.body.ops):
+    for op in body.ops:
         if isinstance(op, Assign):
             Rewriter.replace_op(op, [], [op.value])
     body.set_inputs([*names, EMBED])

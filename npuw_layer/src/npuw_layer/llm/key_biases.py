@@ -49,7 +49,7 @@ def look_up_biases(model: Model, tokens: int, past: int, slots: int = 1) -> None
         ModelError: it is not known how biases belong to several conversations.
     """
     lengths = _Lengths(model)
-    for op in list(model.body.ops):
+    for op in model.ops:
         axis = _bias_axis(op, lengths) if isinstance(op, Slice) else None
         if isinstance(op, Slice) and axis is not None:
             positions = cache_position(model, tokens, slots)

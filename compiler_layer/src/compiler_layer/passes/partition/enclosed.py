@@ -22,7 +22,7 @@ def add_enclosed(model: Model, groups: Sequence[Group]) -> list[Group]:
         says so.
     """
     number_of = {op: number for number, group in enumerate(groups) for op in group.ops}
-    ops = list(model.body.ops)
+    ops = model.ops
     before = _reached(ops, number_of, _makers)
     after = _reached(reversed(ops), number_of, _users)
     members = [set(group.ops) for group in groups]

@@ -39,7 +39,7 @@ class Function:
     def merged(self) -> Model:
         """The function itself: the first part, with the weights of all calls."""
         model = self.parts[0].model.clone()
-        ops = list(model.body.ops)
+        ops = model.ops
         for place, weights in self._weights_of_calls():
             merged = Constant.repeated(0, weights)
             ops[place].properties["value"] = merged.value
