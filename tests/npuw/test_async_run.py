@@ -75,10 +75,9 @@ def test_a_callback_that_is_faster_than_its_start_may_not_wait_either() -> None:
     called = threading.Event()
 
     class Late(AsyncRun):
-        def _submit(self, work, callback):
-            future = super()._submit(work, callback)
+        def _submit(self, outcome, work):
+            super()._submit(outcome, work)
             assert called.wait(60)
-            return future
 
     def call() -> None:
         try:
@@ -91,3 +90,26 @@ def test_a_callback_that_is_faster_than_its_start_may_not_wait_either() -> None:
     with pytest.raises(RequestBusy, match="a callback cannot wait"):
         run.wait()
     assert runs(run)
+
+
+def test_what_a_callback_starts_is_what_is_waited_for() -> None:
+    """A start that came back late noted its own inference, which had ended, in place of that."""
+    begun, go_on, ended = threading.Event(), threading.Event(), list[str]()
+
+    class Late(AsyncRun):
+        def _submit(self, outcome, work):
+            super()._submit(outcome, work)
+            if threading.current_thread() is threading.main_thread():
+                assert begun.wait(60)
+
+    def last() -> None:
+        begun.set()
+        go_on.wait(60)
+        ended.append("last")
+
+    run = Late()
+    run.start(lambda: None, lambda: run.start(last, None, lambda: None), lambda: None)
+    assert not run.wait(1)
+    go_on.set()
+    assert run.wait(60_000)
+    assert ended == ["last"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
+from driver_layer.outcome import Outcome
 from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy
 from npuw_layer.in_order import AtAnyTime, Place
 from npuw_layer.options import Options
@@ -41,12 +42,15 @@ class AsyncRun:
     def _begin(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._busy = False
-        self._cancelled = threading.Event()
+        self._holder: object | None = None
+        """What is running, or about to."""
+        self._running: object | None = None
+        """What its own thread runs."""
+        self._cancelled = False
         self._worker: ThreadPoolExecutor | None = None
         self._thread = 0
         """That runs an inference or its callback, if one does."""
-        self._started: Future[None] | None = None
+        self._started: Outcome | None = None
 
     def check_idle(self) -> None:
         """See that nothing is running.
@@ -55,7 +59,7 @@ class AsyncRun:
             RequestBusy: something is.
         """
         self._look_where()
-        if self._busy:
+        if self._holder is not None:
             raise RequestBusy("the request is running; wait() for it, or use another request")
 
     def check_wanted(self) -> None:
@@ -64,7 +68,7 @@ class AsyncRun:
         Raises:
             InferenceCancelled: it is not.
         """
-        if self._cancelled.is_set():
+        if self._cancelled:
             raise InferenceCancelled("the inference was cancelled")
 
     def run(self, work: Callable[[], R]) -> R:
@@ -75,13 +79,15 @@ class AsyncRun:
             NpuwUsageError: it may only be started.
         """
         self._place.check_at_once()
-        self._claim()
-        self._started = None
+        mine = object()
         try:
+            self._claim(mine)
+            self._started = None
             with self._around():
                 return work()
         finally:
-            self._busy = False
+            if self._holder is mine:  # no call: in one a signal could keep this from happening
+                self._holder = None
 
     def start(self, work: Work, callback: Callback | None, prepare: Work) -> None:
         """Begin on the request's own thread.
@@ -97,20 +103,25 @@ class AsyncRun:
             NpuwUsageError: it is the turn of another request.
             NpuwFault: there is no thread to be had: there are too many, or the process ends.
         """
-        self._claim()
+        outcome, before = Outcome(), self._started
         try:
+            self._claim(outcome)
             with self._place.started() as take:
                 prepare()
-                self._started = self._submit(partial(take, work), callback)
+                self._started = outcome  # whoever runs it may begin the next one before it returns
+                self._submit(outcome, partial(self._work, partial(take, work), callback, outcome))
         except BaseException:
-            self._busy = False
+            with self._lock:
+                # A signal may come when it runs already: then it has begun after all.
+                if self._holder is outcome and self._running is not outcome:
+                    self._started, self._holder = before, None
             raise
 
-    def _submit(self, work: Work, callback: Callback | None) -> Future[None]:
+    def _submit(self, outcome: Outcome, work: Work) -> None:
         try:
             if self._worker is None:
                 self._worker = ThreadPoolExecutor(1, "npuw-request")
-            return self._worker.submit(self._work, work, callback)
+            self._worker.submit(outcome.run, work)
         except RuntimeError as error:
             self._worker = None
             raise NpuwFault(
@@ -130,46 +141,49 @@ class AsyncRun:
             RequestBusy: a callback waits for its own thread.
         """
         self._look_where()
-        # Asked first: who runs fast calls back before ``start`` has noted what it started.
+        # Asked first: it would wait for itself.
         if self._thread == threading.get_ident():
             raise RequestBusy("a callback cannot wait for an inference of its own request")
         started = self._started
         if started is None:
             return True
-        try:
-            started.result(None if milliseconds is None else milliseconds / 1000)
-        except TimeoutError:
-            if started.done():
-                raise
+        if not started.wait(None if milliseconds is None else milliseconds / 1000):
             return False
+        if started.error is not None:
+            raise started.error
         return True
 
     def cancel(self) -> None:
         """Ask what is running to end; nothing happens if nothing is."""
         self._look_where()
         with self._lock:
-            if self._busy:
-                self._cancelled.set()
+            if self._holder is not None:
+                self._cancelled = True
 
     def _look_where(self) -> None:
         """Begin anew in a forked process: it has no thread that would ever end what runs."""
         if self._process != os.getpid():
             self._begin()
 
-    def _claim(self) -> None:
+    def _claim(self, holder: object) -> None:
+        """Begin; who claims gives it back however that ends, even if it was interrupted."""
         self._look_where()
         with self._lock:
             self.check_idle()
-            self._busy = True
-            self._cancelled.clear()
+            self._holder = holder
+            self._cancelled = False
 
-    def _work(self, work: Work, callback: Callback | None) -> None:
+    def _work(self, work: Work, callback: Callback | None, holder: object) -> None:
+        with self._lock:
+            if self._holder is not holder:
+                return  # given up before its turn
+            self._running = holder
         self._thread = threading.get_ident()
         try:
             with self._around():
                 work()
         finally:
-            self._busy = False
+            self._running = self._holder = None
             try:
                 if callback is not None:
                     callback()

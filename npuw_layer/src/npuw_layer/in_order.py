@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
@@ -61,6 +62,8 @@ class InOrder:
         """How many have theirs: those that were started once."""
         self._last: int = -1
         """Whose inference was started last."""
+        self._gone: set[int] = set()
+        """Places of requests that there are no more."""
         self._begin()
 
     def place(self) -> Place:
@@ -75,7 +78,7 @@ class InOrder:
         with self._lock:
             turn = _Turn(self._places if number is None else number, self._ended)
             # As in the original, a round may end early: the first begins another at any time.
-            if turn.number and turn.number != self._last + 1:
+            if turn.number and turn.number != self._next():
                 raise NpuwUsageError(
                     f"{NAME} = YES: requests are started in the order of their first inferences; "
                     f"this is request {turn.number + 1}, and the last was {self._last + 1}"
@@ -83,6 +86,17 @@ class InOrder:
             yield turn
             self._places = max(self._places, turn.number + 1)
             self._last, self._ended = turn.number, turn.ended
+
+    def leave(self, number: int) -> None:
+        """A request is gone: nobody waits for it. Called whenever, in any thread."""
+        self._gone.add(number)
+
+    def _next(self) -> int:
+        """Whose turn is next."""
+        number = self._last + 1
+        while number in self._gone:
+            number += 1
+        return number
 
     def _begin(self) -> None:
         """Wait for nothing, also in a forked process: nothing of its parent ends there."""
@@ -107,7 +121,9 @@ class _Placed:
     def started(self) -> Generator[Take]:
         with self._order.started(self._number) as turn:
             yield turn.take
-        self._number = turn.number
+        if self._number is None:
+            self._number = turn.number
+            weakref.finalize(self, self._order.leave, turn.number).atexit = False
 
 
 class _Turn:

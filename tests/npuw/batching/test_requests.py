@@ -221,7 +221,10 @@ def test_wrong_uses_are_refused(batching, crowd) -> None:
             request.submit(ids)
     with pytest.raises(TensorError, match="keep is 1, but 0 tokens are stored"):
         request.submit([1], keep=1)
-    future = request.submit([1])
+    for keep in (0.0, "0", [0]):
+        with pytest.raises(TensorError, match=r"keep is .*, and not a number of tokens"):
+            request.submit([1], keep=keep)
+    future = request.submit([1], keep=np.int64(0))
     with pytest.raises(RequestError, match="not read yet"):
         request.submit([2])
     refused: list[str] = []

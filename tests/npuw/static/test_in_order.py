@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import pytest
@@ -124,6 +125,24 @@ def test_a_failed_one_lets_the_next_one_pass() -> None:
     assert done == [1]
     with pytest.raises(ValueError, match="first"):
         first.wait()
+
+
+def test_nobody_waits_for_a_request_that_is_gone() -> None:
+    place = InOrder().place
+    runs = [AsyncRun(place=place()) for _ in range(4)]
+    done: list[int] = []
+
+    def start(number: int) -> None:
+        runs[number].start(lambda: done.append(number), None, lambda: None)
+        runs[number].wait()
+
+    for number in range(4):
+        start(number)
+    runs[1] = runs[2] = AsyncRun()
+    gc.collect()
+    for number in (0, 3, 0):
+        start(number)
+    assert done == [0, 1, 2, 3, 0, 3, 0]
 
 
 def test_an_imported_blob_takes_it(whole, check_alike) -> None:

@@ -6,13 +6,13 @@ Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 import numpy as np
 
+from driver_layer.outcome import Outcome
 from driver_layer.ze import types as t
 from driver_layer.ze.context import Pointer, check_device, ze_context_handle_t
 from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
@@ -107,7 +107,7 @@ class ze_command_list_handle_t(Handle):
         self.desc = desc
         self.state = ListState.OPEN
         self.commands: list[Command] = []
-        self.last: Future[object] | None = None
+        self.last: Outcome | None = None
         """The submission that executes it, or did."""
         self._releases: list[Callable[[], None]] = []
 
@@ -155,7 +155,7 @@ class ze_command_list_handle_t(Handle):
 
     def check_idle(self) -> None:
         """Raise ZeError HANDLE_OBJECT_IN_USE if it is executing."""
-        if self.last is not None and not self.last.done():
+        if self.last is not None and not self.last.ended:
             message = "the command list is executing; wait for it first"
             raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
 

@@ -5,15 +5,12 @@ Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
 
 from __future__ import annotations
 
-import os
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
-from functools import partial
+from typing import NoReturn
 
 from driver_layer.errors import DeviceFault, ZeError
-from driver_layer.npu.device import Device
+from driver_layer.outcome import Outcome
 from driver_layer.ze import queue_types as q
 from driver_layer.ze import types as t
 from driver_layer.ze.command_list import Command, ListState, ze_command_list_handle_t
@@ -41,10 +38,8 @@ class ze_command_queue_handle_t(Handle):
         kind = "copy" if desc.ordinal else "compute"
         self.stream = context.device.npu.stream(kind)
         self._rank = rank_of(desc)
-        self._process = os.getpid()
-        self._unfinished: set[Future[object]] = set()
-        self._failed: deque[Future[object]] = deque(maxlen=1)
-        """The last submission that failed since anybody waited for the queue."""
+        self._failed: deque[BaseException] = deque(maxlen=1)
+        """Why the last submission failed that failed since anybody waited for the queue."""
 
     def set_workload(self, workload: q.ze_command_queue_workload_type_t) -> None:
         """Say whether somebody waits for what is submitted from now on.
@@ -54,43 +49,26 @@ class ze_command_queue_handle_t(Handle):
         """
         self._rank = rank_of(self.desc, workload)
 
-    def submit(self, job: Callable[[], object]) -> Future[object]:
+    def submit(self, job: Callable[[], object]) -> Outcome:
         """Let the device run something after what was submitted before."""
-        self._look_where()
-        unfinished, failures = self._unfinished, self._failed
+        npu, rank, failures = self.context.device.npu, self._rank, self._failed
 
-        def settle(work: Future[object]) -> None:
+        def work() -> None:
             try:
-                unfinished.remove(work)
-            except KeyError:  # who waited for the queue knows already
-                return
-            if work.exception() is not None:
-                failures.append(work)
+                with npu.engines.at(rank):
+                    job()
+            except BaseException as error:
+                failures.append(error)
+                raise
 
-        work = self.stream.submit(partial(_run_at, self.context.device.npu, self._rank, job))
-        unfinished.add(work)
-        work.add_done_callback(settle)
-        return work
+        return self.stream.submit(work)
 
     def wait(self, timeout: int) -> None:
         """Wait, so many nanoseconds, for all that was submitted, and raise what failed of it."""
-        self._look_where()
-        seconds = seconds_of(timeout)
-        deadline = None if seconds is None else time.monotonic() + seconds
-        for work in tuple(self._unfinished):
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not wait([work], left).done:
-                raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running")
-            self._unfinished.discard(work)
-            if work.exception() is not None:
-                self._failed.append(work)
+        if not self.stream.wait(seconds_of(timeout)):
+            raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running")
         if self._failed:
-            _wait_for(self._failed.popleft(), timeout)
-
-    def _look_where(self) -> None:
-        """Forget what was submitted before a fork: here is no thread that would end it."""
-        if self._process != os.getpid():
-            self._process, self._unfinished = os.getpid(), set()
+            _raise_as_result(self._failed.popleft())
 
 
 class ze_fence_handle_t(Handle):
@@ -103,7 +81,7 @@ class ze_fence_handle_t(Handle):
         super().__init__()
         self.queue = queue
         self.signaled = signaled
-        self.work: Future[object] | None = None
+        self.work: Outcome | None = None
 
 
 def zeCommandQueueCreate(
@@ -183,12 +161,6 @@ def _executable(
     return lists
 
 
-def _run_at(npu: Device, rank: int, job: Callable[[], object]) -> None:
-    """Do a job with the urgency that its queue had when it was submitted."""
-    with npu.engines.at(rank):
-        job()
-
-
 def _run_all(commands: Sequence[Command]) -> None:
     """Run commands; if one fails, whoever waits for the events of the others is told."""
     for number, command in enumerate(commands):
@@ -218,16 +190,19 @@ def zeCommandQueueSynchronize(
     check(hCommandQueue, ze_command_queue_handle_t).wait(timeout)
 
 
-def _wait_for(work: Future[object], timeout: int) -> None:
+def _wait_for(work: Outcome, timeout: int) -> None:
     """Wait for a submission, and raise what it failed with."""
-    try:
-        error = work.exception(seconds_of(timeout))
-    except TimeoutError:
-        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running") from None
-    if isinstance(error, DeviceFault):
-        raise failed(ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST, str(error)) from error
-    if error is not None:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, repr(error)) from error
+    if not work.wait(seconds_of(timeout)):
+        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running")
+    if work.error is not None:
+        _raise_as_result(work.error)
+
+
+def _raise_as_result(error: BaseException) -> NoReturn:
+    """Raise what a submission failed with, as Level Zero says it."""
+    lost = isinstance(error, DeviceFault)
+    code = ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST if lost else ze_result_t.ZE_RESULT_ERROR_UNKNOWN
+    raise failed(code, str(error) if lost else repr(error)) from error
 
 
 def zeFenceCreate(

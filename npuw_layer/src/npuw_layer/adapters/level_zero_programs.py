@@ -133,7 +133,9 @@ class RecordedProgram:
                     self._loaded.queue, [self._commands], self._done
                 )
                 ze.zeFenceHostSynchronize(self._done)
-            except KeyboardInterrupt:
+            except ze.ZeError:
+                raise
+            except BaseException:  # of a signal's handler, as Ctrl-C's
                 # Until the device is done, what is bound is not the caller's again. The fence may
                 # not know of the work yet: an interrupt comes anywhere.
                 with suppress(ze.ZeError):

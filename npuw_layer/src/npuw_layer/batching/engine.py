@@ -147,6 +147,10 @@ class ContinuousBatching:
             self._stepper = threading.get_ident()
             try:
                 return self._step()
+            except BaseException:
+                if threading.current_thread() is threading.main_thread():
+                    self._give_up()  # a signal's handler raised it, as Ctrl-C's does
+                raise
             finally:
                 self._stepper = 0
 
@@ -187,6 +191,18 @@ class ContinuousBatching:
         for each, outcome in zip(speaking, made.outcomes, strict=True):
             self._note(each, 1, outcome)
         return StepReport(read, len(speaking), made.slots, made.capacity)
+
+    def _give_up(self) -> None:
+        """Break the promises whose tokens were being read: nobody knows how far it came."""
+        error = RequestError("the step that read these tokens was interrupted; submit them again")
+        with self._changed:
+            places = [(one, one.place, one.submission) for one in self._conversations.values()]
+        for conversation, place, submission in places:
+            if place is not None and submission is not None and submission.logits.running():
+                with self._changed:
+                    conversation.submission = None
+                    conversation.request.stored = _stored((conversation, place, submission), error)
+                _settle(submission, error)
 
     def _collect(self) -> None:
         """Give up conversations that are over, and give their places to those who wait."""

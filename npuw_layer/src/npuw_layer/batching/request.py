@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Protocol, Self
+from typing import Protocol, Self, SupportsIndex, cast
 
 import numpy as np
 
@@ -65,10 +66,20 @@ class BatchedRequest:
             raise TensorError("there are no new tokens: ids are empty")
         if tokens.ndim != 1 or not len(tokens) or tokens.dtype.kind not in "iu":
             raise TensorError(f"ids are {tokens.dtype} {list(tokens.shape)}, not integers [tokens]")
-        kept = self.stored if keep is None else keep
+        kept = self._kept(keep)
+        return self._engine.enqueue(self, tokens.astype(np.int64), kept)
+
+    def _kept(self, keep: object) -> int:
+        """How many stored tokens stay."""
+        if keep is None:
+            return self.stored
+        try:
+            kept = operator.index(cast(SupportsIndex, keep))
+        except TypeError:
+            raise TensorError(f"keep is {keep!r}, and not a number of tokens") from None
         if not 0 <= kept <= self.stored:
             raise TensorError(f"keep is {kept}, but {self.stored} tokens are stored")
-        return self._engine.enqueue(self, tokens.astype(np.int64), kept)
+        return kept
 
     def close(self) -> None:
         """Leave: what is under way is cancelled, and who waits longest gets the place."""

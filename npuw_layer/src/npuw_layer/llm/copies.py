@@ -13,6 +13,7 @@ from functools import cache, partial
 
 import numpy as np
 
+from driver_layer.outcome import Outcome
 from npuw_layer.ports import Array
 
 _WORTH_THREADS = 1 << 21
@@ -46,14 +47,24 @@ def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy)
         span = slice(plan.target, plan.target + plan.rows)
         jobs = _jobs(pairs, plan.rows, span, total)
         if len(jobs) > 1:
-            for copied in [_copiers(os.getpid()).submit(job) for job in jobs]:
-                copied.result()
+            _do_beside(jobs)
         else:
             jobs[0]()
     else:
         for new, old in pairs:
             old[:, plan.target] = new[:, : plan.rows]
     return total
+
+
+def _do_beside(jobs: Sequence[Callable[[], None]]) -> None:
+    """Do jobs on several threads, and wait for all."""
+    outcomes = [Outcome() for _ in jobs]
+    for outcome, job in zip(outcomes, jobs, strict=True):
+        _copiers(os.getpid()).submit(outcome.run, job)
+    for outcome in outcomes:
+        outcome.wait()
+        if outcome.error is not None:
+            raise outcome.error
 
 
 def _jobs(

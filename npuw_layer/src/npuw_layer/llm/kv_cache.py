@@ -185,8 +185,8 @@ class KVCache:
         """Copy what is still to be copied."""
         if self._pending is not None:
             present, plan = self._pending
-            self._pending = None
             self.copied_bytes += copy_kvcache(present, [s.rows for s in self._stacks], plan)
+            self._pending = None  # not before: what was interrupted is copied again
 
 
 def _allocate(device: Device, names: Sequence[str], kind: Kind, rows: int) -> _Stack:

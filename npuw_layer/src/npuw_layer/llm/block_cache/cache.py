@@ -115,8 +115,8 @@ class BlockKVCache:
         """Copy what is still to be copied."""
         if self._pending is not None:
             present, plan = self._pending
-            self._pending = None
             self.copied_bytes += self._copy(present, plan)
+            self._pending = None  # not before: what was interrupted is copied again
 
     def read(self, name: str) -> Array:
         """The stored rows of a variable in the order of their tokens; a copy."""
