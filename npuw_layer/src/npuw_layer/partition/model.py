@@ -40,19 +40,20 @@ class LoadedParts:
         self._loaded = loaded
         self.layout = self._place()
         self._literals = self._fill_literals()
-        self._inputs = self._own(lambda loaded: loaded.inputs, self.unread)
-        self._outputs = self._own(lambda loaded: loaded.outputs, {})
         self._around: WrapsPrograms = lambda number, program: program
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """The model's own inputs, weights included, each once."""
-        return self._inputs
+        """The model's own inputs, weights included, each once.
+
+        Where parts run now: one that has moved to another device reads its weights as that does.
+        """
+        return self._own(lambda loaded: loaded.inputs, self.unread)
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
         """The model's own outputs."""
-        return self._outputs
+        return self._own(lambda loaded: loaded.outputs, {})
 
     def create_program(self) -> PartsProgram:
         """Make something to run.
@@ -81,9 +82,12 @@ class LoadedParts:
         return [(functions[call.function].tag, loaded) for call, loaded in self.calls()]
 
     def bind_literals(self, programs: Sequence[Program]) -> None:
-        """Let the programs of all calls find what weights are in no file."""
-        for number, name, offset in self._literals[1]:
-            programs[number].bind(name, self._literals[0], offset)
+        """Let the programs of all calls find those weights that are in no file."""
+        memory, places = self._literals
+        read = [{info.name for info in loaded.inputs} for _, loaded in self.calls()]
+        for number, name, offset in places:
+            if name in read[number]:
+                programs[number].bind(name, memory, offset)
 
     @property
     def unread(self) -> Mapping[str, TensorInfo]:
