@@ -318,7 +318,7 @@ def test_nothing_is_set_while_a_request_runs(models) -> None:
     compiled = models()
     request = compiled.create_infer_request()
     tensor = compiled.get_context().create_tensor("f32", (1, 1, VOCABULARY))
-    request._run._claim()
+    request._run._claim(object())
     for act in (
         lambda: request.set_tensor("logits", tensor),
         lambda: request.set_tensor("input_ids", IDS[None]),

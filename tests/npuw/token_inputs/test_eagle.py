@@ -11,7 +11,7 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.errors import ModelError, TensorError
-from npuw_layer.llm.admission import check_all_computed
+from npuw_layer.llm.ruled_out import check_all_computed
 from npuw_layer.llm.split_slots import split_slots
 from npuw_layer.llm.token_outputs import TokenOutput
 from npuw_layer.options import parse_options

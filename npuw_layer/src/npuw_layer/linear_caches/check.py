@@ -19,7 +19,7 @@ def check_linear_caches(variables: Iterable[str], options: Options) -> None:
     Raises:
         ModelError: one would share K and V without them; or a state is none of a convolution.
     """
-    states = [name for name in variables if is_linear_cache(name)]
+    states = sorted(name for name in variables if is_linear_cache(name))
     if not states:
         return
     others = [name for name in states if not is_convolution(name)]

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from npuw_layer.errors import CapacityError, ModelError, PromptTooLong, TensorError, TooManyTokens
+from npuw_layer.errors import CapacityError, PromptTooLong, TensorError, TooManyTokens
 from npuw_layer.llm.names import POSITIONS, TOKEN_TYPES
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import ROPE_LEAD, Plan
 from npuw_layer.llm.token_inputs import TokenInput
-from npuw_layer.llm.token_outputs import TokenOutput
 from npuw_layer.options import Options
 
 
@@ -22,9 +21,6 @@ class Admission:
         options: lengths, and what happens when the cache is full.
         plan: the static models.
         inputs: what the model wants of each new token.
-
-    Raises:
-        ModelError: what is to happen then cannot be done with them.
     """
 
     def __init__(self, options: Options, plan: Plan, inputs: Sequence[TokenInput]) -> None:
@@ -33,11 +29,6 @@ class Admission:
         positions = [one for one in inputs if one.name == POSITIONS]
         several = any(one.axes for one in positions)
         self._tables = options.caches_rope and bool(positions) and not several
-        if several and options.on_full == "TRUNCATE":
-            raise ModelError(
-                "NPUW_LLM_ON_FULL = TRUNCATE: position_ids have several axes (M-RoPE), and those "
-                "of what is read anew could not be told without the images; use ERROR or SLIDE"
-            )
 
     @property
     def sinks(self) -> int:
@@ -112,22 +103,6 @@ class Admission:
                 raise CapacityError(stored, count, largest.past)
             if stored + count > planned.lengths.total:
                 raise CapacityError(stored, count, planned.lengths.total)
-
-
-def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None:
-    """See that all tokens of an inference are computed in it, as outputs have rows of each.
-
-    Raises:
-        ModelError: some would come from the prefix cache, or be dropped.
-    """
-    problem = ""
-    if options.enable_prefix_caching:
-        problem = "NPUW_LLM_ENABLE_PREFIX_CACHING = YES: of tokens that were cached there are none"
-    elif options.on_full == "TRUNCATE":
-        problem = "NPUW_LLM_ON_FULL = TRUNCATE: of tokens that are dropped there would be none"
-    if problem:
-        names = ", ".join(one.name for one in outputs)
-        raise ModelError(f"the model gives {names} of each token; {problem}; leave it out")
 
 
 def _check_types(tokens: NewTokens, keep: int) -> None:

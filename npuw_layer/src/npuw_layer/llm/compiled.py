@@ -17,6 +17,7 @@ from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.names import LAST_HIDDEN_STATE, vocabulary_of
 from npuw_layer.llm.prefix_cache import PrefixCache
 from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
+from npuw_layer.llm.ruled_out import check_ruled_out
 from npuw_layer.llm.stages import Plan, Stage, lengths_of, plan
 from npuw_layer.llm.token_inputs import TokenInput, token_inputs
 from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
@@ -187,6 +188,9 @@ def assemble(
         programs: what was loaded.
         origin: where they came from.
         sources: where the weights are.
+
+    Raises:
+        ModelError: the model rules out what options ask for.
     """
     if options.eagle:
         _check_eagle(loaded[0])
@@ -197,6 +201,7 @@ def assemble(
         )
         for stage, model in zip(planned.stages, loaded, strict=True)
     }
+    check_ruled_out(models, planned, options)
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
     return CompiledLLM(
         device=device,

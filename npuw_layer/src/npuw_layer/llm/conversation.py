@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from npuw_layer.errors import ModelError, PromptTooLong, StateError, TensorError
+from npuw_layer.errors import PromptTooLong, StateError, TensorError
 from npuw_layer.linear_caches.recall import check_recall, recalled
 from npuw_layer.linear_caches.states import LinearStates
-from npuw_layer.llm.admission import Admission, check_all_computed
+from npuw_layer.llm.admission import Admission
 from npuw_layer.llm.answer import Answer, Answering, Reading, finished
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.continuation import Continuation
@@ -66,8 +66,6 @@ class Conversation:
         self._generate = self._make_generate(own)
         self._head = LMHead(device, heads, self.buffers, compiled.bank) if heads else None
         self._admission = Admission(compiled.options, compiled.plan, self.token_inputs)
-        if self.gathered.outputs:
-            check_all_computed(compiled.options, self.gathered.outputs)
         rereads = self._options.on_full == "TRUNCATE" or bool(self.states.names)
         self.history = History(self.token_inputs, rereads)
         self.continuation = Continuation(self._options.enable_continuous_prefill)
@@ -280,12 +278,6 @@ class Conversation:
 
     def _prepare(self) -> None:
         """Do now what first runs would do: for whole chunks and all variants."""
-        if self._options.on_full == "SLIDE" and self._generate.counts_tokens:
-            raise ModelError(
-                "NPUW_LLM_ON_FULL = SLIDE: the model counts tokens itself, as its attention "
-                "depends on how far they are apart (sliding windows, biases by distance) or takes "
-                "no position_ids; sliding would change that; use TRUNCATE"
-            )
         self._prefill.prepare()
         self._generate.prepare()
 

@@ -49,11 +49,6 @@ class Generate:
         """What the model wants of each new token."""
         return self._variants[0].token_inputs
 
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether the model takes the places of new tokens beside their positions."""
-        return self._variants[0].counts_tokens
-
     def prepare(self) -> None:
         """Do now what the first run of each variant would do."""
         for variant in self._variants:

@@ -11,6 +11,7 @@ from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.long_rope import tell_reach
 from npuw_layer.llm.names import TOKEN_TYPES
 from npuw_layer.llm.rope_cache import cache_rope
+from npuw_layer.llm.ruled_out import check_head_adapters
 from npuw_layer.llm.split import split
 from npuw_layer.llm.split_slots import split_slots
 from npuw_layer.llm.stages import Kind, Stage, kv_layout, rope_rows
@@ -108,9 +109,5 @@ def _check_types(model: Model) -> None:
 def _head_graph(model: Model, stage: Stage, options: Options) -> Model:
     """The head alone, which takes states of several conversations as if they were one's."""
     graph = cut_head(model, stage.tokens)
-    if max(options.batch_slots) > 1 and reads_adapters(graph):
-        raise ModelError(
-            "for several conversations at once: the LM head has an adapter, and would need each "
-            "conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
-        )
+    check_head_adapters((variable.name for variable in graph.variables()), options)
     return graph

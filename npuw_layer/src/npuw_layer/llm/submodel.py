@@ -85,11 +85,6 @@ class Submodel:
         """What it wants of each new token."""
         return self._token_inputs
 
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether row n of the cache must hold token n, as for sliding windows."""
-        return CACHE_POSITION in self._arena.tensors
-
     def gather(self, gathered: Gathered) -> None:
         """Add what outputs that follow tokens gave in the last run."""
         for port in self._token_outputs:

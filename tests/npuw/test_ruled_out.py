@@ -1,0 +1,78 @@
+"""What a model rules out, it rules out of programs that the cache has or a blob, too.
+
+Options that change no program find it there: it was made where nothing was ruled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.conftest import GOLDENS
+
+from npuw_layer import Core
+from npuw_layer.errors import ModelError
+
+SMALL = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 64,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "NPUW_LLM_GENERATE_PYRAMID": "NO",
+    "INFERENCE_PRECISION_HINT": "f32",
+}
+STEPS = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
+
+
+def refused(model: Path, before: Mapping[str, object], wanted: Mapping[str, object]) -> str:
+    """Why a model is refused: the same where its programs are compiled and where they are there."""
+    said: list[str] = []
+    for options in (wanted, before, wanted):
+        try:
+            Core().compile_model(model, "NPU", {**SMALL, **options})
+        except ModelError as error:
+            assert options is wanted
+            said.append(str(error))
+        else:
+            assert options is before
+    assert len(set(said)) == 1
+    return said[0]
+
+
+@pytest.mark.parametrize("devices", ["NPU", "NPU,CPU"])
+def test_states_and_a_prefix_cache(restored, tmp_path, devices) -> None:
+    """Tokens came from the prefix cache and states did not: logits were off by half."""
+    both = {"CACHE_DIR": str(tmp_path), "NPUW_DEVICES": devices}
+    model = restored(GOLDENS / "linear", "lfm2_fp16")
+    goes_on = both | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"}
+    cached = both | {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"}
+    assert "NPUW_LLM_ENABLE_PREFIX_CACHING: the model has" in refused(model, goes_on, cached)
+
+
+@pytest.mark.parametrize("devices", ["NPU", "NPU,CPU"])
+def test_trees_and_a_cache_that_slides(restored, tmp_path, devices) -> None:
+    both = {"CACHE_DIR": str(tmp_path), "NPUW_DEVICES": devices, "NPUW_LLM_CACHE_ROPE": "NO"}
+    model = restored(GOLDENS / "exported" / "eagle", "tree_target")
+    slides = both | STEPS | {"NPUW_LLM_ON_FULL": "SLIDE"}
+    assert "NPUW_LLM_ON_FULL = SLIDE: candidates" in refused(model, both | STEPS, slides)
+
+
+def test_a_head_with_adapters_and_several_conversations(adapt, tmp_path) -> None:
+    both = {"CACHE_DIR": str(tmp_path)}
+    model = adapt("llama_fp16", r"mlp|lm_head").path
+    together = both | {"NPUW_LLM_BATCH_SLOTS": 8}
+    assert "the LM head has an adapter" in refused(model, both | STEPS, together)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "wanted", "why"),
+    [
+        ("exported", "bloom_fp16", "SLIDE", "counts tokens itself"),
+        ("exported", "gemma2_fp16", "SLIDE", "counts tokens itself"),
+        ("exported/vlm", "qwen2_vl", "TRUNCATE", "several axes"),
+        ("exported/eagle", "draft", "TRUNCATE", "of each token"),
+    ],
+)
+def test_it_is_said_before_there_is_a_request(restored, folder, name, wanted, why) -> None:
+    model = restored(GOLDENS / folder, name)
+    with pytest.raises(ModelError, match=f"NPUW_LLM_ON_FULL = {wanted}: .*|.*{why}"):
+        Core().compile_model(model, "NPU", SMALL | {"NPUW_LLM_ON_FULL": wanted})
