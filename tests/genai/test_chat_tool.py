@@ -96,6 +96,8 @@ def test_a_missing_folder_gives_one_line_and_code_2(capsys, tmp_path) -> None:
     code, _, err = run(capsys, tmp_path / "none", "--prompt", "?")
     assert (code, err.count("\n")) == (2, 1)
     assert "no such folder" in err
+    code, _, err = run(capsys, "x" * 300, "--prompt", "?")
+    assert (code, err) == (2, f"npu-chat: {'x' * 300}: File name too long\n")
 
 
 @pytest.mark.parametrize("argv", [["--nonsense"], ["m", "-c", "novalue"], []])

@@ -118,6 +118,7 @@ def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) 
     ("argv", "words"),
     [
         (["nowhere"], ["nowhere: no such file or folder", "nothing is fetched"]),
+        (["x" * 300], ["xx: File name too long"]),
         (["."], ["has no config.json"]),
         (["model", "--platform", "9"], ["known are 3720, 4000, 5010"]),
         (["model", "--prompt", "0"], ["NPUW_LLM_MAX_PROMPT_LEN = 0: must be", "from 1"]),

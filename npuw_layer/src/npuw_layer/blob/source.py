@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from compiler_layer.paths import looking_at
 from npuw_layer.errors import BlobError
 from npuw_layer.ports import Array
 from npuw_layer.regular_file import open_regular
@@ -80,11 +81,8 @@ def open_blob(source: Source) -> tuple[memoryview, Path | None]:
     """
     if isinstance(source, str | Path):
         path = Path(source)
-        try:
-            with open_regular(path) as file:
-                return map_file(file), path
-        except OSError as error:
-            raise BlobError(f"{path}: {error.strerror}") from None
+        with looking_at(path, BlobError), open_regular(path) as file:
+            return map_file(file), path
     if isinstance(source, Tensor | np.ndarray):
         array = source.data if isinstance(source, Tensor) else source
         source = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

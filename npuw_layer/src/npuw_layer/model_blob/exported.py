@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from compiler_layer.paths import looking_at
 from npuw_layer.blob.container import describe
 from npuw_layer.blob.encryption import write_programs
 from npuw_layer.blob.manifest import ModelManifest
@@ -76,12 +77,10 @@ def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
     Raises:
         NpuwFault: the disk is full, or the folder is read-only.
     """
-    try:
+    with looking_at(path, NpuwFault):
         remove_leftovers(path.absolute().parent, lambda name: name == path.name, locks=False)
         with replacing(path.absolute()) as file:
             write(file)
-    except OSError as error:
-        raise NpuwFault(f"{path}: {error.strerror}") from None
 
 
 def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:

@@ -43,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         data = options.blob.read_bytes()
     except OSError as error:
         return _fail(f"cannot read {options.blob}: {error.strerror or error}")
+    except ValueError as error:  # a null character, say
+        return _fail(f"cannot read {str(options.blob)!r}: {error}")
     try:
         lines = check.deviations(data) if options.check else _views(read_blob(data), options)
         found = 0
