@@ -131,6 +131,7 @@ def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) 
         (["model", "--prompt", "0"], ["NPUW_LLM_MAX_PROMPT_LEN = 0: must be", "from 1"]),
         (["model", "--prompt", "8", "-c", "NPUW_LLM_MAX_PROMPT_LEN=8"], ["leave one out"]),
         (["model", "-c", "NPUW_FOLD"], ["NAME=VALUE"]),
+        (["model", "-c", "NPUW_FOLD=NO", "-c", "NPUW_FOLD=NO"], ["NPUW_FOLD is given twice"]),
         (["model", "-c", "NPUW_FOLDS=NO"], ["did you mean NPUW_FOLD?"]),
         (["model", "-c", "NPUW_LLM_BATCH_DIM=1"], ["counts tokens along axis 2", "leave them out"]),
         (["model", "-c", "NPUW_WEIGHTS_OFFLOAD=ASYNC"], ["weights are all in device memory"]),

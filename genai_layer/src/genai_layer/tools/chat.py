@@ -26,6 +26,7 @@ from genai_layer import (
     GenAIError,
     GenerationConfig,
     LLMPipeline,
+    PropertyError,
 )
 from genai_layer.results import DecodedResults
 from genai_layer.tools.log import set_up_log
@@ -89,7 +90,7 @@ class Chat:
     def __init__(self, options: argparse.Namespace) -> None:
         self._system = options.system
         self._results: DecodedResults | None = None
-        properties = dict(options.config)
+        properties = _properties(options.config)
         if options.adapter:
             pairs = [(Adapter(path), alpha) for path, alpha in options.adapter]
             properties["adapters"] = AdapterConfig(pairs)
@@ -170,6 +171,20 @@ class Chat:
 def _show(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def _properties(settings: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The properties that are given by -c.
+
+    Raises:
+        PropertyError: one is given twice.
+    """
+    properties: dict[str, Any] = {}
+    for name, value in settings:
+        if name in properties:
+            raise PropertyError(f"-c {name} is given twice; leave one out")
+        properties[name] = value
+    return properties
 
 
 def _generation_config(options: argparse.Namespace, default: GenerationConfig) -> GenerationConfig:
