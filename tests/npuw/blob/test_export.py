@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,6 +40,16 @@ BLOBS = {
 MODES = ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"]
 
 
+class Named:
+    """A path that is no ``Path``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __fspath__(self) -> str:
+        return str(self._path)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_imported_beside_its_living_exporter_says_the_same_bits(
     exporters, blobs, tiny, speak, mode: str
@@ -57,16 +68,19 @@ def test_a_blob_may_come_from_anywhere(exporters, blobs, tiny, speak, mode: str)
     behind = io.BytesIO(b"something else" + content)
     behind.seek(14)
     with blobs[mode].open("rb") as file:
-        for source in (str(blobs[mode]), file, content, memoryview(content), behind):
+        paths = (str(blobs[mode]), Named(blobs[mode]))
+        for source in (*paths, file, content, memoryview(content), behind):
             imported = Core().import_model(source, "NPU", {"MODEL_PTR": str(tiny)})
             assert np.array_equal(speak(imported), expected)
 
 
-def test_all_ways_of_exporting_give_the_same_bytes(exporters, blobs, tiny) -> None:
+def test_all_ways_of_exporting_give_the_same_bytes(exporters, blobs, tiny, tmp_path) -> None:
     for mode, compiled in exporters.items():
         stream = io.BytesIO()
         compiled.export_model(stream)
+        compiled.export_model(Named(tmp_path / "named"))
         assert stream.getvalue() == compiled.export_model() == blobs[mode].read_bytes()
+        assert stream.getvalue() == (tmp_path / "named").read_bytes()
         imported = Core().import_model(blobs[mode], "NPU", {"WEIGHTS_PATH": str(tiny)})
         assert imported.export_model() == stream.getvalue(), "also what was imported"
 
