@@ -184,6 +184,22 @@ def test_a_missing_model_is_named(npuc: Npuc, tmp_path: Path, argv: list[str]) -
     check_refused(npuc(*[word.format(missing) for word in argv]), missing, "no such file")
 
 
+@pytest.mark.parametrize("suffix", ["", ".xml", ".mlir"])
+def test_a_model_that_the_system_does_not_even_look_for_is_named(npuc: Npuc, suffix: str) -> None:
+    """So it is in the folder of somebody who keeps it closed, too."""
+    name = "x" * 300 + suffix
+    for argv in (["compile", name], ["export", name, "out"], ["print", name], ["explain", name]):
+        check_refused(npuc(*argv), name, "File name too long")
+
+
+def test_what_cannot_be_a_path_is_refused(npuc: Npuc, demo: Path) -> None:
+    refused = "null byte"
+    check_refused(npuc("explain", "a\0b"), refused)
+    check_refused(npuc("export", demo, "a\0b"), refused)
+    arguments = ("--report", "--quant-mode", "int8", "--dataset", "a\0b")
+    check_refused(npuc("quantize", demo, *arguments), refused)
+
+
 def test_a_place_that_cannot_be_written_is_named(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     out = tmp_path / "missing" / "out"
     check_refused(npuc("export", demo, out), str(out), "No such file")

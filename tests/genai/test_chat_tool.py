@@ -80,6 +80,7 @@ def test_an_empty_question_is_one_with_a_template(capsys, core, folder) -> None:
         (["--prompt", "x" * 70, "-c", "MAX_PROMPT_LEN=64"], "at most 64 are possible"),
         (["--prompt", "?", "-c", "MAX_PROMPT_LEN=many"], "MAX_PROMPT_LEN = 'many'"),
         (["--prompt", "?", "-c", "max_prompt_len=1"], "'max_prompt_len' is not supported"),
+        (["--prompt", "?", "-c", "A=1", "-c", "A=1"], "-c A is given twice; leave one out"),
         (["--prompt", "?", "--max-new-tokens", "0"], "max_new_tokens must be at least 1"),
         (["--prompt", "?", "--top-p", "7"], "top_p must be"),
     ],
@@ -96,6 +97,8 @@ def test_a_missing_folder_gives_one_line_and_code_2(capsys, tmp_path) -> None:
     code, _, err = run(capsys, tmp_path / "none", "--prompt", "?")
     assert (code, err.count("\n")) == (2, 1)
     assert "no such folder" in err
+    code, _, err = run(capsys, "x" * 300, "--prompt", "?")
+    assert (code, err) == (2, f"npu-chat: {'x' * 300}: File name too long\n")
 
 
 @pytest.mark.parametrize("argv", [["--nonsense"], ["m", "-c", "novalue"], []])

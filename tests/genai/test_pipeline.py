@@ -210,6 +210,12 @@ class TestLoading:
         with pytest.raises(ModelError, match="nowhere: no such folder"):
             LLMPipeline(tmp_path / "nowhere", "CPU")
 
+    def test_a_folder_that_the_system_does_not_even_look_for_is_named(self, folder) -> None:
+        """So it is in the folder of somebody who keeps it closed, too."""
+        for make in (Tokenizer, lambda path: LLMPipeline(path, Tokenizer(folder), "CPU")):
+            with pytest.raises(ModelError, match=r"xx.*: File name too long"):
+                make("x" * 300)
+
     @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json"])
     @pytest.mark.parametrize("content", ["", "{", "[]", "null", "{'a': 1}", '"text"'])
     def test_a_broken_file_is_named(self, folder, name, content) -> None:

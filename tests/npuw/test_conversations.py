@@ -263,6 +263,8 @@ def test_inputs_may_be_set_one_by_one_and_run_asynchronously(talks) -> None:
 def test_models_that_are_none_are_refused(tmp_path: Path, tiny: Path) -> None:
     with pytest.raises(ModelError, match="no such file or folder"):
         Core().compile_model(tmp_path / "none", "NPU", {})
+    with pytest.raises(ModelError, match="xx: File name too long"):
+        Core().compile_model("x" * 300, "NPU", {})
     with pytest.raises(ModelError, match=r"no model; give an openvino_model\.xml"):
         Core().compile_model(tmp_path, "NPU", {})
     with pytest.raises(OptionError, match="this runtime has NPU alone"):

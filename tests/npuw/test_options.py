@@ -215,6 +215,8 @@ REFUSED = [
     ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "MAYBE"}, "must be YES or NO"),
     ({"CACHE_DIR": None}, "must be text"),
     ({"CACHE_DIR": "a\0b"}, "must be text without null characters"),
+    ({"NPUW_PLAN": "a\0b"}, "NPUW_PLAN = 'a\\x00b': must be text without null characters"),
+    ({"NPUW_DUMP_SUBS_DIR": "\ud800"}, "must be text that can be encoded"),
     (
         {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
         "HFA cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO",

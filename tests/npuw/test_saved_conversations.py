@@ -96,6 +96,9 @@ def test_files_that_are_not_there_or_cannot_be_written_are_named(talks, tmp_path
         request.load_state(tmp_path / "pipe")  # and does not wait for a writer
     with pytest.raises(NpuwFault, match="nowhere/talk: No such file"):
         request.save_state(tmp_path / "nowhere" / "talk")
+    for method in (request.save_state, request.load_state):
+        with pytest.raises(NpuwFault, match="null byte"):
+            method("a\0b")
 
 
 def test_damaged_files_give_typed_errors_and_change_nothing(talks, saved) -> None:

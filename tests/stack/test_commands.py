@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 Bad = dict[str, Path]
+
+COMMANDS = Path(sys.executable).parent
 
 
 def changed(folder: Path, source: Path, **config: Any) -> Path:
@@ -137,6 +143,60 @@ def test_an_unknown_option_ends_with_code_2_and_the_usage(command, argv) -> None
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
     assert result.stderr.startswith("usage: ")
+
+
+SPEAKING = [
+    ["npuw", "options"],
+    ["npuw", "plan", "{}", "--prompt", "64"],
+    ["npuw", "extract", "--help"],
+    ["npuc", "print", "{}"],
+    ["npu-objdump", "--help"],
+    ["npu-smi"],
+    ["npu-chat", "--help"],
+    ["npu-chat", "{}", "--prompt", "What is an NPU?", "-c", "MAX_PROMPT_LEN=64"],
+]
+"""A command of each tool that prints something; for {} stands a model."""
+
+
+@pytest.fixture(params=SPEAKING, ids=lambda words: " ".join(words[:2]))
+def words(request: pytest.FixtureRequest, demo: Path) -> list[str]:
+    return [word.format(demo) for word in request.param]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+def test_an_output_that_is_full_is_told_in_a_line(words) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [COMMANDS / words[0], *words[1:]], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    told = f"{words[0]}: standard output: No space left on device\n"
+    assert (done.returncode, done.stderr.decode()) == (2, told)
+
+
+def test_streams_that_are_closed_are_no_harm(words) -> None:
+    line = f"{shlex.join([str(COMMANDS / words[0]), *words[1:]])} <&- >&-"
+    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_reader_that_has_seen_enough_ends_a_command_quietly(words) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [COMMANDS / words[0], *words[1:]], stdout=writing, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_characters_that_a_terminal_has_not_are_written_as_numbers(command, words) -> None:
+    done = command(*words, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+    if words[1:] == ["extract", "--help"]:
+        assert "1f0c\\u2026.blob" in done.stdout
 
 
 def test_the_commands_work_together(command, demo: Path, tmp_path: Path) -> None:

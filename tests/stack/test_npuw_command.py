@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,11 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.options import ABSENT, NAMES
+
+COMMANDS = Path(sys.executable).parent
+
+ROOM = 400 << 10
+"""Bytes of a file that a small prefill program fits, and a long generate program does not."""
 
 
 @pytest.fixture
@@ -118,11 +125,13 @@ def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) 
     ("argv", "words"),
     [
         (["nowhere"], ["nowhere: no such file or folder", "nothing is fetched"]),
+        (["x" * 300], ["xx: File name too long"]),
         (["."], ["has no config.json"]),
         (["model", "--platform", "9"], ["known are 3720, 4000, 5010"]),
         (["model", "--prompt", "0"], ["NPUW_LLM_MAX_PROMPT_LEN = 0: must be", "from 1"]),
         (["model", "--prompt", "8", "-c", "NPUW_LLM_MAX_PROMPT_LEN=8"], ["leave one out"]),
         (["model", "-c", "NPUW_FOLD"], ["NAME=VALUE"]),
+        (["model", "-c", "NPUW_FOLD=NO", "-c", "NPUW_FOLD=NO"], ["NPUW_FOLD is given twice"]),
         (["model", "-c", "NPUW_FOLDS=NO"], ["did you mean NPUW_FOLD?"]),
         (["model", "-c", "NPUW_LLM_BATCH_DIM=1"], ["counts tokens along axis 2", "leave them out"]),
         (["model", "-c", "NPUW_WEIGHTS_OFFLOAD=ASYNC"], ["weights are all in device memory"]),
@@ -168,6 +177,26 @@ def test_programs_are_taken_out_of_an_exported_model(command, demo, tmp_path) ->
         assert command("npu-objdump", "--check", path).stdout == "ok\n"
     again = command("npuw", "extract", blob, tmp_path / "programs")
     check_one_line(again, "File exists")
+
+
+def test_programs_that_a_disk_has_no_room_for_are_named_and_leave_nothing(
+    command, demo, tmp_path
+) -> None:
+    """What fitted before is taken back: the next run would refuse to write over it."""
+    blob, folder = tmp_path / "demo.blob", tmp_path / "programs"
+    lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 1024}
+    config = {"BLOB_PATH": str(blob), "EXPORT_BLOB": "YES", **lengths}
+    Core().compile_model(demo, "NPU", config)
+
+    limited = f"ulimit -f {ROOM >> 9}; exec {COMMANDS / 'npuw'} extract {blob} {folder}"
+    done = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, check=False)
+    check_one_line(done, "generate_1024.blob: File too large")
+    assert list(folder.iterdir()) == []
+    left = folder / ".lm_head.blob-12345678.tmp"
+    left.write_bytes(b"half")
+    assert command("npuw", "extract", blob, folder).returncode == 0
+    assert not left.exists(), "nor does what a killed run left stay"
+    assert (folder / "prefill_64.blob").stat().st_size < ROOM, "it was written before"
 
 
 def test_what_is_no_compiled_model_is_refused(command, demo, tmp_path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from genai_layer.errors import ModelError
+from genai_layer.files import is_file
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -15,7 +16,7 @@ def read_object(path: Path) -> dict[str, Any]:
     Raises:
         ModelError: it is no JSON object.
     """
-    if not path.is_file():
+    if not is_file(path):
         return {}
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from genai_layer.errors import ModelError
+from genai_layer.files import is_file, is_folder
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.tokenizer import Tokenizer
 
@@ -18,7 +19,7 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     Raises:
         ModelError: folder or tokenizer is missing or broken.
     """
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise ModelError(f"{folder}: no such folder")
     return Tokenizer(folder)
 
@@ -33,12 +34,12 @@ def find_model(folder: Path, needed: bool = True) -> Path:
     Raises:
         ModelError: there is no model.
     """
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise ModelError(f"{folder}: no such folder")
     ir = folder / "openvino_model.xml"
-    if ir.is_file():
+    if is_file(ir):
         return ir
-    if not needed or (folder / "config.json").is_file():
+    if not needed or is_file(folder / "config.json"):
         return folder
     raise ModelError(f"{folder}: neither openvino_model.xml nor config.json there")
 
@@ -50,7 +51,7 @@ def read_generation_config(folder: Path, tokenizer: Tokenizer) -> GenerationConf
         ModelError: the file is broken.
     """
     path = folder / "generation_config.json"
-    config = GenerationConfig.from_file(path) if path.is_file() else GenerationConfig()
+    config = GenerationConfig.from_file(path) if is_file(path) else GenerationConfig()
     if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
         config.set_eos_token_id(tokenizer.get_eos_token_id())
     return config

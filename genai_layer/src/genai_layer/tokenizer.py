@@ -15,6 +15,7 @@ import tokenizers
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
 from genai_layer.errors import ModelError, TemplateError
+from genai_layer.files import is_file
 from genai_layer.json_file import read_object
 from genai_layer.results import TokenizedInputs
 
@@ -37,7 +38,7 @@ class Tokenizer:
     def __init__(self, models_path: str | Path) -> None:
         folder = Path(models_path)
         path = folder / "tokenizer.json"
-        if not path.is_file():
+        if not is_file(path):
             raise ModelError(f"{folder}: no tokenizer.json there")
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ModelError(f"{path}: larger than any tokenizer")
@@ -199,7 +200,7 @@ def _special_tokens(folder: Path) -> dict[str, str]:
 def _find_template(folder: Path) -> str:
     """The chat template: the .jinja file wins over the .json, and that over the settings."""
     plain = folder / "chat_template.jinja"
-    if plain.is_file():
+    if is_file(plain):
         try:
             return plain.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from numbers import Real
 from typing import Any, TypeVar
 
 from driver_layer.outcome import Outcome
-from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy
+from npuw_layer.errors import InferenceCancelled, NpuwFault, NpuwUsageError, RequestBusy
 from npuw_layer.in_order import AtAnyTime, Place
 from npuw_layer.options import Options
 from npuw_layer.profiling.info import ProfilingInfo
@@ -210,15 +211,32 @@ class AsyncRequest:
         self._run.wait()
 
     def wait_for(self, timeout: float, /) -> bool:
-        """Wait at most ``timeout`` milliseconds; tell whether the inference has ended."""
-        return self._run.wait(timeout)
+        """Wait at most ``timeout`` milliseconds; tell whether the inference has ended.
 
-    def set_callback(self, callback: Callable[[Any], object], userdata: Any = None, /) -> None:
+        Raises:
+            NpuwUsageError: that is no time, or a negative one.
+        """
+        if not isinstance(timeout, Real) or not timeout >= 0:  # NaN is not, either
+            raise NpuwUsageError(f"wait_for takes milliseconds, 0 or more, not {timeout!r}")
+        # Longer than threads can wait is as good as for ever.
+        longest = threading.TIMEOUT_MAX * 1000
+        return self._run.wait(None if timeout > longest else timeout)
+
+    def set_callback(
+        self, callback: Callable[[Any], object] | None, userdata: Any = None, /
+    ) -> None:
         """Have ``callback(userdata)`` called whenever an inference of ``start_async`` has ended.
 
+        None calls nobody.
         It is called on the request's thread, also after a failure, when the request is idle: it may
         start the next inference. ``wait`` returns after it, and raises what it raises.
+
+        Raises:
+            NpuwUsageError: it cannot be called.
+            RequestBusy: the request is running.
         """
+        if callback is not None and not callable(callback):
+            raise NpuwUsageError(f"a callback is what can be called, not {callback!r}")
         self._run.check_idle()
         self._callback, self._userdata = callback, userdata
 

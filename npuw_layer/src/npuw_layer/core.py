@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from compiler_layer.garbage import collected_later
+from compiler_layer.paths import looking_at
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.core_devices import CoreDevices
@@ -253,7 +254,8 @@ def _model_path(model: object) -> Path:
     if not isinstance(model, str | os.PathLike):
         raise ModelError(f"a model is the path of its IR or folder, not {model!r}; save it first")
     path = Path(cast("str | os.PathLike[str]", model))
-    if not path.exists():
-        raise ModelError(f"{path}: no such file or folder")
-    ir = path / "openvino_model.xml"
-    return ir if path.is_dir() and ir.is_file() else path
+    with looking_at(path, ModelError):
+        if not path.exists():
+            raise ModelError(f"{path}: no such file or folder")
+        ir = path / "openvino_model.xml"
+        return ir if path.is_dir() and ir.is_file() else path

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar, overload
 
 from npuw_layer.devices.used import execution_devices
@@ -130,9 +130,11 @@ class ReadyModel(ABC, Generic[C, Input, Output]):
     @overload
     def export_model(self, target: None = None, /) -> bytes: ...
     @overload
-    def export_model(self, target: str | Path | BinaryIO, /) -> None: ...
+    def export_model(self, target: str | os.PathLike[str] | BinaryIO, /) -> None: ...
 
-    def export_model(self, target: str | Path | BinaryIO | None = None, /) -> bytes | None:
+    def export_model(
+        self, target: str | os.PathLike[str] | BinaryIO | None = None, /
+    ) -> bytes | None:
         """Write all programs to one file, which ``Core.import_model`` loads.
 
         Args:
@@ -140,6 +142,7 @@ class ReadyModel(ABC, Generic[C, Input, Output]):
                 bytes.
 
         Raises:
+            NpuwUsageError: there is no writing to the target.
             OptionError: the device's programs cannot be exported.
             ModelError: the model's files have changed since it was compiled.
             NpuwFault: the disk is full, or the folder is read-only.

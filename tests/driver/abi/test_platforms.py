@@ -81,6 +81,8 @@ def test_a_copy_with_another_clock_is_another_platform(copy: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlatformError, match=r"nowhere\.toml: No such file"):
         load_platform(tmp_path / "nowhere.toml")
+    with pytest.raises(PlatformError, match="null byte"):
+        load_platform("a\0b")
 
 
 @pytest.mark.parametrize("content", [b"tiles = ", b"\xff\xfe"])

@@ -87,6 +87,8 @@ def test_bad_files_give_one_line_and_code_2(capsys, tmp_path, content, option) -
 def test_a_missing_file_gives_one_line_and_code_2(capsys, tmp_path) -> None:
     assert main([str(tmp_path / "none.blob")]) == 2
     assert capsys.readouterr().err.endswith("No such file or directory\n")
+    assert main(["a\0b"]) == 2
+    assert "null byte" in capsys.readouterr().err
 
 
 def test_readelf_reads_the_hand_made_blob_without_a_warning(blob) -> None:

@@ -98,6 +98,7 @@ def test_files_that_are_not_there_or_damaged_are_named(tmp_path) -> None:
         (tmp_path / "x.gguf", r"x\.gguf: adapters are \.safetensors files; convert it"),
         (cut, r"cut\.safetensors: it is cut off"),
         (Path("a\0b.safetensors"), "no such file"),
+        ("x" * 300 + ".safetensors", r"x\.safetensors: File name too long"),
         (3, "a path or a tensor of bytes, not int"),
     ):
         with pytest.raises(AdapterError, match=why):

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from npuw_layer.errors import (
     DeviceError,
     ModelError,
     NpuwError,
+    NpuwFault,
     OptionError,
     StateError,
 )
@@ -36,6 +38,16 @@ BLOBS = {
 """What the blobs of ``conftest`` are compiled with."""
 
 MODES = ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"]
+
+
+class Named:
+    """A path that is no ``Path``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __fspath__(self) -> str:
+        return str(self._path)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -56,16 +68,19 @@ def test_a_blob_may_come_from_anywhere(exporters, blobs, tiny, speak, mode: str)
     behind = io.BytesIO(b"something else" + content)
     behind.seek(14)
     with blobs[mode].open("rb") as file:
-        for source in (str(blobs[mode]), file, content, memoryview(content), behind):
+        paths = (str(blobs[mode]), Named(blobs[mode]))
+        for source in (*paths, file, content, memoryview(content), behind):
             imported = Core().import_model(source, "NPU", {"MODEL_PTR": str(tiny)})
             assert np.array_equal(speak(imported), expected)
 
 
-def test_all_ways_of_exporting_give_the_same_bytes(exporters, blobs, tiny) -> None:
+def test_all_ways_of_exporting_give_the_same_bytes(exporters, blobs, tiny, tmp_path) -> None:
     for mode, compiled in exporters.items():
         stream = io.BytesIO()
         compiled.export_model(stream)
+        compiled.export_model(Named(tmp_path / "named"))
         assert stream.getvalue() == compiled.export_model() == blobs[mode].read_bytes()
+        assert stream.getvalue() == (tmp_path / "named").read_bytes()
         imported = Core().import_model(blobs[mode], "NPU", {"WEIGHTS_PATH": str(tiny)})
         assert imported.export_model() == stream.getvalue(), "also what was imported"
 
@@ -171,6 +186,8 @@ def test_weights_must_be_those_of_the_blob(blobs, tiny, tmp_path) -> None:
     (copy / "model.safetensors").rename(copy / "other.safetensors")
     with pytest.raises(ModelError, match="No such file"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
+    with pytest.raises(ModelError, match="xx: File name too long"):
+        Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", {"WEIGHTS_PATH": "x" * 300})
     config["WEIGHTS_PATH"] += "/other.safetensors"
     with pytest.raises(ModelError, match=r"the blob was made of model\.safetensors"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
@@ -373,6 +390,7 @@ def test_without_a_path_the_blob_is_in_the_current_folder(tiny, tmp_path, monkey
         ("x.bin", r"BLOB_PATH = .*must end in \.blob"),
         ("nowhere/x.blob", "there is no folder"),
         (".blob", "cannot be written"),
+        ("x" * 300 + ".blob", r"BLOB_PATH .*x\.blob: File name too long"),
     ],
 )
 def test_a_path_that_cannot_be_written_is_refused_before_compiling(
@@ -389,6 +407,15 @@ def test_a_path_that_cannot_be_written_is_refused_before_compiling(
 def test_a_missing_blob_is_named(tiny, tmp_path) -> None:
     with pytest.raises(BlobError, match=r"x\.blob: No such file"):
         Core().compile_model(tiny, "NPU", {"BLOB_PATH": str(tmp_path / "x.blob")})
+
+
+def test_what_cannot_be_a_path_is_refused(exporters, tmp_path) -> None:
+    for name, refused in (("a\0b", "null byte"), ("a\ud800b", "surrogates not allowed")):
+        with pytest.raises(BlobError, match=refused):
+            Core().import_model(tmp_path / name)
+        with pytest.raises(NpuwFault, match=refused):
+            exporters["OPTIMIZE_SIZE"].export_model(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_pipe_is_no_blob_and_not_waited_for(tmp_path) -> None:

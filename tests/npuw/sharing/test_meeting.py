@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -100,3 +101,11 @@ def test_a_folder_that_cannot_be_made_says_so(tmp_path, monkeypatch) -> None:
     (tmp_path / "npuw").mkdir(mode=0o700)
     with pytest.raises(SharingError, match="No such file"), locked_meeting("a/folder"):
         pass
+
+
+def test_a_runtime_folder_that_the_system_does_not_even_look_for_is_not_used(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "x" * 300)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert private_folder().parent == tmp_path

@@ -231,7 +231,15 @@ def test_too_little_memory_is_refused_with_both_sizes(context, level_zero, tmp_p
     path.write_bytes(bytes(100))
     refused = [
         (shared(memory.address + 4000), "the tensor has 256 bytes, 96 are there"),
-        (mapped(path), "the tensor has 256 bytes, 100 are there"),
+        (mapped(path), "short: the tensor has 256 bytes, 100 are there"),
+        (
+            mapped(FileDescriptor(str(path), 91)),
+            "short, from byte 91 on: the tensor has 256 bytes, 9 are there",
+        ),
+        (
+            mapped(FileDescriptor(str(path), 192)),
+            "short, from byte 192 on: the tensor has 256 bytes, 0 are there",
+        ),
     ]
     for properties, message in refused:
         with pytest.raises(RemoteError, match=message):
@@ -269,11 +277,16 @@ def test_read_only_memory_is_for_inputs(context) -> None:
         ("f32", "ab", "a shape is a sequence of integers, not 'ab'"),
         ("f32", (4, 0), r"a tensor of shape \[4, 0\] has no memory"),
         ("f32", (-1,), r"a tensor of shape \[-1\] has no memory"),
+        ("f32", (1,) * 65, "at most 64 dimensions, as numpy's arrays do, not 65"),
     ],
 )
 def test_a_tensor_without_memory_is_refused(context, element, shape, message: str) -> None:
     with pytest.raises(RemoteError, match=message):
         context.create_tensor(element, shape)
+
+
+def test_whatever_tensor_is_made_its_values_can_be_seen(context) -> None:
+    assert context.create_tensor("f32", (1,) * 64).data.ndim == 64
 
 
 # Contexts.

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from npuw_layer import StaticInferRequest, Tensor
-from npuw_layer.errors import DeviceError, InferenceCancelled, RequestBusy, TensorError
+from npuw_layer.errors import (
+    DeviceError,
+    InferenceCancelled,
+    NpuwUsageError,
+    RequestBusy,
+    TensorError,
+)
 
 
 class Gate:
@@ -51,6 +57,36 @@ def test_wait_for_tells_whether_it_has_ended(classify, hold) -> None:
     assert not request.wait_for(1)
     gate.opened.set()
     assert request.wait_for(60_000)
+
+
+def test_wait_for_waits_as_long_as_is_said_and_takes_no_other_times(classify, hold) -> None:
+    request = classify.compiled.create_infer_request()
+    for timeout in (float("inf"), 1e30, 10**400, np.float32(1e30)):  # longer than threads can wait
+        request.start_async(classify.inputs(1))
+        assert request.wait_for(timeout)
+    gate = hold(request)
+    request.start_async(classify.inputs(1))
+    assert gate.reached.wait(60)
+    for timeout in (float("nan"), -1, -0.5, None, "1"):
+        with pytest.raises(NpuwUsageError, match="wait_for takes milliseconds, 0 or more, not"):
+            request.wait_for(timeout)
+    gate.opened.set()
+    request.wait()
+
+
+def test_what_cannot_be_called_is_no_callback(classify) -> None:
+    request = classify.compiled.create_infer_request()
+    called: list[object] = []
+    request.set_callback(called.append, "before")
+    with pytest.raises(NpuwUsageError, match="a callback is what can be called, not 5"):
+        request.set_callback(5)
+    request.start_async(classify.inputs(1))
+    request.wait()
+    assert called == ["before"]
+    request.set_callback(None)
+    request.start_async()
+    request.wait()
+    assert called == ["before"], "None calls nobody"
 
 
 def test_a_running_request_is_busy(classify, hold) -> None:

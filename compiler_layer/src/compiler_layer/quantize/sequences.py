@@ -12,6 +12,7 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.elements import Array
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
+from compiler_layer.paths import looking_at
 from compiler_layer.quantize.weights import find_weights
 
 Tokens = npt.NDArray[np.int64]
@@ -70,10 +71,10 @@ def read_sequences(path: Path, model: Model) -> list[Tokens]:
         CompilerUsageError: it cannot be read, has no ids, or one that the model does not know.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise CompilerUsageError(f"{path}: {reason}") from None
+        with looking_at(path, CompilerUsageError):
+            lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise CompilerUsageError(f"{path}: it is no text") from None
     vocabulary = vocabulary_of(model)
     found = [
         _ids(f"{path}: line {number}", line.split(), vocabulary)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
+
+from driver_layer.tools.streams import complain, run_tool
 
 
 class Commands(Protocol):
@@ -72,16 +72,13 @@ def run_command(
         argv: arguments; those of the process if not given.
         expected: the root of the layer's errors: they are told in a line, with exit code 2.
     """
-    arguments = parser.parse_args(argv)
-    try:
-        return arguments.run(arguments)
-    except expected as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        # The reader has seen enough; what is still buffered must not raise at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print(f"{parser.prog}: interrupted", file=sys.stderr)
-        return 130
+
+    def run() -> int:
+        arguments = parser.parse_args(argv)
+        try:
+            return arguments.run(arguments)
+        except expected as error:
+            complain(parser.prog, str(error))
+            return 2
+
+    return run_tool(parser.prog, run)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from compiler_layer.errors import CompilerUsageError
+from compiler_layer.paths import looking_at
 
 
-@contextmanager
-def writing(path: object) -> Generator[None]:
+def writing(path: Path) -> AbstractContextManager[None]:
     """Turn what the operating system says while a file or folder is written into one line.
 
     Raises:
         CompilerUsageError: it cannot be written.
     """
-    try:
-        yield
-    except OSError as error:
-        raise CompilerUsageError(f"{path}: {error.strerror or error}") from None
+    return looking_at(path, CompilerUsageError)
 
 
 @contextmanager

@@ -17,6 +17,9 @@ from typing import Any
 from driver_layer import ze
 from driver_layer.errors import ZeError
 from driver_layer.npu.memory import MemoryKind
+from driver_layer.tools.streams import complain, run_tool
+
+_NAME = "npu-smi"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,15 +29,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         0; 2 if there is no such platform.
     """
     parser = argparse.ArgumentParser(
-        prog="npu-smi", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=_NAME, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--platform", help="3720, 4000 or 5010, or its code name")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args(argv)
+    return run_tool(_NAME, lambda: _run(parser.parse_args(argv)))
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         facts = describe(options.platform)
     except ZeError as error:
-        sys.stderr.write(f"npu-smi: {error}\n")
+        complain(_NAME, str(error))
         return 2
     sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _table(facts))
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from genai_layer.errors import PropertyError
+from genai_layer.files import is_folder
 from genai_layer.runtime import CompiledModel, Core, LowRank
 
 
@@ -73,7 +74,7 @@ class OpenVINOCore:
 
 
 def _ir(model: str | Path) -> str:
-    if Path(model).is_dir():
+    if is_folder(Path(model)):
         raise PropertyError(
             f"{model} has no openvino_model.xml, which OpenVINO needs; export it with "
             "optimum-cli export openvino, or use device NPU"

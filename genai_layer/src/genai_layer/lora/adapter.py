@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from genai_layer.errors import AdapterError
+from genai_layer.files import is_file
 from genai_layer.lora.safetensors import read_tensors
 from genai_layer.runtime import Array
 
@@ -97,7 +98,7 @@ class Adapter:
 def _file_content(path: Path) -> bytes:
     if path.suffix != _SUFFIX:
         raise AdapterError(f"{path}: adapters are {_SUFFIX} files; convert it")
-    if not path.is_file():
+    if not is_file(path, AdapterError):
         raise AdapterError(f"{path}: no such file")
     try:
         return path.read_bytes()

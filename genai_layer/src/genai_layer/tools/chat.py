@@ -26,11 +26,15 @@ from genai_layer import (
     GenAIError,
     GenerationConfig,
     LLMPipeline,
+    PropertyError,
 )
 from genai_layer.results import DecodedResults
 from genai_layer.tools.log import set_up_log
 from genai_layer.tools.progress import Progress
 from genai_layer.tools.stats import stats_table
+from genai_layer.tools.streams import complain, run_tool
+
+_NAME = "npu-chat"
 
 HELP = """\
 /help   this text
@@ -46,7 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0; 2 if what was asked for cannot be done; 130 if a single answer was interrupted.
     """
-    options = _parser().parse_args(argv)
+    return run_tool(_NAME, lambda: _run(_parser().parse_args(argv)))
+
+
+def _run(options: argparse.Namespace) -> int:
     set_up_log()
     try:
         chat = Chat(options)
@@ -55,11 +62,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         chat.converse()
     except GenAIError as error:
         return _fail(str(error))
-    except KeyboardInterrupt:
-        sys.stderr.write("\n")
-        return 130
-    except BrokenPipeError:  # nobody reads any more
-        sys.stdout = None
     return 0
 
 
@@ -71,7 +73,7 @@ def _one_answer(chat: Chat, options: argparse.Namespace) -> int:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"npu-chat: {' '.join(message.split())}\n")
+    complain(_NAME, " ".join(message.split()))
     return 2
 
 
@@ -88,7 +90,7 @@ class Chat:
     def __init__(self, options: argparse.Namespace) -> None:
         self._system = options.system
         self._results: DecodedResults | None = None
-        properties = dict(options.config)
+        properties = _properties(options.config)
         if options.adapter:
             pairs = [(Adapter(path), alpha) for path, alpha in options.adapter]
             properties["adapters"] = AdapterConfig(pairs)
@@ -171,6 +173,20 @@ def _show(text: str) -> None:
     sys.stdout.flush()
 
 
+def _properties(settings: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The properties that are given by -c.
+
+    Raises:
+        PropertyError: one is given twice.
+    """
+    properties: dict[str, Any] = {}
+    for name, value in settings:
+        if name in properties:
+            raise PropertyError(f"-c {name} is given twice; leave one out")
+        properties[name] = value
+    return properties
+
+
 def _generation_config(options: argparse.Namespace, default: GenerationConfig) -> GenerationConfig:
     given = {
         "max_new_tokens": options.max_new_tokens,
@@ -220,7 +236,7 @@ def _adapter(text: str) -> tuple[str, float]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="npu-chat", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=_NAME, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", help="folder of a model: OpenVINO IR or Hugging Face")
     parser.add_argument("--device", default="NPU", help="device (default %(default)s)")

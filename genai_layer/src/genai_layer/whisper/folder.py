@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from genai_layer.errors import ModelError
+from genai_layer.files import is_file
 from genai_layer.json_file import read_counts
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.whisper.features import FeatureExtractor
@@ -34,13 +35,13 @@ class WhisperFolder:
         """
         parts = [folder / f"openvino_{part}_model.xml" for part in ("encoder", "decoder")]
         for part in parts:
-            if not part.is_file():
+            if not is_file(part):
                 raise ModelError(
                     f"{part}: no such file; export the model with optimum-cli export openvino "
                     "--task automatic-speech-recognition-with-past"
                 )
         path = folder / "generation_config.json"
-        config = WhisperGenerationConfig.from_file(path) if path.is_file() else None
+        config = WhisperGenerationConfig.from_file(path) if is_file(path) else None
         config = config or WhisperGenerationConfig()
         if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
             config.set_eos_token_id(tokenizer.get_eos_token_id())

@@ -11,12 +11,14 @@ from typing import BinaryIO
 
 import numpy as np
 
+from compiler_layer.paths import looking_at
+from npuw_layer.blob.stream import in_one_piece, no_source, read_stream
 from npuw_layer.errors import BlobError
 from npuw_layer.ports import Array
 from npuw_layer.regular_file import open_regular
 from npuw_layer.tensor import Tensor
 
-Source = str | Path | bytes | bytearray | memoryview | BinaryIO | Tensor | Array
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Tensor | Array
 
 
 def map_file(file: BinaryIO) -> memoryview:
@@ -76,24 +78,23 @@ def open_blob(source: Source) -> tuple[memoryview, Path | None]:
             it stands to its end.
 
     Raises:
-        BlobError: there is no such file, or it cannot be read.
+        BlobError: there is no such file, it cannot be read, or this is none of all that.
     """
-    if isinstance(source, str | Path):
-        path = Path(source)
-        try:
-            with open_regular(path) as file:
-                return map_file(file), path
-        except OSError as error:
-            raise BlobError(f"{path}: {error.strerror}") from None
+    if isinstance(source, str | os.PathLike):
+        path = Path(os.fsdecode(source))
+        with looking_at(path, BlobError), open_regular(path) as file:
+            return map_file(file), path
     if isinstance(source, Tensor | np.ndarray):
         array = source.data if isinstance(source, Tensor) else source
+        if array.dtype.hasobject:
+            raise no_source(source)
         source = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     if isinstance(source, bytes | bytearray | memoryview):
-        return memoryview(source).toreadonly().cast("B"), None
-    if isinstance(source, io.BytesIO):
+        return in_one_piece(source), None
+    if isinstance(source, io.BytesIO) and not source.closed:
         return source.getbuffer()[source.tell() :].toreadonly(), None
     # What unpacks a file may have its descriptor, but not its bytes.
-    if isinstance(source, io.FileIO) or isinstance(getattr(source, "raw", None), io.FileIO):
-        with contextlib.suppress(OSError, ValueError):  # a pipe or a socket
+    with contextlib.suppress(OSError, ValueError):  # a pipe or a socket, or it is closed
+        if isinstance(source, io.FileIO) or isinstance(getattr(source, "raw", None), io.FileIO):
             return map_file(source)[source.tell() :], None
-    return memoryview(source.read()), None
+    return read_stream(source), None

@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from compiler_layer.paths import looking_at
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault, StateError
@@ -124,13 +125,10 @@ def save_state(conversation: Conversation, path: Path) -> None:
         end += each.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH_BYTES)
-    try:
-        with replacing(path.absolute()) as file:
-            file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
-            for each in rows.values():
-                file.write(each.data)
-    except OSError as error:
-        raise NpuwFault(f"{path}: {error.strerror}") from None
+    with looking_at(path, NpuwFault), replacing(path.absolute()) as file:
+        file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
+        for each in rows.values():
+            file.write(each.data)
 
 
 def load_state(conversation: Conversation, path: Path) -> None:
@@ -141,12 +139,9 @@ def load_state(conversation: Conversation, path: Path) -> None:
             more tokens than there is room for.
         NpuwFault: it cannot be read.
     """
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            content = np.fromfile(file, np.uint8, min(size, _most_bytes(conversation)))
-    except OSError as error:
-        raise NpuwFault(f"{path}: {error.strerror}") from None
+    with looking_at(path, NpuwFault), open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = np.fromfile(file, np.uint8, min(size, _most_bytes(conversation)))
     if content.size != size:
         raise StateError(f"{path}: it has {size} bytes, more than this model's cache")
     try:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from compiler_layer.paths import looking_at
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.llm.stages import isolated_attention
 from npuw_layer.options import NAMES, RUN_TIME, Options
@@ -24,10 +25,11 @@ def check_target(path: Path) -> None:
         OptionError: it cannot.
     """
     folder = path.absolute().parent
-    if not folder.is_dir():
-        raise OptionError(f"BLOB_PATH {path}: there is no folder {folder}")
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        raise OptionError(f"BLOB_PATH {path}: it cannot be written")
+    with looking_at(path, lambda told: OptionError(f"BLOB_PATH {told}")):
+        if not folder.is_dir():
+            raise OptionError(f"BLOB_PATH {path}: there is no folder {folder}")
+        if path.is_dir() or not os.access(folder, os.W_OK):
+            raise OptionError(f"BLOB_PATH {path}: it cannot be written")
 
 
 def check_device(device: Device, options: Options) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
+from compiler_layer.paths import looking_at
 from npuw_layer.blob.container import describe
 from npuw_layer.blob.encryption import write_programs
 from npuw_layer.blob.manifest import ModelManifest
+from npuw_layer.blob.stream import Target
 from npuw_layer.cache.key import current_versions
 from npuw_layer.cache.replace import remove_leftovers, replacing
 from npuw_layer.errors import NpuwFault
@@ -48,7 +51,7 @@ class Exported:
 
 
 def export_to(
-    target: str | Path | BinaryIO | None, write: Callable[[BinaryIO], None]
+    target: str | os.PathLike[str] | BinaryIO | None, write: Callable[[BinaryIO], None]
 ) -> bytes | None:
     """Write a model to a file or a stream; give its bytes if there is neither.
 
@@ -57,13 +60,14 @@ def export_to(
         write: writes the model.
 
     Raises:
+        NpuwUsageError: it is neither, or a stream that takes no bytes.
         NpuwFault: the disk is full, or the folder is read-only.
     """
-    if isinstance(target, str | Path):
-        _write_file(Path(target), write)
+    if isinstance(target, str | os.PathLike):
+        _write_file(Path(os.fsdecode(target)), write)
         return None
     if target is not None:
-        write(target)
+        write(cast(BinaryIO, Target(target)))
         return None
     whole = io.BytesIO()
     write(whole)
@@ -76,12 +80,10 @@ def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
     Raises:
         NpuwFault: the disk is full, or the folder is read-only.
     """
-    try:
+    with looking_at(path, NpuwFault):
         remove_leftovers(path.absolute().parent, lambda name: name == path.name, locks=False)
         with replacing(path.absolute()) as file:
             write(file)
-    except OSError as error:
-        raise NpuwFault(f"{path}: {error.strerror}") from None
 
 
 def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from compiler_layer.paths import looking_at
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import digest_files
 from npuw_layer.errors import ModelError, OptionError
@@ -51,8 +52,10 @@ def named_weights(names: Iterable[str], options: Options, model: Path | None) ->
             "weights, or MODEL_PTR to the model"
         )
     path = Path(place).expanduser()
-    folder = path if path.is_dir() else path.parent
-    if options.weights_path and path.is_file() and path.name not in wanted:
+    with looking_at(path, ModelError):
+        folder = path if path.is_dir() else path.parent
+        is_file = path.is_file()
+    if options.weights_path and is_file and path.name not in wanted:
         raise ModelError(f"WEIGHTS_PATH {path}: the blob was made of {', '.join(wanted)}")
     return ModelFiles.look([folder / name for name in wanted], folder)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import types
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,13 +72,31 @@ class OptionGroup(BaseModel):
             return _FLAGS.get(value.upper(), value)
         if kind is int and isinstance(value, bool):
             raise ValueError("must be an integer")  # Python would take True for 1
-        if kind is str and (type(value) is int or isinstance(value, Path)):
-            return str(value)
+        if kind is str:
+            return _text_of(value)
         if kind is tuple and type(value) is int:
             return (value,)
         if kind is tuple and isinstance(value, str):
             return tuple(filter(None, (part.strip() for part in value.split(","))))
         return _map_of(value) if kind is dict and isinstance(value, str) else value
+
+
+def _text_of(value: object) -> object:
+    """A path or number as text, and text as it is.
+
+    Raises:
+        ValueError: it is no text that a file, or anything else, can be called.
+    """
+    text = str(value) if type(value) is int or isinstance(value, Path) else value
+    if not isinstance(text, str):
+        return value
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError:
+        raise ValueError("must be text that can be encoded") from None
+    if b"\0" in encoded:  # the system's own error names no option
+        raise ValueError("must be text without null characters")
+    return text
 
 
 def _map_of(text: str) -> object:

@@ -65,14 +65,6 @@ class CacheOptions(OptionGroup):
         chosen = self.cache_dir or self.npuw_cache_dir
         return Path(chosen).expanduser() if chosen else None
 
-    @field_validator("cache_dir", "npuw_cache_dir", "blob_path", "weights_path", "model_ptr")
-    @classmethod
-    def _check_path(cls, value: str) -> str:
-        """No file is called so, and the system's own error names no option."""
-        if "\0" in value:
-            raise ValueError("must be text without null characters")
-        return value
-
     @field_validator("blob_path")
     @classmethod
     def _check_blob_path(cls, value: str) -> str:

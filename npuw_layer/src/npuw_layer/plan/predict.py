@@ -12,6 +12,7 @@ import numpy as np
 
 from compiler_layer.errors import CompilerError
 from compiler_layer.garbage import collected_later
+from compiler_layer.paths import looking_at
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.lengths import Lengths
 from npuw_layer.llm.stages import SMALLEST_PREFILL, Kind, Stage, choose_prefill, isolated_attention
@@ -155,14 +156,15 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
 
 
 def _config_of(model: Path) -> Path:
-    if not model.exists():
-        raise ModelError(
-            f"{model}: no such file or folder; a model is a folder with its config.json, "
-            "nothing is fetched from the net"
-        )
-    config = model / "config.json" if model.is_dir() else model
-    if not config.is_file():
-        raise ModelError(f"{model}: has no config.json, which is what a plan is made from")
+    with looking_at(model, ModelError):
+        if not model.exists():
+            raise ModelError(
+                f"{model}: no such file or folder; a model is a folder with its config.json, "
+                "nothing is fetched from the net"
+            )
+        config = model / "config.json" if model.is_dir() else model
+        if not config.is_file():
+            raise ModelError(f"{model}: has no config.json, which is what a plan is made from")
     return config
 
 

@@ -16,6 +16,9 @@ from npuw_layer.remote.memory import make_memory
 from npuw_layer.remote.properties import L0_CONTEXT, parse_properties
 from npuw_layer.remote.tensor import RemoteTensor, element_name
 
+_MOST_DIMENSIONS = 64
+"""Of numpy's arrays, which a tensor's values are; numpy has the number in its C headers alone."""
+
 
 class RemoteContext:
     """Makes tensors in one Level Zero context, which is that of one Core.
@@ -73,6 +76,11 @@ def _dimensions(shape: Sequence[int]) -> tuple[int, ...]:
         dims = tuple(map(operator.index, shape))
     except TypeError:
         raise RemoteError(f"a shape is a sequence of integers, not {shape!r}") from None
+    if len(dims) > _MOST_DIMENSIONS:
+        raise RemoteError(
+            f"a tensor has at most {_MOST_DIMENSIONS} dimensions, as numpy's arrays do, "
+            f"not {len(dims)}"
+        )
     if min(dims, default=1) <= 0:
         raise RemoteError(f"a tensor of shape {list(dims)} has no memory")
     return dims

@@ -190,7 +190,7 @@ def _import(context: ze.ze_context_handle_t, data: Array, read_only: bool) -> Pi
 def _mapped_file(context: ze.ze_context_handle_t, file: FileDescriptor, nbytes: int) -> Piece:
     """Map a file; what begins where no tensor may is read into memory instead."""
     path = Path(file.path)
-    data = _map(path, file.offset + nbytes)
+    data = _map(path, file.offset, nbytes)
     if file.offset % _ALIGNMENT == 0:
         skipped = file.offset // PAGE_BYTES * PAGE_BYTES
         piece = _import(context, data[skipped : file.offset + nbytes], read_only=True)
@@ -201,11 +201,12 @@ def _mapped_file(context: ze.ze_context_handle_t, file: FileDescriptor, nbytes: 
     return piece
 
 
-def _map(path: Path, needed: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _map(path: Path, offset: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     try:
         with open_regular(path) as file:
-            there = os.fstat(file.fileno()).st_size
-            _check_room(f"MMAPED_FILE {path}", there, needed)
+            there = max(0, os.fstat(file.fileno()).st_size - offset)
+            begin = f", from byte {offset} on" if offset else ""
+            _check_room(f"MMAPED_FILE {path}{begin}", there, nbytes)
             return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
     except OSError as error:
         raise RemoteError(f"MMAPED_FILE {path}: {error.strerror or error}") from None

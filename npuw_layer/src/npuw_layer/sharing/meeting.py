@@ -33,7 +33,7 @@ def private_folder() -> Path:
         SharingError: it cannot be made, is removed just now, or others can reach it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and Path(runtime).is_dir():
+    if runtime and os.path.isdir(runtime):  # which raises nothing, whoever closed it to us
         folder = Path(runtime) / "npuw"
     else:
         folder = Path(tempfile.gettempdir()) / f"npuw-{os.geteuid()}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.explain import Explanation, LayerCost, explain, grouped
+from compiler_layer.paths import looking_at
 from compiler_layer.tools.command import Commands, declare
 
 _EXAMPLES = """\
@@ -49,10 +50,8 @@ def add_to(commands: Commands) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.blob
-    try:
+    with looking_at(path, CompilerUsageError):
         data = path.read_bytes()
-    except OSError as error:
-        raise CompilerUsageError(f"{path}: {error.strerror}") from None
     found = explain(data, str(path), arguments.platform)
     layers = list(found.layers) if arguments.each else grouped(found.layers)
     key = _SORTED[arguments.sort]

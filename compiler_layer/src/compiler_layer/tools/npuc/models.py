@@ -14,6 +14,7 @@ from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.specialize_shapes import SpecializeShapes, parse_shapes
+from compiler_layer.paths import looking_at
 from compiler_layer.pipeline import Options, run_passes
 
 IR_NAME = "openvino_model.xml"
@@ -43,21 +44,22 @@ def read_model(path: Path) -> Model:
         CompilerUsageError: there is no such file, or it is not to be read.
         CompilerInputError: see the frontends.
     """
-    if not path.exists():
-        raise CompilerUsageError(f"{path}: no such file or folder")
-    if path.is_dir():
-        ir = path / IR_NAME
-        return read_ir(ir) if ir.exists() else read_folder(path)
+    ir = path / IR_NAME
+    with looking_at(path, CompilerUsageError):
+        if not path.exists():
+            raise CompilerUsageError(f"{path}: no such file or folder")
+        is_folder = path.is_dir()
+        has_ir = is_folder and ir.exists()
+    if is_folder:
+        return read_ir(ir) if has_ir else read_folder(path)
     if path.suffix == ".mlir":
         return _read_text(path)
     return read_ir(path)
 
 
 def _read_text(path: Path) -> Model:
-    try:
+    with looking_at(path, CompilerUsageError):
         text = path.read_text(errors="replace")
-    except OSError as error:
-        raise CompilerUsageError(f"{path}: {error.strerror}") from None
     return Model.parse(text, str(path))
 
 

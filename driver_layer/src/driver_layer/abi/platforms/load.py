@@ -35,6 +35,8 @@ def load_platform(path: str | PathLike[str]) -> Platform:
         content = Path(path).read_bytes()
     except OSError as error:
         raise PlatformError(error.strerror or str(error), str(path)) from None
+    except ValueError as error:  # a null character, say
+        raise PlatformError(str(error), ascii(str(path))) from None
     return parse_platform(content, str(path))
 
 

@@ -18,6 +18,9 @@ from pathlib import Path
 from driver_layer.errors import BlobError
 from driver_layer.loader.read import Blob, read_blob
 from driver_layer.tools.objdump import check, sections, shave, tasks
+from driver_layer.tools.streams import complain, run_tool
+
+_NAME = "npu-objdump"
 
 View = Callable[[Blob], Iterator[str]]
 
@@ -38,20 +41,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0; 1 if --check found something; 2 if the file cannot be read.
     """
-    options = _parser().parse_args(argv)
+    return run_tool(_NAME, lambda: _run(_parser().parse_args(argv)))
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         data = options.blob.read_bytes()
     except OSError as error:
         return _fail(f"cannot read {options.blob}: {error.strerror or error}")
+    except ValueError as error:  # a null character, say
+        return _fail(f"cannot read {str(options.blob)!r}: {error}")
     try:
         lines = check.deviations(data) if options.check else _views(read_blob(data), options)
         found = 0
         for line in lines:
             found += 1
             sys.stdout.write(line + "\n")
-    except BrokenPipeError:  # the reader, e.g. head, has seen enough
-        sys.stdout = None
-        return 0
     except BlobError as error:
         return _fail(f"{options.blob} is no blob that can be shown: {error}")
     if options.check and not found:
@@ -60,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"npu-objdump: {message}\n")
+    complain(_NAME, message)
     return 2
 
 
@@ -74,7 +79,7 @@ def _views(blob: Blob, options: argparse.Namespace) -> Iterator[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="npu-objdump",
+        prog=_NAME,
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

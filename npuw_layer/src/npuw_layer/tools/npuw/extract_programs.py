@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+from compiler_layer.paths import looking_at
 from npuw_layer.blob.container import kind_of
 from npuw_layer.blob.source import open_blob
+from npuw_layer.cache.replace import remove_leftovers, replacing
 from npuw_layer.errors import BlobError, NpuwFault
 from npuw_layer.native_blob.container import ends_natively
 from npuw_layer.native_blob.payload import open_payload
@@ -18,7 +23,7 @@ from npuw_layer.tools.npuw.read_programs import read_programs
 
 
 def extract_programs(source: Path, folder: Path) -> int:
-    """Write each program to a file of its own; give the exit code.
+    """Write each program to a file of its own, or none; give the exit code.
 
     Args:
         source: an exported model, or an entry of the cache.
@@ -26,23 +31,39 @@ def extract_programs(source: Path, folder: Path) -> int:
 
     Raises:
         BlobError: it is neither.
-        NpuwFault: a file cannot be written.
+        NpuwFault: a file is there already, or cannot be written.
     """
     content, _ = open_blob(source)
     try:
         found = list(_programs(content))
     except BlobError as error:
         raise BlobError(f"{source}: {error}") from None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, program in found:
-            path = folder / f"{name}.blob"
-            with path.open("xb") as file:
-                file.write(program)
-            print(f"{path}  {len(program):,} bytes")
-    except OSError as error:
-        raise NpuwFault(f"{error.filename}: {error.strerror}") from None
+    programs = [(folder / f"{name}.blob", program) for name, program in found]
+    _write(folder, programs)
+    for path, program in programs:
+        print(f"{path}  {len(program):,} bytes")
     return 0
+
+
+def _write(folder: Path, programs: Sequence[tuple[Path, memoryview]]) -> None:
+    """Write files to a folder, all of them or none: those of a full disk would stop the next run.
+
+    Raises:
+        NpuwFault: a file is there already, or cannot be written.
+    """
+    names = {path.name for path, _ in programs}
+    with looking_at(folder, NpuwFault):
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder, names.__contains__, locks=False)
+    with ExitStack() as taken_back:
+        for path, program in programs:
+            with looking_at(path, NpuwFault):
+                if os.path.lexists(path):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+                with replacing(path) as file:
+                    file.write(program)
+            taken_back.callback(path.unlink, missing_ok=True)
+        taken_back.pop_all()
 
 
 def _programs(content: memoryview) -> Iterator[tuple[str, memoryview]]:

@@ -106,6 +106,8 @@ def _config(arguments: argparse.Namespace) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals:
             raise OptionError(f"-c {text}: an option is given as NAME=VALUE")
+        if name in config:
+            raise OptionError(f"-c {name} is given twice; leave one out")
         config[name] = value
     for name, flag, value in (
         ("NPU_PLATFORM", "--platform", arguments.platform),
