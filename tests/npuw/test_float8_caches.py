@@ -207,13 +207,15 @@ def test_of_several_types_none_is_stored(
 
 
 def test_a_model_without_any_is_stored_as_it_was(
-    demo: Path, caplog: pytest.LogCaptureFixture
+    demo: Path, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     with caplog.at_level(logging.INFO):
         request = request_of(demo, **RESOLVED)
     assert "the model has no FakeConvert" in caplog.text
     ask(request, np.arange(10, 30)[None])
     assert {rows.dtype for rows in rows_of(request).values()} == {np.dtype(np.float32)}
+    request.save_state(tmp_path / "state")
+    request_of(demo).load_state(tmp_path / "state")  # with or without the option, it is the same
 
 
 def test_another_type_that_is_asked_for_is_stored(

@@ -220,6 +220,20 @@ def test_options_of_the_blob_can_be_read_and_not_contradicted(blobs) -> None:
         Core().import_model(blob, "NPU", {"NPUW_LLM_MAX_PROMT_LEN": 64})
 
 
+def test_what_is_given_for_a_run_is_judged_by_itself(tiny) -> None:
+    """What did not fit the blob was blamed on it; a map for the run was to repeat the blob's."""
+    generate = "++NPUW_LLM_GENERATE_CONFIG"
+    fixed = {"NPUW_LLM_ON_FULL": "SLIDE", generate: {"NPUW_ONLINE_PIPELINE": "JUST"}}
+    blob = Core().compile_model(tiny, "NPU", SMALL | fixed).export_model()
+    with pytest.raises(OptionError, match=r"^NPUW_LLM_SINK_TOKENS: 64 that stay"):
+        Core().import_model(blob, "NPU", {"NPUW_LLM_SINK_TOKENS": 64})
+    imported = Core().import_model(blob, "NPU", {generate: {"NPUW_ACC_THRESH": 0.5}})
+    told = imported.get_property(generate)
+    assert told == {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ACC_THRESH": 0.5}
+    with pytest.raises(OptionError, match="contradicts"):
+        Core().import_model(blob, "NPU", {generate: {"NPUW_ONLINE_PIPELINE": "REP"}})
+
+
 OF_A_RUN = {
     "CACHE_ENCRYPTION_CALLBACKS": (bytes, bytes),
     "NPUW_LLM_KV_SWITCHOVER": "COPY",

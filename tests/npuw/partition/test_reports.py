@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.npuw import conftest
-from tests.npuw.conftest import Talk
+from tests.npuw.conftest import Talk, ask
 from tests.npuw.faulty_device import FaultyDevice
 from tests.npuw.partition.test_rules import SMALL as LENGTHS
 
@@ -141,3 +141,19 @@ def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
     assert wrong.startswith("part ×3: NPU ×2, CPU ×1; NPU is not accurate: NRMSE of logits is ")
     assert re.search(r"9 runs checked, largest NRMSE \S+e-0[12] \(logits of gen", wrong)
     assert attention.startswith("attn ×2: NPU; 8 runs checked, largest NRMSE ")
+
+
+@pytest.mark.parametrize(
+    "options", [ATTENTION, {"NPUW_ONLINE_PIPELINE": "JUST"}, dict.fromkeys(HINTS, "HFA")], ids=str
+)
+def test_new_requests_find_parts_where_they_have_moved(tiny: Path, options) -> None:
+    """They looked for the weights that the NPU reads, and the CPU has others."""
+    checked = {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_THRESH": 0}
+    models = [
+        Core().compile_model(tiny, "NPU", SMALL | more) for more in (options, options | checked)
+    ]
+    for _ in range(2):
+        expected, found = (
+            ask(model.create_infer_request(), np.arange(1, 91)[None]) for model in models
+        )
+        assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()

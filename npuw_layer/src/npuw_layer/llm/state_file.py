@@ -26,10 +26,11 @@ from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault, StateError
 from npuw_layer.llm.arena import ELEMENT_TYPES
+from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.history import Said
 from npuw_layer.llm.names import IDS
-from npuw_layer.options import Options
+from npuw_layer.lora.names import is_cache_input
 from npuw_layer.ports import Array
 from npuw_layer.regular_file import open_regular
 
@@ -265,13 +266,16 @@ def _fingerprint(conversation: Conversation) -> str:
     compiled = conversation.compiled
     options = compiled.options
     digest = compiled.sources.identity(KnownFiles(options.cache_folder))
-    return f"{digest} {options.precision} {_kept_in(options)}"
+    return f"{digest} {options.precision} {_kept_in(compiled)}"
 
 
-def _kept_in(options: Options) -> str:
-    """What decides of which type rows are, as far as options say."""
-    hint = options.kv_element
-    return f"{hint} as the model rounds" if options.optimize_fp8 else hint
+def _kept_in(compiled: CompiledLLM) -> str:
+    """What decides of which type rows are, and what their numbers mean."""
+    hint, (generate, *_) = compiled.options.kv_element, compiled.plan.generate
+    inputs = compiled.models[generate].inputs
+    # A model that rounds none itself has nothing to be stored so.
+    rounds = any(is_cache_input(info) and info.element.startswith("f8") for info in inputs)
+    return f"{hint} as the model rounds" if compiled.options.optimize_fp8 and rounds else hint
 
 
 def _most_bytes(conversation: Conversation) -> int:

@@ -201,7 +201,7 @@ def verify_model(
     """
     check_versions(blob.manifest.versions, own_version())
     options = _join_options(blob.manifest.options, opened.config)
-    names = _names(parts_of, options)
+    names = _names(parts_of, options, blob.manifest.options)
     device = make_device(options)
     check_device(device, options)
     check_versions(blob.manifest.versions, current_versions(device, options))
@@ -239,7 +239,7 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
     wrong = [
         f"{name} = {getattr(given, NAMES[name])!r} (the blob has {getattr(options, NAMES[name])!r})"
         for name in config
-        if name not in run_time and _fixed(name, given) != _fixed(name, options)
+        if name not in run_time and _contradicts(name, given, options)
     ]
     if wrong:
         raise OptionError(
@@ -252,10 +252,13 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
     return parse_options({**fixed, **run_time})
 
 
-def _fixed(name: str, options: Options) -> Any:
-    """What of an option a blob has."""
-    value = getattr(options, NAMES[name])
-    return fixed_part(value) if name in MAPS else value
+def _contradicts(name: str, given: Options, options: Options) -> bool:
+    """Whether an option is said to be another than the blob's."""
+    mine, theirs = (getattr(each, NAMES[name]) for each in (given, options))
+    if name not in MAPS:
+        return mine != theirs
+    fixed = fixed_part(mine)  # a map may say nothing but what counts for this run
+    return bool(fixed) and fixed != fixed_part(theirs)
 
 
 def check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
@@ -282,16 +285,23 @@ def _verify(blob: Container[ModelManifest], path: Path | None, known: KnownFiles
         known.learn(path, status, blob.digest)
 
 
-def _names(parts_of: Callable[[Options], Sequence[str]], options: Options) -> Sequence[str]:
+def _names(
+    parts_of: Callable[[Options], Sequence[str]], options: Options, fixed: Mapping[str, str]
+) -> Sequence[str]:
     """The programs that there should be.
 
     Raises:
         BlobError: the blob's options contradict one another.
+        OptionError: they do not, but what is given for this run contradicts them.
     """
     try:
         return parts_of(options)
-    except OptionError as error:
-        raise BlobError(f"its options are wrong: {error}") from None
+    except OptionError:
+        try:
+            parts_of(parse_options(fixed))
+        except OptionError as error:
+            raise BlobError(f"its options are wrong: {error}") from None
+        raise
 
 
 def _check_names(blob: Container[ModelManifest], expected: Sequence[str]) -> None:
