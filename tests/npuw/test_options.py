@@ -248,6 +248,14 @@ REFUSED = [
         "HFA cuts models itself; leave the options NPUW_ONLINE_… as they are",
     ),
     (
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_PLAN": "plan.xml"},
+        "HFA cuts models itself; leave NPUW_PLAN out",
+    ),
+    (
+        {"NPUW_WEIGHTS_OFFLOAD": "SYNC", "NPUW_PLAN": "plan.xml"},
+        "NPUW_WEIGHTS_OFFLOAD: SYNC cuts models in its own way; leave NPUW_PLAN out",
+    ),
+    (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC"},
         "DYNAMIC has open shapes, and programs of NPU and OPENVINO_CPU have none: the CPU runs it; "
         "add CPU to NPUW_DEVICES, or use HFA",
