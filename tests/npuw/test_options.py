@@ -117,10 +117,12 @@ def test_who_sets_an_option_that_waits_for_another_is_told(name: str) -> None:
     given = {
         "NPUW_LLM_GENERATE_PYRAMID_STEPS": {"NPUW_LLM_GENERATE_PYRAMID": "NO"},
         "NPUW_LLM_CACHE_ROPE": {"NPUW_LLM_ON_FULL": "SLIDE"},
+        "NPUW_LLM_GENERATE_HINT": {"NPUW_FOLD": "NO"},
     }
     wanted = {
         "NPUW_LLM_GENERATE_PYRAMID_STEPS": {},
         "NPUW_LLM_CACHE_ROPE": {},
+        "NPUW_LLM_GENERATE_HINT": {},
         "NPUW_LLM_SINK_TOKENS": {"NPUW_LLM_ON_FULL": "SLIDE"},
         "NPUW_WEIGHTS_BUDGET": {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
         "NPUW_WEIGHTS_RESERVED": {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
@@ -142,6 +144,24 @@ def test_who_sets_an_option_that_waits_for_another_is_told(name: str) -> None:
     others = [both for prefix, both in by_prefix.items() if name.startswith(prefix)]
     asked = wanted[name] if name in wanted else others[0]
     assert [*idle(parse_options({name: default, **asked}))] == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "fold", "told"),
+    [
+        ("BEST_PERF", {"NPUW_FOLD": "YES"}, True),
+        ("BEST_PERF", {"NPUW_FOLD": "NO"}, False),
+        ("BEST_PERF", {"++NPUW_LLM_GENERATE_CONFIG": {"NPUW_FOLD": "YES"}}, True),
+        ("BEST_PERF", {"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_FOLD": "YES"}}, False),
+        ("FAST_COMPILE", {"NPUW_FOLD": "NO"}, True),
+    ],
+)
+def test_a_hint_that_another_option_goes_before_is_told_of(
+    hint: str, fold: dict[str, Any], told: bool
+) -> None:
+    found = [*idle(parse_options({"NPUW_LLM_GENERATE_HINT": hint, **fold}))]
+    start = f"NPUW_LLM_GENERATE_HINT = {hint} makes no difference: "
+    assert [(one.startswith(start), "NPUW_FOLD" in one) for one in found] == [(True, True)] * told
 
 
 def test_a_stage_may_have_such_options_too() -> None:
@@ -228,6 +248,14 @@ REFUSED = [
     (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_ONLINE_ISOLATE": "ATTN"},
         "HFA cuts models itself; leave the options NPUW_ONLINE_… as they are",
+    ),
+    (
+        {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_PLAN": "plan.xml"},
+        "HFA cuts models itself; leave NPUW_PLAN out",
+    ),
+    (
+        {"NPUW_WEIGHTS_OFFLOAD": "SYNC", "NPUW_PLAN": "plan.xml"},
+        "NPUW_WEIGHTS_OFFLOAD: SYNC cuts models in its own way; leave NPUW_PLAN out",
     ),
     (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC"},

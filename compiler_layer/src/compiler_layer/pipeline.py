@@ -194,9 +194,13 @@ def lower(model: Model, options: Options, observer: Observer | None = None) -> N
 
 
 def in_opset(model: Model) -> Model:
-    """Give a copy whose ops are all in OpenVINO's opsets, as far as those of the model can be."""
+    """Give a copy whose ops are all in OpenVINO's opsets, as far as those of the model can be.
+
+    Raises:
+        CompilerError: see ``specialize-shapes``: shapes say how often K and V are to be repeated.
+    """
     copy = model.clone()
-    ToOpset().apply(context(), copy.module)
+    run_passes(copy, (SpecializeShapes(), ToOpset()), Options())
     return copy
 
 

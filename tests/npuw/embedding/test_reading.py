@@ -64,6 +64,22 @@ def test_what_is_causal_is_read_in_chunks_and_all_else_whole(
     assert hint == ("STATIC" if how == "prefill_128" else "DYNAMIC")
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("gemma3", "tokens attend to others than all before them"),
+        ("qwen2_windows", "tokens attend to others than all before them"),
+        ("qwen3_score", "it keeps no K and V"),
+    ],
+)
+def test_what_is_read_whole_has_no_blocks_however_short_chunks_are(
+    compiled: Callable[..., Any], name: str, why: str
+) -> None:
+    blocks = "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE"
+    with pytest.raises(OptionError, match=f"{blocks}: leave it out, .* read whole: .*{why}"):
+        compiled(name, **{blocks: "YES"})
+
+
 @pytest.fixture(scope="module")
 def whole(text_model: Callable[[str], Path]) -> Callable[[str, np.ndarray], np.ndarray]:
     """What the exported graph gives for a text, computed at once by numpy."""

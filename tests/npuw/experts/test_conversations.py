@@ -196,6 +196,13 @@ def test_layers_and_their_experts_are_not_both_submodels(exported):
         )
 
 
+@pytest.mark.parametrize("pipeline", ["INIT", "JUST"])
+def test_a_mixture_is_cut_wherever_ops_may_be(exported, expected: Expected, pipeline):
+    """Between what chooses experts and what puts weights at their numbers, too."""
+    name = "qwen3_moe_fp16"
+    check(Core(), exported(name), expected(name), NPUW_ONLINE_PIPELINE=pipeline)
+
+
 @pytest.mark.parametrize("hint", ["HOST_ROUTED", "DEVICE_ROUTED"])
 def test_attention_may_stand_alone_beside_experts(exported, expected: Expected, hint):
     name = "qwen3_moe_int4"

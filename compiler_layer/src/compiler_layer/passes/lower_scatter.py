@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from compiler_layer.dialects.ov.constant import Constant, int_of
 from compiler_layer.dialects.ov.elementwise import Add, Convert, Select
 from compiler_layer.dialects.ov.indexing import TopK
-from compiler_layer.dialects.ov.logic import Equal
+from compiler_layer.dialects.ov.logic import Equal, LogicalOr
 from compiler_layer.dialects.ov.op import OvOp, int_attr, int_value
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.slicing import Split
@@ -40,23 +40,34 @@ def scatter_refusal(op: ScatterElementsUpdate) -> str | None:
         return f"of {updates[-1]} elements of a row"
     if op.reduction.data not in ("none", "sum") or not int_value(op.use_init_val):
         return f"with reduction {op.reduction.data!r}"
-    chosen = op.indices
-    convert = producer(chosen, Convert)
+    element = element_of(op.indices)
+    return f"at indices of {element}" if shape[-1] > np.iinfo(NUMPY[element]).max + 1 else None
+
+
+def _counts_from_start(indices: SSAValue) -> bool:
+    """Whether indices are seen not to be negative: a part of a model may not have what says so."""
+    convert = producer(indices, Convert)
     while convert is not None:
-        chosen = convert.x
-        convert = producer(chosen, Convert)
-    return None if producer(chosen, TopK) is not None else "at indices that may be negative"
+        indices = convert.x
+        convert = producer(indices, Convert)
+    return producer(indices, TopK) is not None or element_of(indices).startswith("u")
 
 
 def _lower(op: ScatterElementsUpdate) -> None:
     refusal = scatter_refusal(op)
     if refusal is not None:
         raise UnsupportedModel(f"update {op.friendly_name!r} {refusal}")
-    numbers = np.arange(shape_of(op.data)[-1]).astype(NUMPY[element_of(op.indices)])
-    columns = insert_before(op, Constant.inline(numbers))
+    length = shape_of(op.data)[-1]
+    starts = (0,) if _counts_from_start(op.indices) else (0, -length)
+    counts = [np.arange(start, start + length) for start in starts]
+    kind = NUMPY[element_of(op.indices)]
+    first, *rest = (insert_before(op, Constant.inline(count.astype(kind))) for count in counts)
     value = op.data
     for index, update in zip(_columns(op, op.indices), _columns(op, op.updates), strict=True):
-        here = insert_before(op, Equal.make([columns, index]))
+        here = insert_before(op, Equal.make([first, index]))
+        for columns in rest:
+            there = insert_before(op, Equal.make([columns, index]))
+            here = insert_before(op, LogicalOr.make([here, there]))
         if op.reduction.data == "sum":
             update = insert_before(op, Add.make([value, update]))
         value = insert_before(op, Select.make([here, update, value]))
@@ -82,13 +93,13 @@ class LowerScatter(ModulePass):
     After:   %y0 = ov.Select(ov.Equal([0, 1 …], %ids[:, 0]), %w[:, 0], %x)
              %y = ov.Select(ov.Equal([0, 1 …], %ids[:, 1]), %w[:, 1], %y0)
 
-    It is how graphs spread the weights of the experts that were chosen over all experts.
+    It is how graphs spread the weights of the experts that were chosen over all experts. Indices of
+    anything else than ov.TopK are compared with [-n, 1 - n …], too: they may count from the end.
 
     Requires: before ``lower-topk``, which makes ops of what is seen here as one.
 
     Raises:
-        UnsupportedModel: along another axis than the last, at indices that may be negative, or of
-            many elements.
+        UnsupportedModel: along another axis than the last, or of many elements.
     """
 
     name = "lower-scatter"

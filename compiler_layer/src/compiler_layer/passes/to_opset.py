@@ -107,6 +107,8 @@ class ToOpset(ModulePass):
     RMS and RoPE become what ``fuse-rms`` and ``fuse-rope`` find, in f32, and K and V are repeated
     for all heads of attention that read them.
     Whoever runs the graph elsewhere needs it: no opset has Dequantize, or mixes types of floats.
+
+    Requires: ``specialize-shapes``, as heads are counted.
     """
 
     name = "to-opset"

@@ -46,7 +46,8 @@ class StaticCompiler:
         """Cut a graph at its repeated block; see ``offload.ports.OffloadingDevice``.
 
         Raises:
-            ModelError: it repeats no block, is not supported, or does not fit the device.
+            NotFolded: it repeats no block, or not often enough.
+            ModelError: it is not supported, or does not fit the device.
         """
         from compiler_layer.cut import compile_pieces
         from compiler_layer.passes.fold_blocks import folded
@@ -56,6 +57,8 @@ class StaticCompiler:
             if kept_repetitions(model) is None:
                 model = folded(model, both_first=True) or model
             return compile_pieces(model, self._options(config))
+        except NotPeriodic as error:
+            raise NotFolded(str(error)) from error
         except CompilerError as error:
             raise ModelError(f"the model cannot be offloaded: {error}") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from npuw_layer.errors import NotCausal
+from npuw_layer.errors import NotCausal, OptionError
 from npuw_layer.llm.compiled import CompiledLLM, compile_llm
 from npuw_layer.options import Options
 from npuw_layer.ports import Device
@@ -27,10 +27,16 @@ def compile_text(path: Path, device: Device, options: Options) -> CompiledLLM:
 
     Raises:
         ModelError: the model cannot be read, or reads no text.
+        OptionError: K and V are to lie in blocks, and it is read whole.
         RuntimeError: the compiler or the device refuses it.
     """
     try:
         return compile_llm(path, device, options)
     except NotCausal as error:
+        if options.enable_block_based_kv_cache:
+            raise OptionError(
+                "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: leave it out, as a block is as long as a "
+                f"chunk, and the model can only be read whole: {error}"
+            ) from error
         _log.info("%s; texts are read whole", error)
     return compile_llm(path, device, options.model_copy(update=_WHOLE))

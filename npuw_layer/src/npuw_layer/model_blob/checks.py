@@ -107,7 +107,7 @@ def check_compatibility(options: Options) -> None:
     elif any(own.runs_spatial for own in options.of_stages):
         problem = "blocks in tiles of rows (NPUW_SPATIAL) have no versioned layout"
     elif any(own.cuts_models for own in options.of_stages):
-        problem = "models in parts (NPUW_ONLINE_…) have no versioned layout"
+        problem = "models in parts (NPUW_ONLINE_…, NPUW_PLAN) have no versioned layout"
     elif isolated := isolated_attention(options):
         problem = (
             f"models whose attention is {' or '.join(isolated.values())} have no versioned layout"

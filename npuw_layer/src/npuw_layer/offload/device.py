@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.errors import DeviceError, OptionError
+from npuw_layer.errors import DeviceError, ModelError, NotFolded, OptionError
 from npuw_layer.offload.container import read_container, write_container
 from npuw_layer.offload.model import LoadedPieces
 from npuw_layer.offload.plan import OffloadPlan, plan_offload
@@ -62,7 +62,11 @@ class OffloadDevice:
         Raises:
             ModelError: it repeats no block, or is not supported.
         """
-        return write_container(self._device.compile_pieces(model, config))
+        try:
+            return write_container(self._device.compile_pieces(model, config))
+        except NotFolded as error:
+            option = f"NPUW_WEIGHTS_OFFLOAD = {self._options.weights_offload}"
+            raise ModelError(f"{option}: {error}; set it to NO") from error
 
     def foldings(self, model: Model) -> Iterator[Model]:
         """Give the model with its first two and its last layer, from which it is cut."""

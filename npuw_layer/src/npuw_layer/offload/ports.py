@@ -87,7 +87,8 @@ class OffloadingDevice(Device, Protocol):
             config: as for ``compile``.
 
         Raises:
-            RuntimeError: it repeats no block, is not supported, or does not fit.
+            NotFolded: it repeats no block, or not often enough.
+            RuntimeError: it is not supported, or does not fit.
         """
         ...
 

@@ -89,8 +89,8 @@ def _parts(options: Options) -> None:
         )
     if options.cuts_models and options.weights_offload != "NO":
         raise ValueError(
-            f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} cuts models in its own way; leave "
-            "the options NPUW_ONLINE_… as they are"
+            f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} cuts models in its own way; "
+            f"{options.leave_uncut}"
         )
     tags = {tag for _, _, tag in options.isolated_ops}
     for name, given in (

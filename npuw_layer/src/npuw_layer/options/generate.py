@@ -35,7 +35,7 @@ class GenerateOptions(OptionGroup):
         "FAST_COMPILE", alias="NPUW_LLM_GENERATE_HINT"
     )
     """FAST_COMPILE compiles equal layers of the generate models once, BEST_PERF each by itself:
-    that takes longer, and layers may overlap more."""
+    that takes longer, and layers may overlap more. NPUW_FOLD goes before it if that is set."""
     generate_attention_hint: AttentionHint = Field(
         "STATIC", alias="NPUW_LLM_GENERATE_ATTENTION_HINT"
     )

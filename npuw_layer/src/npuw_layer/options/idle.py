@@ -34,6 +34,10 @@ WAITING: Mapping[str, Waits] = {
         "NPUW_LLM_GENERATE_PYRAMID = YES",
         lambda options: options.generate_pyramid or options.generate_attention_hint == "PYRAMID",
     ),
+    "NPUW_LLM_GENERATE_HINT": (
+        "generate models without NPUW_FOLD; where that is set, it goes before the hint",
+        lambda options: options.of_stage("generate").fold == (options.generate_hint != "BEST_PERF"),
+    ),
     "NPUW_LLM_CACHE_ROPE": (
         "positions that end; with NPUW_LLM_ON_FULL = SLIDE they do not",
         lambda options: options.caches_rope or not options.cache_rope,

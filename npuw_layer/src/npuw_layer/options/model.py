@@ -147,6 +147,12 @@ class Options(
         )
 
     @property
+    def leave_uncut(self) -> str:
+        """What to do about options that cut static models, where they are in the way."""
+        which = "NPUW_PLAN out" if self.plan else "the options NPUW_ONLINE_… as they are"
+        return f"leave {which}"
+
+    @property
     def cuts_layers(self) -> bool:
         """Whether repeated layers are submodels: not where ops are chosen."""
         chosen = self.online_isolate or self.online_avoid

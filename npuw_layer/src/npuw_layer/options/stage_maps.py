@@ -109,7 +109,7 @@ def _of_attention(own: Options, kind: StageKind, hint: str) -> str:
     if kind == "generate" and {*own.batch_slots} - {1}:
         return "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
     if own.cuts_models:
-        return "cuts models itself; leave the options NPUW_ONLINE_… as they are"
+        return f"cuts models itself; {own.leave_uncut}"
     if hint == "DYNAMIC" and "CPU" not in [one.strip() for one in own.devices.split(",")]:
         return (
             "has open shapes, and programs of NPU and OPENVINO_CPU have none: the CPU runs it; add "

@@ -45,7 +45,7 @@ class WeightOptions(OptionGroup):
     )
     """Whether the weights of layers stay in the host's memory and come when they are needed: ASYNC
     copies those of the next layer while one computes, SYNC waits for each copy (to compare). The
-    head is then part of each model."""
+    head is then part of each model. It takes models with at least four equal layers in a row."""
     weights_budget: int = Field(
         0, alias="NPUW_WEIGHTS_BUDGET", ge=0, le=1 << 50, json_schema_extra=OURS
     )
