@@ -224,7 +224,8 @@ def test_what_is_given_for_a_run_is_judged_by_itself(tiny) -> None:
     """What did not fit the blob was blamed on it; a map for the run was to repeat the blob's."""
     generate = "++NPUW_LLM_GENERATE_CONFIG"
     fixed = {"NPUW_LLM_ON_FULL": "SLIDE", generate: {"NPUW_ONLINE_PIPELINE": "JUST"}}
-    blob = Core().compile_model(tiny, "NPU", SMALL | fixed).export_model()
+    own = SMALL | fixed | {"CACHE_MODE": "OPTIMIZE_SPEED"}
+    blob = Core().compile_model(tiny, "NPU", own).export_model()
     with pytest.raises(OptionError, match=r"^NPUW_LLM_SINK_TOKENS: 64 that stay"):
         Core().import_model(blob, "NPU", {"NPUW_LLM_SINK_TOKENS": 64})
     imported = Core().import_model(blob, "NPU", {generate: {"NPUW_ACC_THRESH": 0.5}})
