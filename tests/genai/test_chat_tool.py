@@ -81,6 +81,7 @@ def test_an_empty_question_is_one_with_a_template(capsys, core, folder) -> None:
         (["--prompt", "?", "-c", "MAX_PROMPT_LEN=many"], "MAX_PROMPT_LEN = 'many'"),
         (["--prompt", "?", "-c", "max_prompt_len=1"], "'max_prompt_len' is not supported"),
         (["--prompt", "?", "-c", "A=1", "-c", "A=1"], "-c A is given twice; leave one out"),
+        (["--prompt", "h\udce9llo"], "which is none: give text in UTF-8"),
         (["--prompt", "?", "--max-new-tokens", "0"], "max_new_tokens must be at least 1"),
         (["--prompt", "?", "--top-p", "7"], "top_p must be"),
     ],

@@ -14,7 +14,7 @@ import tokenizers
 
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
-from genai_layer.errors import ModelError, TemplateError
+from genai_layer.errors import ModelError, PromptError, TemplateError
 from genai_layer.files import is_file
 from genai_layer.json_file import read_object
 from genai_layer.results import TokenizedInputs
@@ -59,8 +59,13 @@ class Tokenizer:
 
         Returns:
             ids and mask, i64 [texts, longest].
+
+        Raises:
+            PromptError: a text has half a character, as bytes of a command line that are no UTF-8.
         """
         texts = [prompts] if isinstance(prompts, str) else list(prompts)
+        for text in texts:
+            _check_characters(text)
         encoded = self._tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
         rows = [encoding.ids for encoding in encoded]
         longest = max(map(len, rows), default=0)
@@ -221,3 +226,14 @@ def _named_template(templates: Sequence[Any]) -> str:
         str(e["name"]): str(e["template"]) for e in entries if {"name", "template"} <= e.keys()
     }
     return named.get("default", next(iter(named.values()), ""))
+
+
+def _check_characters(text: str) -> None:
+    """See that a text can be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PromptError(
+            f"character {error.start} of a text is {text[error.start]!r}, which is none: "
+            "give text in UTF-8"
+        ) from None
