@@ -96,6 +96,26 @@ def test_files_that_are_not_there_or_cannot_be_written_are_named(talks, tmp_path
         request.load_state(tmp_path / "pipe")  # and does not wait for a writer
     with pytest.raises(NpuwFault, match="nowhere/talk: No such file"):
         request.save_state(tmp_path / "nowhere" / "talk")
+    with pytest.raises(NpuwFault, match="pipe: no regular file"):
+        request.save_state(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo(), "it is nobody's to replace"
+    for call in (request.load_state, request.save_state):
+        with pytest.raises(NpuwFault, match="no file's name"):
+            call(tmp_path / "talk\0")
+
+
+def test_a_private_conversation_stays_private_and_a_link_to_it_a_link(saved, talks) -> None:
+    link = saved.with_name("link")
+    link.symlink_to(saved)
+    saved.chmod(0o600)
+    talk, other = talks(), talks()
+    talk.tell(IDS[:20])
+    talk.request.save_state(link)
+    assert link.is_symlink()
+    assert saved.stat().st_mode & 0o777 == 0o600
+    other.request.load_state(saved)
+    other.said = 20
+    assert np.array_equal(other.tell([1]), talk.tell([1]))
 
 
 def test_damaged_files_give_typed_errors_and_change_nothing(talks, saved) -> None:

@@ -142,7 +142,8 @@ class ReadyModel(ABC, Generic[C, Input, Output]):
         Raises:
             OptionError: the device's programs cannot be exported.
             ModelError: the model's files have changed since it was compiled.
-            NpuwFault: the disk is full, or the folder is read-only.
+            NpuwFault: the disk is full, the folder is read-only, or what is there is no regular
+                file.
         """
         return export_to(target, self._write)
 

@@ -92,7 +92,7 @@ def save_state(conversation: Conversation, path: Path) -> None:
     """Write a conversation to a file, which replaces another only when it is whole.
 
     Raises:
-        NpuwFault: the disk is full, or the folder is read-only.
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
         ModelError: the model's files cannot be read any more.
     """
     history, cache = conversation.history, conversation.cache
@@ -125,7 +125,7 @@ def save_state(conversation: Conversation, path: Path) -> None:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH_BYTES)
     try:
-        with replacing(path.absolute()) as file:
+        with replacing(path) as file:
             file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
             for each in rows.values():
                 file.write(each.data)

@@ -12,7 +12,7 @@ from npuw_layer.blob.container import describe
 from npuw_layer.blob.encryption import write_programs
 from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.cache.key import current_versions
-from npuw_layer.cache.replace import remove_leftovers, replacing
+from npuw_layer.cache.replace import place_of, remove_leftovers, replacing
 from npuw_layer.errors import NpuwFault
 from npuw_layer.llm.model_files import WeightSources, needed_files, weight_files
 from npuw_layer.llm.programs import constants_of
@@ -57,7 +57,7 @@ def export_to(
         write: writes the model.
 
     Raises:
-        NpuwFault: the disk is full, or the folder is read-only.
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
     """
     if isinstance(target, str | Path):
         _write_file(Path(target), write)
@@ -74,11 +74,12 @@ def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
     """Write a file, which replaces another only when it is whole.
 
     Raises:
-        NpuwFault: the disk is full, or the folder is read-only.
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
     """
     try:
-        remove_leftovers(path.absolute().parent, lambda name: name == path.name, locks=False)
-        with replacing(path.absolute()) as file:
+        place, _ = place_of(path)
+        remove_leftovers(place.parent, lambda name: name == place.name, locks=False)
+        with replacing(place) as file:
             write(file)
     except OSError as error:
         raise NpuwFault(f"{path}: {error.strerror}") from None
