@@ -184,6 +184,21 @@ def test_a_missing_model_is_named(npuc: Npuc, tmp_path: Path, argv: list[str]) -
     check_refused(npuc(*[word.format(missing) for word in argv]), missing, "no such file")
 
 
+@pytest.mark.parametrize(
+    ("command", "name", "says"),
+    [
+        ("explain", "x.blob", "no regular file"),
+        ("print", "x.mlir", "no regular file"),
+        ("print", "x.xml", "is no file"),
+    ],
+)
+def test_a_pipe_is_not_waited_for(
+    npuc: Npuc, tmp_path: Path, command: str, name: str, says: str
+) -> None:
+    os.mkfifo(tmp_path / name)
+    check_refused(npuc(command, str(tmp_path / name)), name, says)
+
+
 def test_a_place_that_cannot_be_written_is_named(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     out = tmp_path / "missing" / "out"
     check_refused(npuc("export", demo, out), str(out), "No such file")

@@ -13,6 +13,7 @@ from compiler_layer.elements import Array
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.quantize.weights import find_weights
+from driver_layer.regular_file import read_regular
 
 Tokens = npt.NDArray[np.int64]
 """Ids of tokens, [count]."""
@@ -70,7 +71,7 @@ def read_sequences(path: Path, model: Model) -> list[Tokens]:
         CompilerUsageError: it cannot be read, has no ids, or one that the model does not know.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_regular(path).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise CompilerUsageError(f"{path}: {reason}") from None

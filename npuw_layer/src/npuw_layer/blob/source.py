@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from driver_layer.regular_file import open_regular
 from npuw_layer.errors import BlobError
 from npuw_layer.ports import Array
-from npuw_layer.regular_file import open_regular
 from npuw_layer.tensor import Tensor
 
 Source = str | Path | bytes | bytearray | memoryview | BinaryIO | Tensor | Array

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from driver_layer.regular_file import check_regular, no_name
 from npuw_layer.cache.lock import NoLocks, hold, is_at, remove_abandoned
-from npuw_layer.regular_file import check_regular, no_name
 
 TEMPORARY = ".tmp"
 LOCK = ".lock"

@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from driver_layer.regular_file import open_regular
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault, StateError
@@ -30,7 +31,6 @@ from npuw_layer.llm.history import Said
 from npuw_layer.llm.names import IDS
 from npuw_layer.options import Options
 from npuw_layer.ports import Array
-from npuw_layer.regular_file import open_regular
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28

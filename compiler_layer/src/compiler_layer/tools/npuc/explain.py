@@ -9,6 +9,7 @@ from pathlib import Path
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.explain import Explanation, LayerCost, explain, grouped
 from compiler_layer.tools.command import Commands, declare
+from driver_layer.regular_file import read_regular
 
 _EXAMPLES = """\
   npuc explain prefill.blob              operations of all decoder layers together
@@ -50,7 +51,7 @@ def add_to(commands: Commands) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.blob
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise CompilerUsageError(f"{path}: {error.strerror}") from None
     found = explain(data, str(path), arguments.platform)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.specialize_shapes import SpecializeShapes, parse_shapes
 from compiler_layer.pipeline import Options, run_passes
+from driver_layer.regular_file import open_regular
 
 IR_NAME = "openvino_model.xml"
 """An IR's name in a model folder."""
@@ -55,7 +57,8 @@ def read_model(path: Path) -> Model:
 
 def _read_text(path: Path) -> Model:
     try:
-        text = path.read_text(errors="replace")
+        with io.TextIOWrapper(open_regular(path), "utf-8", errors="replace") as file:
+            text = file.read()
     except OSError as error:
         raise CompilerUsageError(f"{path}: {error.strerror}") from None
     return Model.parse(text, str(path))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from driver_layer.errors import BlobError
 from driver_layer.loader.read import Blob, read_blob
+from driver_layer.regular_file import read_regular
 from driver_layer.tools.objdump import check, sections, shave, tasks
 
 View = Callable[[Blob], Iterator[str]]
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(argv)
     try:
-        data = options.blob.read_bytes()
+        data = read_regular(options.blob)
     except OSError as error:
         return _fail(f"cannot read {options.blob}: {error.strerror or error}")
     try:

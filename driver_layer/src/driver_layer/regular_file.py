@@ -1,29 +1,32 @@
-"""Opens files that somebody names: a pipe or a device would keep its reader waiting for ever."""
+"""Opens files that somebody names: a pipe or a device would keep its reader waiting for ever.
+
+All layers read through here; none of them has it as its own.
+"""
 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
-from io import BufferedReader
 
 
-def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
+def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
     """Open a file to read it.
 
     Raises:
         OSError: it cannot be opened, or is a folder, a pipe or a device.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        return io.BufferedReader(io.FileIO(path, opener=_open))
     except ValueError as error:
         raise no_name(path, error) from None
-    try:
-        check_regular(os.fstat(descriptor), path)
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
+
+
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """Read a whole file; errors as ``open_regular``."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def check_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
@@ -41,3 +44,13 @@ def check_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
 def no_name(path: str | os.PathLike[str], error: ValueError) -> OSError:
     """Say that Python hands no such name to the system: a NUL is in it, or half a character."""
     return OSError(errno.EINVAL, f"no file's name: {error}", path)
+
+
+def _open(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    try:
+        check_regular(os.fstat(descriptor), path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
