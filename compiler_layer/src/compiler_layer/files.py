@@ -14,6 +14,7 @@ from pathlib import Path
 
 from compiler_layer.elements import Array, convert_values, from_bytes, to_bytes
 from compiler_layer.errors import BadModel
+from driver_layer.mapped_file import MappedFile
 from driver_layer.regular_file import open_regular
 
 _HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
@@ -83,7 +84,7 @@ def mapped_file(path: str) -> memoryview:
 def _map(path: str, *status: object) -> memoryview:
     del status  # It only tells files of one name apart.
     with open_regular(path) as file:
-        whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        whole = MappedFile.of(file)
     if _HUGE_PAGES is not None:
         with contextlib.suppress(OSError):  # the system may be built without them
             whole.madvise(_HUGE_PAGES)

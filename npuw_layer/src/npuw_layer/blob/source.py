@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from driver_layer.mapped_file import MappedFile
 from driver_layer.regular_file import open_regular
 from npuw_layer.errors import BlobError
 from npuw_layer.ports import Array
@@ -30,7 +31,7 @@ def map_file(file: BinaryIO) -> memoryview:
     """
     if not os.fstat(file.fileno()).st_size:
         return memoryview(b"")
-    whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    whole = MappedFile.of(file)
     _advise(whole, "MADV_RANDOM")
     return memoryview(whole)
 

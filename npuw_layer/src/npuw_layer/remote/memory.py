@@ -6,7 +6,6 @@ Source: fact sheets simulators_npu §e and npuw §e.4; Intel KB 000101553 (what 
 from __future__ import annotations
 
 import logging
-import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from driver_layer import ze
+from driver_layer.mapped_file import MappedFile
 from driver_layer.regular_file import open_regular
 from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
 from npuw_layer.errors import RemoteError
@@ -206,7 +206,7 @@ def _map(path: Path, needed: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
         with open_regular(path) as file:
             there = os.fstat(file.fileno()).st_size
             _check_room(f"MMAPED_FILE {path}", there, needed)
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+            return np.frombuffer(MappedFile.of(file), np.uint8)
     except OSError as error:
         raise RemoteError(f"MMAPED_FILE {path}: {error.strerror or error}") from None
     except ValueError as error:
