@@ -19,6 +19,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.tools.npuc import main, progress
+from compiler_layer.writers.files import write_whole
 
 Npuc = Callable[..., tuple[int, str, str]]
 
@@ -193,11 +194,45 @@ def test_a_model_that_the_system_does_not_even_look_for_is_named(npuc: Npuc, suf
 
 
 def test_what_cannot_be_a_path_is_refused(npuc: Npuc, demo: Path) -> None:
-    refused = "null byte"
-    check_refused(npuc("explain", "a\0b"), refused)
-    check_refused(npuc("export", demo, "a\0b"), refused)
-    arguments = ("--report", "--quant-mode", "int8", "--dataset", "a\0b")
-    check_refused(npuc("quantize", demo, *arguments), refused)
+    for argv in (
+        ["explain", "a\0b"],
+        ["export", demo, "a\0b"],
+        ["quantize", demo, "--report", "--quant-mode", "int8", "--dataset", "a\0b"],
+    ):
+        check_refused(npuc(*argv), "a", "null byte" if argv[0] == "export" else "name")
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "says"),
+    [
+        ("explain", "x.blob", "no regular file"),
+        ("print", "x.mlir", "no regular file"),
+        ("print", "x.xml", "is no file"),
+    ],
+)
+def test_a_pipe_is_not_waited_for(
+    npuc: Npuc, tmp_path: Path, command: str, name: str, says: str
+) -> None:
+    os.mkfifo(tmp_path / name)
+    check_refused(npuc(command, str(tmp_path / name)), name, says)
+
+
+def test_what_is_no_file_is_not_replaced_and_a_link_stays_one(
+    npuc: Npuc, demo: Path, tmp_path: Path
+) -> None:
+    """As root, ``-o /dev/null`` would take the device from all other programs."""
+    os.mkfifo(tmp_path / "pipe")
+    code, _, said = npuc("compile", demo, "-o", tmp_path / "pipe", *SHAPES)
+    assert code == 2
+    assert "pipe: no regular file" in said
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "blob").write_bytes(b"before")
+    (tmp_path / "blob").chmod(0o600)
+    (tmp_path / "link").symlink_to("blob")
+    write_whole(tmp_path / "link", b"after")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "blob").read_bytes() == b"after"
+    assert (tmp_path / "blob").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_place_that_cannot_be_written_is_named(npuc: Npuc, demo: Path, tmp_path: Path) -> None:

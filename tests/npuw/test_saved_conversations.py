@@ -69,6 +69,38 @@ def test_a_conversation_that_was_full_is_restored_as_it_was(talks, tmp_path, pol
         assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
+def test_few_tokens_of_what_has_slid_are_read_anew_where_caches_do_not_slide(
+    talks, tmp_path
+) -> None:
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+    talk = talks(**options, NPUW_LLM_ON_FULL="SLIDE")
+    talk.tell(IDS[:60])
+    for token in IDS[60:129]:
+        talk.tell([token])
+    talk.tell([1], back=talk.said - 8)
+    talk.request.save_state(tmp_path / "talk")
+    other, fresh = (talks(**options, NPUW_LLM_ON_FULL="TRUNCATE") for _ in range(2))
+    other.request.load_state(tmp_path / "talk")
+    other.said = talk.said
+    found, expected = other.tell([2, 3]), fresh.tell([*IDS[:8], 1, 2, 3])
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_a_conversation_that_begins_anywhere_is_saved(talks, tmp_path) -> None:
+    """Without tables of angles positions are the caller's."""
+    talk, other = (talks(NPUW_LLM_CACHE_ROPE="NO") for _ in range(2))
+    first = 1 << 40
+    inputs = {
+        "input_ids": np.array([IDS[:8]]),
+        "attention_mask": np.ones((1, 8), np.int64),
+        "position_ids": np.arange(first, first + 8)[None],
+    }
+    talk.request.infer(inputs)
+    talk.request.save_state(tmp_path / "talk")
+    other.request.load_state(tmp_path / "talk")
+    assert other.request._conversation.history.first_position == first
+
+
 def test_another_models_conversation_is_refused(talks, saved) -> None:
     with pytest.raises(StateError, match="with another model, or with other options"):
         talks(INFERENCE_PRECISION_HINT="f16").request.load_state(saved)
@@ -96,9 +128,26 @@ def test_files_that_are_not_there_or_cannot_be_written_are_named(talks, tmp_path
         request.load_state(tmp_path / "pipe")  # and does not wait for a writer
     with pytest.raises(NpuwFault, match="nowhere/talk: No such file"):
         request.save_state(tmp_path / "nowhere" / "talk")
-    for method in (request.save_state, request.load_state):
-        with pytest.raises(NpuwFault, match="null byte"):
-            method("a\0b")
+    with pytest.raises(NpuwFault, match="pipe: no regular file"):
+        request.save_state(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo(), "it is nobody's to replace"
+    for call in (request.load_state, request.save_state):
+        with pytest.raises(NpuwFault, match="no file's name"):
+            call(tmp_path / "talk\0")
+
+
+def test_a_private_conversation_stays_private_and_a_link_to_it_a_link(saved, talks) -> None:
+    link = saved.with_name("link")
+    link.symlink_to(saved)
+    saved.chmod(0o600)
+    talk, other = talks(), talks()
+    talk.tell(IDS[:20])
+    talk.request.save_state(link)
+    assert link.is_symlink()
+    assert saved.stat().st_mode & 0o777 == 0o600
+    other.request.load_state(saved)
+    other.said = 20
+    assert np.array_equal(other.tell([1]), talk.tell([1]))
 
 
 def test_damaged_files_give_typed_errors_and_change_nothing(talks, saved) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from compiler_layer.elements import Array, convert_values, from_bytes, to_bytes
 from compiler_layer.errors import BadModel
+from driver_layer.mapped_file import MappedFile
+from driver_layer.regular_file import open_regular
 
 _HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 """Asks for large pages, which Linux has for files too where these are read for the first time.
@@ -81,8 +83,8 @@ def mapped_file(path: str) -> memoryview:
 @lru_cache(maxsize=64)
 def _map(path: str, *status: object) -> memoryview:
     del status  # It only tells files of one name apart.
-    with Path(path).open("rb") as file:
-        whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    with open_regular(path) as file:
+        whole = MappedFile.of(file)
     if _HUGE_PAGES is not None:
         with contextlib.suppress(OSError):  # the system may be built without them
             whole.madvise(_HUGE_PAGES)

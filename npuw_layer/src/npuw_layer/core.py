@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from compiler_layer.garbage import collected_later
-from compiler_layer.paths import looking_at
+from driver_layer.paths import looking_at
 from npuw_layer.blob.source import Source
 from npuw_layer.compiled_model import CompiledModel
 from npuw_layer.core_devices import CoreDevices

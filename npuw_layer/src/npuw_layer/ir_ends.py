@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
+from driver_layer.regular_file import open_regular
+
 Dims = tuple[str, ...]
 """Dimensions as the file has them: ``?``, ``-1`` or a range where they are open."""
 
@@ -33,7 +35,7 @@ def ir_ends(path: Path) -> Ends:
     """
     scan = _Scan()
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             scan.parser.ParseFile(file)
     except (expat.ExpatError, OSError, LookupError, ValueError):
         pass  # LookupError and ValueError: an encoding that is not known, or not kept to

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.parsers import expat
 
+from driver_layer.regular_file import open_regular
+
 _CHUNK = 1 << 16
 
 
@@ -16,7 +18,7 @@ def ir_inputs(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     """
     scan = _Scan()
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while chunk := file.read(_CHUNK):
                 scan.parser.Parse(chunk)
                 yield from scan.found

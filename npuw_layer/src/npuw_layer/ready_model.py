@@ -145,7 +145,8 @@ class ReadyModel(ABC, Generic[C, Input, Output]):
             NpuwUsageError: there is no writing to the target.
             OptionError: the device's programs cannot be exported.
             ModelError: the model's files have changed since it was compiled.
-            NpuwFault: the disk is full, or the folder is read-only.
+            NpuwFault: the disk is full, the folder is read-only, or what is there is no regular
+                file.
         """
         return export_to(target, self._write)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -194,6 +195,12 @@ def test_a_bad_file_of_tokens_is_refused_by_line(
     path.write_bytes(content)
     with pytest.raises(CompilerUsageError, match=re.escape(says)):
         read_sequences(path, read_folder(demo))
+
+
+def test_a_pipe_of_tokens_is_not_waited_for(demo: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CompilerUsageError, match="pipe: no regular file"):
+        read_sequences(tmp_path / "pipe", read_folder(demo))
 
 
 def test_a_model_over_something_else_than_tokens_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -83,6 +84,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_platform(tmp_path / "nowhere.toml")
     with pytest.raises(PlatformError, match="null byte"):
         load_platform("a\0b")
+
+
+def test_a_pipe_is_no_platform_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(PlatformError, match=r"pipe\.toml: no regular file"):
+        load_platform(tmp_path / "pipe.toml")
 
 
 @pytest.mark.parametrize("content", [b"tiles = ", b"\xff\xfe"])

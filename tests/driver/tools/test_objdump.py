@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -89,6 +90,12 @@ def test_a_missing_file_gives_one_line_and_code_2(capsys, tmp_path) -> None:
     assert capsys.readouterr().err.endswith("No such file or directory\n")
     assert main(["a\0b"]) == 2
     assert "null byte" in capsys.readouterr().err
+
+
+def test_a_pipe_is_not_waited_for(capsys, tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main([str(tmp_path / "pipe")]) == 2
+    assert capsys.readouterr().err.endswith("pipe: no regular file\n")
 
 
 def test_readelf_reads_the_hand_made_blob_without_a_warning(blob) -> None:

@@ -152,7 +152,10 @@ def test_blobs_of_untrusted_sources_are_not_looked_at(blobs, tiny) -> None:
         ({OPTION: BOTH}, f"what {OPTION} encrypt is for their owner alone"),
         ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES = 'CPU' have no versioned layout"),
         ({"NPUW_DEVICES": "NPU,CPU"}, "NPUW_DEVICES = 'NPU,CPU' have no versioned layout"),
-        ({"NPUW_ONLINE_PIPELINE": "REP"}, r"models in parts \(NPUW_ONLINE_…\) have no versioned"),
+        (
+            {"NPUW_ONLINE_PIPELINE": "REP"},
+            r"models in parts \(NPUW_ONLINE_…, NPUW_PLAN\) have no versioned",
+        ),
         (
             {"NPUW_ONLINE_PIPELINE": "SPATIAL"},
             r"in tiles of rows \(NPUW_SPATIAL\) have no versioned",

@@ -186,7 +186,7 @@ def test_weights_must_be_those_of_the_blob(blobs, tiny, tmp_path) -> None:
     (copy / "model.safetensors").rename(copy / "other.safetensors")
     with pytest.raises(ModelError, match="No such file"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
-    with pytest.raises(ModelError, match="xx: File name too long"):
+    with pytest.raises(ModelError, match="xx: it cannot be written: File name too long"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", {"WEIGHTS_PATH": "x" * 300})
     config["WEIGHTS_PATH"] += "/other.safetensors"
     with pytest.raises(ModelError, match=r"the blob was made of model\.safetensors"):
@@ -405,7 +405,7 @@ def test_without_a_path_the_blob_is_in_the_current_folder(tiny, tmp_path, monkey
         ("x.bin", r"BLOB_PATH = .*must end in \.blob"),
         ("nowhere/x.blob", "there is no folder"),
         (".blob", "cannot be written"),
-        ("x" * 300 + ".blob", r"BLOB_PATH .*x\.blob: File name too long"),
+        ("x" * 300 + ".blob", r"BLOB_PATH .*x\.blob: it cannot be written: File name too long"),
     ],
 )
 def test_a_path_that_cannot_be_written_is_refused_before_compiling(
@@ -437,6 +437,26 @@ def test_a_pipe_is_no_blob_and_not_waited_for(tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BlobError, match="pipe: no regular file"):
         Core().import_model(tmp_path / "pipe")
+
+
+def test_a_pipe_is_no_place_to_export_to(exporters, tiny, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "pipe.blob"
+    os.mkfifo(path)
+    with pytest.raises(NpuwFault, match=r"pipe\.blob: no regular file"):
+        exporters["OPTIMIZE_SIZE"].export_model(path)
+    monkeypatch.setattr("npuw_layer.core_models.compile_llm", None)
+    with pytest.raises(OptionError, match=r"pipe\.blob: it cannot be written: no regular file"):
+        Core().compile_model(tiny, "NPU", {"EXPORT_BLOB": "YES", "BLOB_PATH": str(path)})
+    assert path.is_fifo()
+
+
+def test_what_was_left_beside_a_links_target_is_deleted(exporters, tmp_path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / ".x.blob-12345678.tmp").write_bytes(b"half")
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "x.blob")
+    exporters["OPTIMIZE_SIZE"].export_model(tmp_path / "link")
+    assert os.listdir(tmp_path / "far") == ["x.blob"]
+    assert (tmp_path / "link").is_symlink()
 
 
 def test_what_a_killed_export_left_is_deleted_by_the_next(exporters, tmp_path) -> None:

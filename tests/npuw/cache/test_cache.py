@@ -111,6 +111,28 @@ def test_a_damaged_hash_is_not_used(tmp_path, monkeypatch) -> None:
         assert digest_model(file, tmp_path) == expected
 
 
+def test_a_pipe_is_no_hash_and_not_waited_for(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "openvino_model.xml"
+    file.write_bytes(b"<net/>")
+    settled = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: settled)
+    expected = digest_model(file, tmp_path)
+    (kept,) = tmp_path.glob("*.digest")
+    kept.unlink()
+    os.mkfifo(kept)
+    assert digest_model(file, tmp_path) == expected
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".bin"])
+def test_a_pipe_is_no_model_and_not_waited_for(start, tmp_path, suffix: str) -> None:
+    path = tmp_path / "openvino_model.xml"
+    path.write_bytes(b"<net/>")
+    path.with_suffix(suffix).unlink(missing_ok=True)
+    os.mkfifo(path.with_suffix(suffix))
+    with pytest.raises(ModelError, match=rf"openvino_model\{suffix}: no regular file"):
+        start(path, tmp_path / "cache")
+
+
 def test_a_changed_model_is_compiled_anew(start, tiny, tmp_path) -> None:
     folder = shutil.copytree(tiny, tmp_path / "model")
     start(folder, tmp_path / "cache")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -71,6 +72,22 @@ def test_an_entry_of_any_other_length_is_not_used(data, halves, key, entry, capl
 def test_another_file_is_not_used(halves, key, entry, content: bytes) -> None:
     entry.write_bytes(content)
     assert halves(entry.parent).obtain("one", key, lambda: PROGRAM).compiled
+
+
+def test_a_pipe_is_no_entry_and_not_waited_for(halves, key, entry, caplog) -> None:
+    entry.unlink()
+    os.mkfifo(entry)
+    assert halves(entry.parent).obtain("one", key, lambda: PROGRAM).compiled
+    assert f"{entry} cannot be read: [Errno 22] no regular file" in caplog.text
+    assert entry.is_fifo()
+
+
+def test_nor_is_one_among_those_that_are_most_alike(halves, key, entry, caplog) -> None:
+    os.mkfifo(entry.with_name(f"{key.model}-{'0' * 40}.blob"))
+    other = CacheKey({**key.parts, "INFERENCE_PRECISION_HINT": "f32"})
+    caplog.set_level("INFO")
+    assert halves(entry.parent).obtain("one", other, lambda: b"f32").compiled
+    assert "the nearest entry has other INFERENCE_PRECISION_HINT" in caplog.text
 
 
 def test_an_entry_under_anothers_name_is_not_used(halves, key, entry, caplog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -195,6 +196,14 @@ def test_what_is_no_plan_is_refused_by_its_name(tiny, tmp_path, content, why) ->
         path.write_bytes(content)
     with pytest.raises(OptionError, match=f"NPUW_PLAN .*{why}"):
         Core().compile_model(tiny, "NPU", SMALL | {"NPUW_PLAN": str(path)})
+
+
+def test_a_pipe_is_no_plan_and_not_waited_for(tiny, tmp_path) -> None:
+    path = tmp_path / "plan.xml"
+    os.mkfifo(path)
+    config = SMALL | {"NPUW_PLAN": str(path), "CACHE_DIR": str(tmp_path / "cache")}
+    with pytest.raises(OptionError, match=r"NPUW_PLAN .*plan\.xml: no regular file"):
+        Core().compile_model(tiny, "NPU", config)
 
 
 def test_a_plan_for_another_model_is_told_of(tiny, tmp_path, caplog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -15,6 +16,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("weights are shared on Linux", allow_module_level=True)
 
+from npuw_layer import Core
 from npuw_layer.errors import SharingError
 from npuw_layer.sharing.meeting import locked_meeting, private_folder
 
@@ -94,6 +96,26 @@ def test_a_folder_that_is_handed_to_nobody_is_closed(folder, open_files) -> None
         assert str(folder) in open_files()
     gc.collect()
     assert str(folder) not in open_files()
+
+
+@pytest.fixture
+def nowhere(monkeypatch) -> None:
+    """A container without any folder that can be written to."""
+
+    def refuse() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "gettempdir", refuse)
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_without_any_place_for_a_folder_weights_are_not_shared(tiny, caplog) -> None:
+    with pytest.raises(SharingError, match=r"No usable .*; set XDG_RUNTIME_DIR"):
+        private_folder()
+    config = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}
+    assert Core().compile_model(tiny, "NPU", config).sharing() is None
+    assert "No usable temporary directory" in caplog.text
 
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path, monkeypatch) -> None:

@@ -16,7 +16,7 @@ from npuw_layer import (
     FileDescriptor,
     page_aligned_bytes,
 )
-from npuw_layer.errors import OptionError, RemoteError, TensorError
+from npuw_layer.errors import NpuwFault, OptionError, RemoteError, TensorError
 
 SHAPE = (4, 16)
 NBYTES = 4 * 16 * 4
@@ -223,6 +223,16 @@ def test_a_pipe_is_refused_and_not_waited_for(context, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RemoteError, match=r"MMAPED_FILE .*pipe: no regular file"):
         context.create_tensor("f32", SHAPE, mapped(tmp_path / "pipe"))
+
+
+def test_a_mapped_file_that_was_truncated_is_named_before_it_is_read(context, tmp_path) -> None:
+    path = tmp_path / "rows"
+    some().tofile(path)
+    tensor = context.create_tensor("f32", SHAPE, mapped(path))
+    assert np.array_equal(tensor.data, some())
+    os.truncate(path, 0)
+    with pytest.raises(NpuwFault, match="rows was truncated from 256 to 0 bytes while"):
+        _ = tensor.data
 
 
 def test_too_little_memory_is_refused_with_both_sizes(context, level_zero, tmp_path) -> None:

@@ -12,8 +12,9 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.elements import Array
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.paths import looking_at
 from compiler_layer.quantize.weights import find_weights
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import read_regular
 
 Tokens = npt.NDArray[np.int64]
 """Ids of tokens, [count]."""
@@ -72,7 +73,7 @@ def read_sequences(path: Path, model: Model) -> list[Tokens]:
     """
     try:
         with looking_at(path, CompilerUsageError):
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = read_regular(path).decode().splitlines()
     except UnicodeDecodeError:
         raise CompilerUsageError(f"{path}: it is no text") from None
     vocabulary = vocabulary_of(model)

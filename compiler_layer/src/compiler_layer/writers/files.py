@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from compiler_layer.errors import CompilerUsageError
-from compiler_layer.paths import looking_at
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import place_of
 
 
 def writing(path: Path) -> AbstractContextManager[None]:
@@ -34,11 +35,16 @@ def scratch_folder(beside: Path) -> Generator[Path]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all.
+    """Write a file whole or not at all: where links lead to, with the mode of what was there.
 
     Raises:
-        CompilerUsageError: it cannot be written.
+        CompilerUsageError: it cannot be written, or what is there is no file, as a device is.
     """
-    with scratch_folder(path) as scratch, writing(path):
-        (scratch / path.name).write_bytes(data)
-        (scratch / path.name).replace(path)
+    with writing(path):
+        place, replaced = place_of(path)
+    with scratch_folder(place) as scratch, writing(path):
+        made = scratch / place.name
+        made.write_bytes(data)
+        if replaced is not None:
+            made.chmod(replaced.st_mode & 0o777)
+        made.replace(place)

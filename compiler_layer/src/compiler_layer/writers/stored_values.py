@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.constant_value import Inline
@@ -16,6 +15,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import Array, convert_values, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView
+from driver_layer.regular_file import open_regular
 
 BLOCK_ELEMENTS = 1 << 20
 """Elements of a block where nothing else decides; even, so that 4-bit elements fill its bytes."""
@@ -28,7 +28,7 @@ def read_bytes(view: FileView, block_bytes: int) -> Iterator[bytes]:
         BadModel: the file cannot be read, or ends before the view does.
     """
     try:
-        with Path(view.path).open("rb") as file:
+        with open_regular(view.path) as file:
             file.seek(view.offset)
             for start in range(0, view.size, block_bytes):
                 wanted = min(block_bytes, view.size - start)

@@ -11,6 +11,7 @@ from driver_layer.abi.cost.dma import ddr_bytes_per_ns
 from driver_layer.abi.cost.host import host_copy_ddr_bytes, host_copy_ns
 from driver_layer.abi.platforms import PLATFORMS, Platform
 from driver_layer.errors import DriverError
+from driver_layer.mapped_file import mapped_file_of
 from npuw_layer.adapters.blob_constants import constant_spans
 from npuw_layer.adapters.level_zero_copies import CopyQueue, RecordedCopies
 from npuw_layer.adapters.level_zero_memory import Contexts, DeviceMemory, reported
@@ -116,7 +117,7 @@ class LevelZeroDevice:
         with reported("loading a blob"):
             graph = self._table.pfnCreate2(self._context, self._device, desc)
             self._table.pfnGraphInitialize(graph)
-        return LoadedBlob(self._table, self._queue, graph, self._profiling)
+        return LoadedBlob(self._table, self._queue, graph, self._profiling, mapped_file_of(program))
 
     def set_urgency(self, urgency: Urgency) -> bool:
         """Let programs of what is loaded from now on be so urgent; see ``ports.TakesTurns``."""

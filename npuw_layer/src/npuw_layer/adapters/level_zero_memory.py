@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from functools import partial
 
 from driver_layer import ze
+from driver_layer.mapped_file import MappedFile, mapped_file_of
 from npuw_layer.adapters.release import release_with
-from npuw_layer.errors import DeviceError
+from npuw_layer.errors import DeviceError, NpuwFault
 from npuw_layer.ports import Array
 
 _log = logging.getLogger(__name__)
@@ -23,6 +24,19 @@ def reported(what: str) -> Generator[None, None, None]:
         yield
     except ze.ZeError as error:
         raise DeviceError(f"{what}: {error}") from error
+
+
+def check_file(file: MappedFile | None) -> None:
+    """See that a file has all the bytes that are about to be read where it is mapped, if it is one.
+
+    Raises:
+        NpuwFault: it was truncated.
+    """
+    if file is not None:
+        try:
+            file.check()
+        except OSError as error:
+            raise NpuwFault(f"{error.filename} {error.strerror}") from None
 
 
 class DeviceMemory:
@@ -46,6 +60,12 @@ class DeviceMemory:
     def data(self) -> Array:
         """The bytes."""
         return self._memory.data
+
+    @property
+    def file(self) -> MappedFile | None:
+        """The file that it is mapped from, if it is one."""
+        seen = self.alive and self.host_visible
+        return mapped_file_of(self._memory.data) if seen else None
 
     @property
     def host_visible(self) -> bool:

@@ -9,8 +9,9 @@ from functools import partial
 
 from driver_layer import ze
 from driver_layer.abi.dtypes import ELEMENT_TYPES
+from driver_layer.mapped_file import MappedFile
 from npuw_layer.adapters.level_zero_lists import destroy_list
-from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
+from npuw_layer.adapters.level_zero_memory import DeviceMemory, check_file, reported
 from npuw_layer.adapters.level_zero_profiling import RunTimes
 from npuw_layer.adapters.release import release_with
 from npuw_layer.errors import DeviceError
@@ -27,6 +28,7 @@ class LoadedBlob:
         queue: where it runs.
         graph: it is unloaded with this.
         profiling: the profiling extension's, if programs are to tell what they take.
+        file: the one that the blob is mapped from, if it is.
     """
 
     def __init__(
@@ -35,11 +37,13 @@ class LoadedBlob:
         queue: ze.ze_command_queue_handle_t,
         graph: ze.ze_graph_handle_t,
         profiling: ze.ze_graph_profiling_dditable_ext_t | None = None,
+        file: MappedFile | None = None,
     ) -> None:
         self.table = table
         self.queue = queue
         self.graph = graph
         self.profiling = profiling
+        self.file = file
         self.recording = threading.Lock()
         """Arguments belong to the graph: who records sets them all and records at once."""
         release_with(self, partial(table.pfnDestroy, graph))
@@ -83,6 +87,8 @@ class RecordedProgram:
         self._pointers: dict[int, int] = {}
         self._memory: dict[int, DeviceMemory] = {}
         """What the pointers point into: it stays while the program may run."""
+        self._in_files: list[DeviceMemory] | None = None
+        """What of the memory is mapped from files; None if it was not looked for yet."""
         self._moved: set[int] = set()
         """Arguments that lie elsewhere than when the list was closed."""
         self._commands: ze.ze_command_list_handle_t | None = None
@@ -102,7 +108,9 @@ class RecordedProgram:
             raise DeviceError(f"{name!r}: not memory of this device")
         for index in self._indices[name]:
             self._pointers[index] = memory.address + offset
-            self._memory[index] = memory
+            if self._memory.get(index) is not memory:
+                self._memory[index] = memory
+                self._in_files = None
             self._moved.add(index)
 
     def prepare(self) -> None:
@@ -110,7 +118,9 @@ class RecordedProgram:
 
         Raises:
             DeviceError: a tensor is not bound or its memory too small.
+            NpuwFault: a file that it is to read was truncated.
         """
+        self._check_files()
         with reported("recording a blob"):
             if self._commands is None:
                 self._commands = self._record()
@@ -123,6 +133,7 @@ class RecordedProgram:
 
         Raises:
             DeviceError: a tensor is not bound or its memory too small; or the device failed.
+            NpuwFault: a file that it is to read was truncated.
         """
         self.prepare()
         assert self._commands is not None  # prepare() sets it or raises
@@ -145,6 +156,15 @@ class RecordedProgram:
                 ze.zeFenceReset(self._done)
         if self._times is not None:
             self._times.tell()
+
+    def _check_files(self) -> None:
+        """See that what is mapped from files is still there."""
+        if self._in_files is None:
+            memories = {id(memory): memory for memory in self._memory.values()}
+            self._in_files = [one for one in memories.values() if one.file is not None]
+        check_file(self._loaded.file)
+        for memory in self._in_files:
+            check_file(memory.file)
 
     def _record(self) -> ze.ze_command_list_handle_t:
         loaded = self._loaded

@@ -11,11 +11,12 @@ from typing import BinaryIO
 
 import numpy as np
 
-from compiler_layer.paths import looking_at
+from driver_layer.mapped_file import MappedFile
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import open_regular
 from npuw_layer.blob.stream import in_one_piece, no_source, read_stream
 from npuw_layer.errors import BlobError
 from npuw_layer.ports import Array
-from npuw_layer.regular_file import open_regular
 from npuw_layer.tensor import Tensor
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Tensor | Array
@@ -32,7 +33,7 @@ def map_file(file: BinaryIO) -> memoryview:
     """
     if not os.fstat(file.fileno()).st_size:
         return memoryview(b"")
-    whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    whole = MappedFile.of(file)
     _advise(whole, "MADV_RANDOM")
     return memoryview(whole)
 

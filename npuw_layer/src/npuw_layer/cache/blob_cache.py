@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from driver_layer.regular_file import open_regular
 from npuw_layer.blob.container import (
     STAGE,
     Container,
@@ -175,7 +176,7 @@ class BlobCache:
         """Give a program that is whole and the right one; or say why there is none."""
         path = self._path(key)
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 status = os.fstat(file.fileno())
                 content = map_file(file)
         except FileNotFoundError:
@@ -240,7 +241,7 @@ class BlobCache:
         nearest: dict[str, tuple[str, str]] | None = None
         for path in self._folder.glob(f"{key.model}-*{SUFFIX}"):
             try:
-                with path.open("rb") as file:
+                with open_regular(path) as file:
                     found = read_container(map_file(file), STAGE, EntryManifest).manifest.key
             except (OSError, ValueError, BlobError):
                 continue

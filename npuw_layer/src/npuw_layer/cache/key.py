@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from driver_layer.regular_file import read_regular
 from npuw_layer.devices.staged import device_of
 from npuw_layer.llm.stages import Stage, kv_layout, lengths_of
 from npuw_layer.options import Options
@@ -141,7 +142,7 @@ def _spatial(options: Options) -> str:
 def _digest_of(path: str) -> str:
     """Tell what a file says, wherever it is; who reads it says what is wrong with it."""
     try:
-        return hashlib.sha256(Path(path).expanduser().read_bytes()).hexdigest() if path else ""
+        return hashlib.sha256(read_regular(Path(path).expanduser())).hexdigest() if path else ""
     except OSError:
         return ""
 

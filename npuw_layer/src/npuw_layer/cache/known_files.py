@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
 
+from driver_layer.regular_file import read_regular
 from npuw_layer.cache.replace import replacing
 
 _SETTLED_NS = 2_000_000_000
@@ -51,7 +52,7 @@ class KnownFiles:
         if place is None:
             return None
         try:
-            kept = _Kept.model_validate_json(place.read_bytes())
+            kept = _Kept.model_validate_json(read_regular(place))
         except (OSError, ValidationError):
             return None
         return kept.sha256 if kept.file == seen(status) else None

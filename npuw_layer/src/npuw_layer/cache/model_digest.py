@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from driver_layer.regular_file import open_regular
 from npuw_layer.cache.known_files import KnownFiles, seen
 from npuw_layer.errors import ModelError
 
@@ -66,7 +67,7 @@ def model_files(path: Path) -> list[Path]:
 
 
 def _digest_file(file: Path, known: KnownFiles) -> str:
-    with file.open("rb") as content:
+    with open_regular(file) as content:
         status = os.fstat(content.fileno())
         digest = known.recall(file, status)
         if digest is None:

@@ -6,12 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from npuw_layer.errors import CapacityError, PromptTooLong, TensorError, TooManyTokens
+from npuw_layer.errors import (
+    CapacityError,
+    PromptTooLong,
+    StateError,
+    TensorError,
+    TooManyTokens,
+)
+from npuw_layer.llm.history import Said
 from npuw_layer.llm.names import POSITIONS, TOKEN_TYPES
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.llm.stages import ROPE_LEAD, Plan
 from npuw_layer.llm.token_inputs import TokenInput
 from npuw_layer.options import Options
+
+_POSITIONS = 1 << 63
+"""What i64 has of them."""
 
 
 class Admission:
@@ -77,6 +87,24 @@ class Admission:
         if self._tables:
             _check_angles(tokens, keep)
         _check_types(tokens, keep)
+
+    def check_said(self, said: Said) -> None:
+        """Refuse what was said elsewhere if nothing could follow it here.
+
+        Raises:
+            StateError: nothing could.
+        """
+        unknown, first, count = said.unknown, said.first_position, said.count + said.dropped
+        if said.dropped and unknown:  # those that stayed were read anew
+            raise StateError(f"it dropped {said.dropped} tokens, yet does not know {unknown}")
+        if unknown == said.count:
+            return  # what follows says where they begin
+        # As far ahead as the first position is, so far are all others; known ones may be read anew.
+        fits = -unknown <= first < ROPE_LEAD if self._tables else first + count < _POSITIONS
+        if not fits:
+            raise StateError(
+                f"its {count} tokens begin at position {first}, where no others can follow them"
+            )
 
     def check_room(self, stored: int, count: int) -> None:
         """Refuse more tokens than go on with a conversation.

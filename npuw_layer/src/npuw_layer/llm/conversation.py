@@ -266,7 +266,11 @@ class Conversation:
             numbers: the tokens that are stored, ascending, i64 [n].
             rows: for each variable of K and V, [n, heads, width].
             states: for each of the others.
+
+        Raises:
+            StateError: no tokens could follow; nothing has changed.
         """
+        self._admission.check_said(said)
         self.cache.replace(numbers, rows)
         self.history.restore(said)
         self.states.hold(said.count)

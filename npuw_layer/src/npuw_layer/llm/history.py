@@ -26,8 +26,13 @@ class Said:
     count: int
     sinks: int
     dropped: int
-    rows: Mapping[str, Iterable[Array]]
+    rows: Mapping[str, Array]
     """Of the last tokens, as many of each."""
+
+    @property
+    def unknown(self) -> int:
+        """How many of the first tokens are known by their rows of K and V alone."""
+        return self.count - max(map(len, self.rows.values()), default=0)
 
 
 class History:
@@ -88,6 +93,7 @@ class History:
         """Hold rows that were set from outside, and nothing else."""
         self.forget(0)
         self.count = self.unknown = unknown
+        self.sinks = self.dropped = 0
 
     def place_of(self, tokens: NewTokens) -> int:
         """After how many tokens new ones go on, as the caller counts them.
@@ -153,13 +159,14 @@ class History:
 
         Args:
             tokens: all of the history; it is noted anew as it is read.
-            recent: tokens at the end to keep.
+            recent: tokens at the end to keep; all if there are no more.
             sinks: tokens at the beginning to keep.
 
         Returns:
             What is kept.
         """
         count = len(tokens)
+        recent = min(recent, count)
         self.sinks = min(sinks, count - recent)
         chosen = np.r_[: self.sinks, count - recent : count]
         self.dropped += count - len(chosen)

@@ -16,23 +16,24 @@ import os
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compiler_layer.paths import looking_at
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import open_regular
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.replace import replacing
-from npuw_layer.errors import NpuwFault, StateError
+from npuw_layer.errors import NpuwFault, StateError, TensorError
 from npuw_layer.llm.arena import ELEMENT_TYPES
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.history import Said
 from npuw_layer.llm.names import IDS
+from npuw_layer.llm.token_ids import check_ids
 from npuw_layer.lora.names import is_cache_input
 from npuw_layer.ports import Array
-from npuw_layer.regular_file import open_regular
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28
@@ -52,7 +53,8 @@ _SAID = "said."
 _UNKNOWN = -1
 """Stands for a token without an id: its rows were set from outside, or it is an embedding."""
 
-Count = Annotated[int, Field(ge=0, lt=1 << 31)]
+_MAX_COUNT = 1 << 31
+Count = Annotated[int, Field(ge=0, lt=_MAX_COUNT)]
 
 
 class _Said(BaseModel):
@@ -60,7 +62,8 @@ class _Said(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    first_position: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+    first_position: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+    """Of any i64: where models are without tables of angles, callers may begin anywhere."""
     ids: list[Annotated[int, Field(ge=-1, lt=1 << 31)]]
     sinks: Count
     dropped: Count
@@ -94,7 +97,7 @@ def save_state(conversation: Conversation, path: Path) -> None:
     """Write a conversation to a file, which replaces another only when it is whole.
 
     Raises:
-        NpuwFault: the disk is full, or the folder is read-only.
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
         ModelError: the model's files cannot be read any more.
     """
     history, cache = conversation.history, conversation.cache
@@ -126,7 +129,7 @@ def save_state(conversation: Conversation, path: Path) -> None:
         end += each.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH_BYTES)
-    with looking_at(path, NpuwFault), replacing(path.absolute()) as file:
+    with looking_at(path, NpuwFault), replacing(path) as file:
         file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
         for each in rows.values():
             file.write(each.data)
@@ -136,8 +139,8 @@ def load_state(conversation: Conversation, path: Path) -> None:
     """Read a conversation; the one there was is forgotten, unless the file is refused.
 
     Raises:
-        StateError: the file is damaged, of another model, of other adapters than are set, or of
-            more tokens than there is room for.
+        StateError: the file is damaged, of another model, of other adapters than are set, of more
+            tokens than there is room for, or of such that nothing can follow.
         NpuwFault: it cannot be read.
     """
     with looking_at(path, NpuwFault), open_regular(path) as file:
@@ -149,7 +152,7 @@ def load_state(conversation: Conversation, path: Path) -> None:
         _restore(conversation, content)
     except (ValueError, RecursionError, ValidationError, KeyError) as error:
         raise StateError(f"{path}: not a saved conversation: {_first_line(error)}") from None
-    except StateError as error:
+    except (StateError, TensorError) as error:
         raise StateError(f"{path}: {error}") from None
 
 
@@ -158,7 +161,7 @@ def _restore(conversation: Conversation, content: Array) -> None:
     if content.size < _LENGTH_BYTES or length > content.size - _LENGTH_BYTES:
         raise ValueError("it is cut off")
     begin = _LENGTH_BYTES + length
-    header: dict[str, Any] = json.loads(content[_LENGTH_BYTES:begin].tobytes())
+    header = _read_header(content[_LENGTH_BYTES:begin].tobytes())
     metadata = _Metadata.model_validate(header.pop("__metadata__"))
     if metadata.version != _VERSION:
         raise StateError(f"it has version {metadata.version[:20]!r}, not {_VERSION!r}")
@@ -187,6 +190,13 @@ def _restore(conversation: Conversation, content: Array) -> None:
     )
 
 
+def _read_header(text: bytes) -> dict[str, Any]:
+    header: object = json.loads(text)
+    if not isinstance(header, dict):
+        raise ValueError("its header is no JSON object")
+    return cast(dict[str, Any], header)
+
+
 def _check_said(conversation: Conversation, said: _Said) -> None:
     """Refuse tokens that do not fit one another, or the cache."""
     numbers, room = said.numbers, len(conversation.cache.rows)
@@ -196,6 +206,8 @@ def _check_said(conversation: Conversation, said: _Said) -> None:
     newest = not said.ids or (numbers and numbers[-1] == len(said.ids) - 1)
     if not ascending or not newest or len(numbers) > len(said.ids) or said.sinks > len(said.ids):
         raise ValueError("its tokens do not fit one another")
+    if len(said.ids) + said.dropped >= _MAX_COUNT:
+        raise ValueError(f"it dropped {said.dropped} tokens")
 
 
 def _tensors(
@@ -226,7 +238,10 @@ def _given(
     """What the last tokens were given as, as far as that is in the file."""
     ids = np.array(said.ids, np.int64)
     unknown = np.flatnonzero(ids == _UNKNOWN)
-    found = {IDS: ids[unknown[-1] + 1 :] if len(unknown) else ids}
+    if not np.array_equal(unknown, np.arange(len(unknown))):
+        raise ValueError("it does not know tokens behind some that it knows")
+    found = {IDS: ids[len(unknown) :]}
+    check_ids(found[IDS], conversation.compiled.vocabulary)
     inputs = {_SAID + one.name: one for one in conversation.token_inputs}
     for name in (name for name in header if name.startswith(_SAID)):
         if name not in inputs or name == _SAID + IDS:

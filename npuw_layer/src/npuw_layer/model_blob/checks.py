@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from compiler_layer.paths import looking_at
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import place_of
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.llm.stages import isolated_attention
 from npuw_layer.options import NAMES, RUN_TIME, Options
@@ -24,11 +25,14 @@ def check_target(path: Path) -> None:
     Raises:
         OptionError: it cannot.
     """
-    folder = path.absolute().parent
+    try:
+        folder = place_of(path)[0].parent
+    except OSError as error:
+        raise OptionError(f"BLOB_PATH {path}: it cannot be written: {error.strerror}") from None
     with looking_at(path, lambda told: OptionError(f"BLOB_PATH {told}")):
         if not folder.is_dir():
             raise OptionError(f"BLOB_PATH {path}: there is no folder {folder}")
-        if path.is_dir() or not os.access(folder, os.W_OK):
+        if not os.access(folder, os.W_OK):
             raise OptionError(f"BLOB_PATH {path}: it cannot be written")
 
 

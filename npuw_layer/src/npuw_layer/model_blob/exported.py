@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from compiler_layer.paths import looking_at
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import place_of
 from npuw_layer.blob.container import describe
 from npuw_layer.blob.encryption import write_programs
 from npuw_layer.blob.manifest import ModelManifest
@@ -61,7 +62,7 @@ def export_to(
 
     Raises:
         NpuwUsageError: it is neither, or a stream that takes no bytes.
-        NpuwFault: the disk is full, or the folder is read-only.
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
     """
     if isinstance(target, str | os.PathLike):
         _write_file(Path(os.fsdecode(target)), write)
@@ -78,11 +79,12 @@ def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
     """Write a file, which replaces another only when it is whole.
 
     Raises:
-        NpuwFault: the disk is full, or the folder is read-only.
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
     """
     with looking_at(path, NpuwFault):
-        remove_leftovers(path.absolute().parent, lambda name: name == path.name, locks=False)
-        with replacing(path.absolute()) as file:
+        place, _ = place_of(path)
+        remove_leftovers(place.parent, lambda name: name == place.name, locks=False)
+        with replacing(place) as file:
             write(file)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from compiler_layer.paths import looking_at
+from driver_layer.paths import looking_at
 from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.cache.model_digest import digest_files
 from npuw_layer.errors import ModelError, OptionError

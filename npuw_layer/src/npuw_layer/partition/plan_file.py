@@ -70,7 +70,7 @@ def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequen
     ET.indent(root)
     path = target.expanduser().with_name(f"{target.stem}.{submodel}{target.suffix}")
     try:
-        with replacing(path.absolute()) as file:
+        with replacing(path) as file:
             file.write(ET.tostring(root, encoding="utf-8", xml_declaration=True))
     except OSError as error:
         raise NpuwFault(f"NPUW_ONLINE_DUMP_PLAN: {path}: {error.strerror}") from None

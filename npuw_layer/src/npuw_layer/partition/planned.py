@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+from driver_layer.regular_file import open_regular
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
 from npuw_layer.partition.ports import AVOIDS, Isolation
 from npuw_layer.ports import Device
-from npuw_layer.regular_file import open_regular
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation

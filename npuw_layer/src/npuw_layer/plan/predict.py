@@ -12,7 +12,7 @@ import numpy as np
 
 from compiler_layer.errors import CompilerError
 from compiler_layer.garbage import collected_later
-from compiler_layer.paths import looking_at
+from driver_layer.paths import looking_at
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.lengths import Lengths
 from npuw_layer.llm.stages import SMALLEST_PREFILL, Kind, Stage, choose_prefill, isolated_attention

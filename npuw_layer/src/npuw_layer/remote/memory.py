@@ -6,7 +6,6 @@ Source: fact sheets simulators_npu §e and npuw §e.4; Intel KB 000101553 (what 
 from __future__ import annotations
 
 import logging
-import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from driver_layer import ze
+from driver_layer.mapped_file import MappedFile
+from driver_layer.regular_file import open_regular
 from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
 from npuw_layer.errors import RemoteError
 from npuw_layer.ports import Array
-from npuw_layer.regular_file import open_regular
 from npuw_layer.remote.pages import PAGE_BYTES, whole_pages
 from npuw_layer.remote.properties import FileDescriptor, MemType, RemoteProperties, TensorType
 
@@ -207,7 +207,7 @@ def _map(path: Path, offset: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.ui
             there = max(0, os.fstat(file.fileno()).st_size - offset)
             begin = f", from byte {offset} on" if offset else ""
             _check_room(f"MMAPED_FILE {path}{begin}", there, nbytes)
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+            return np.frombuffer(MappedFile.of(file), np.uint8)
     except OSError as error:
         raise RemoteError(f"MMAPED_FILE {path}: {error.strerror or error}") from None
     except ValueError as error:

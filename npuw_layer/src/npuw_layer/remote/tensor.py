@@ -11,6 +11,7 @@ import numpy.typing as npt
 from compiler_layer.elements import FOUR_BIT, NUMPY, numpy_element
 from driver_layer import ze
 from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.adapters.level_zero_memory import check_file
 from npuw_layer.adapters.release import release_waiting, release_with
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.ports import Array
@@ -98,12 +99,14 @@ class RemoteTensor:
 
         Raises:
             RemoteError: the memory was freed.
+            NpuwFault: it is mapped from a file that was truncated.
         """
         if not self._piece.memory.alive:
             raise RemoteError(
                 f"the memory of a remote tensor at {self._piece.address:#x} was freed; keep what "
                 "SHARED_BUF names, and its context, until the tensor is gone"
             )
+        check_file(self._piece.memory.file)
         return self._piece
 
     def is_of(self, device: LevelZeroDevice) -> bool:

@@ -30,13 +30,17 @@ def private_folder() -> Path:
     """Give the folder of this user's sockets, made if it is not there.
 
     Raises:
-        SharingError: it cannot be made, is removed just now, or others can reach it.
+        SharingError: it cannot be made, is removed just now, or others can reach it; or there is no
+            place for it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime and os.path.isdir(runtime):  # which raises nothing, whoever closed it to us
         folder = Path(runtime) / "npuw"
     else:
-        folder = Path(tempfile.gettempdir()) / f"npuw-{os.geteuid()}"
+        try:
+            folder = Path(tempfile.gettempdir()) / f"npuw-{os.geteuid()}"
+        except FileNotFoundError as error:
+            raise SharingError(f"{error.strerror}; set XDG_RUNTIME_DIR") from None
     try:
         _make_private(folder)
     except FileNotFoundError as error:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.explain import Explanation, LayerCost, explain, grouped
-from compiler_layer.paths import looking_at
 from compiler_layer.tools.command import Commands, declare
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import read_regular
 
 _EXAMPLES = """\
   npuc explain prefill.blob              operations of all decoder layers together
@@ -51,7 +52,7 @@ def add_to(commands: Commands) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.blob
     with looking_at(path, CompilerUsageError):
-        data = path.read_bytes()
+        data = read_regular(path)
     found = explain(data, str(path), arguments.platform)
     layers = list(found.layers) if arguments.each else grouped(found.layers)
     key = _SORTED[arguments.sort]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.specialize_shapes import SpecializeShapes, parse_shapes
-from compiler_layer.paths import looking_at
 from compiler_layer.pipeline import Options, run_passes
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import open_regular
 
 IR_NAME = "openvino_model.xml"
 """An IR's name in a model folder."""
@@ -58,8 +60,11 @@ def read_model(path: Path) -> Model:
 
 
 def _read_text(path: Path) -> Model:
-    with looking_at(path, CompilerUsageError):
-        text = path.read_text(errors="replace")
+    with (
+        looking_at(path, CompilerUsageError),
+        io.TextIOWrapper(open_regular(path), "utf-8", errors="replace") as file,
+    ):
+        text = file.read()
     return Model.parse(text, str(path))
 
 

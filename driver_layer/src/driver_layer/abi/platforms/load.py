@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from os import PathLike
-from pathlib import Path
 from typing import Any, get_type_hints
 
 from driver_layer.abi.metadata import ArchKind
@@ -12,6 +11,7 @@ from driver_layer.abi.platforms.cmx_map import TILE_OFFSET_MASK
 from driver_layer.abi.platforms.platform import Platform
 from driver_layer.abi.tasks import MAX_PHYSICAL_BARRIERS, MAX_TILES
 from driver_layer.errors import PlatformError
+from driver_layer.regular_file import read_regular
 
 _KINDS: dict[str, type] = get_type_hints(Platform)
 
@@ -32,7 +32,7 @@ def load_platform(path: str | PathLike[str]) -> Platform:
             a value of a wrong type or out of range; it names file and key.
     """
     try:
-        content = Path(path).read_bytes()
+        content = read_regular(path)
     except OSError as error:
         raise PlatformError(error.strerror or str(error), str(path)) from None
     except ValueError as error:  # a null character, say

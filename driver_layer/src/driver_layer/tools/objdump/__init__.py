@@ -17,6 +17,7 @@ from pathlib import Path
 
 from driver_layer.errors import BlobError
 from driver_layer.loader.read import Blob, read_blob
+from driver_layer.regular_file import read_regular
 from driver_layer.tools.objdump import check, sections, shave, tasks
 from driver_layer.tools.streams import complain, run_tool
 
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        data = options.blob.read_bytes()
+        data = read_regular(options.blob)
     except OSError as error:
         return _fail(f"cannot read {options.blob}: {error.strerror or error}")
     except ValueError as error:  # a null character, say

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from compiler_layer.paths import looking_at
+from driver_layer.paths import looking_at
 from npuw_layer.blob.container import kind_of
 from npuw_layer.blob.source import open_blob
 from npuw_layer.cache.replace import remove_leftovers, replacing
