@@ -186,7 +186,7 @@ def test_weights_must_be_those_of_the_blob(blobs, tiny, tmp_path) -> None:
     (copy / "model.safetensors").rename(copy / "other.safetensors")
     with pytest.raises(ModelError, match="No such file"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
-    with pytest.raises(ModelError, match="xx: it cannot be written: File name too long"):
+    with pytest.raises(ModelError, match="xx: File name too long"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", {"WEIGHTS_PATH": "x" * 300})
     config["WEIGHTS_PATH"] += "/other.safetensors"
     with pytest.raises(ModelError, match=r"the blob was made of model\.safetensors"):
