@@ -14,6 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 
+class Truncated(OSError):
+    """A file has fewer bytes than when it was mapped; nothing else is taken for it."""
+
+
 class MappedFile(mmap.mmap):
     """A whole file, read-only; it may be closed."""
 
@@ -34,12 +38,12 @@ class MappedFile(mmap.mmap):
         """See that the file has all the bytes that it had; costs one call of the system.
 
         Raises:
-            OSError: it has fewer.
+            Truncated: it has fewer.
         """
         before, now = len(self), self.size()
         if now < before:
             problem = f"was truncated from {before} to {now} bytes while it is in use"
-            raise OSError(errno.EIO, problem, self.name)
+            raise Truncated(errno.EIO, problem, self.name)
 
 
 def mapped_file_of(data: npt.NDArray[Any] | bytes | memoryview) -> MappedFile | None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from driver_layer import ze
-from driver_layer.mapped_file import MappedFile, mapped_file_of
+from driver_layer.mapped_file import MappedFile, Truncated, mapped_file_of
 from npuw_layer.adapters.release import release_with
 from npuw_layer.errors import DeviceError, NpuwFault
 from npuw_layer.ports import Array
@@ -35,7 +35,7 @@ def check_file(file: MappedFile | None) -> None:
     if file is not None:
         try:
             file.check()
-        except OSError as error:
+        except Truncated as error:
             raise NpuwFault(f"{error.filename} {error.strerror}") from None
 
 

@@ -55,6 +55,10 @@ class Only:
         return value
 
 
+_MERE_NAMES = frozenset({"weights_bank"})
+"""Text that no file is called by: any is one."""
+
+
 class OptionGroup(BaseModel):
     """Options that belong together. A subclass has a title, and nothing but fields."""
 
@@ -72,7 +76,7 @@ class OptionGroup(BaseModel):
             return _FLAGS.get(value.upper(), value)
         if kind is int and isinstance(value, bool):
             raise ValueError("must be an integer")  # Python would take True for 1
-        if kind is str:
+        if kind is str and info.field_name not in _MERE_NAMES:
             return _text_of(value)
         if kind is tuple and type(value) is int:
             return (value,)
