@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import GOLDENS
 from tests.npuw.faulty_device import FaultyDevice
 
-from compiler_layer.passes.lift_state import READ_PREFIX
+from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
 from npuw_layer import Core
 from npuw_layer.adapters.interpreter import InterpreterDevice
 from npuw_layer.errors import DeviceError, NpuwFault, OptionError
@@ -105,12 +105,13 @@ def test_every_run_is_kept_if_that_is_asked_for(tiny, tmp_path) -> None:
 
 
 def test_a_whole_model_is_written_before_it_is_cut(tiny, tmp_path) -> None:
-    """With its states: OpenVINO goes on with what it read, as the static model would."""
     say(tiny, tmp_path, NPUW_DUMP_FULL="YES", NPUW_ONLINE_PIPELINE="REP")
     assert names(tmp_path, ".xml") == {"prefill_64", "generate_128", "lm_head"}
     model = openvino.Core().read_model(tmp_path / "generate_128.xml")
-    assert len(model.get_sinks()) == 4
     assert not model.is_dynamic()
+    assert not model.get_sinks()
+    for ports, prefix in ((model.inputs, READ_PREFIX), (model.outputs, ASSIGN_PREFIX)):
+        assert sum(port.any_name.startswith(prefix) for port in ports) == 4
 
 
 @pytest.fixture
@@ -124,30 +125,14 @@ def sharing_heads(restored, grouped) -> dict[str, Path]:
 def test_heads_that_share_k_are_counted_in_a_whole_model(sharing_heads, tmp_path, name) -> None:
     """Of the step after the prompt OpenVINO makes what the device made of it."""
     say(sharing_heads[name], tmp_path, NPUW_DUMP_FULL="YES", NPUW_DUMP_IO="YES")
-    model = with_states_as_inputs(tmp_path / "generate_128.xml")
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
-    whole = openvino.Core().compile_model(model, "CPU", exact)
+    whole = openvino.Core().compile_model(tmp_path / "generate_128.xml", "CPU", exact)
     given = tensors(tmp_path / "generate_128_0_ilist.txt")
     wanted = tensors(tmp_path / "generate_128_0_olist.txt")["npuw_output_embed"]
     read = {port.any_name for port in whole.inputs}
     found = whole({port: values for port, values in given.items() if port in read})
     assert sum(port.startswith(READ_PREFIX) for port in read & given.keys()) >= 4
     assert np.abs(found["npuw_output_embed"] - wanted).max() < 1e-5 * np.abs(wanted).max()
-
-
-def with_states_as_inputs(path: Path) -> openvino.Model:
-    """Read a static model, which assigns new rows alone: OpenVINO would want all of a state."""
-    model = openvino.Core().read_model(path)
-    for sink in list(model.get_sinks()):
-        model.remove_sink(sink)
-    for op in model.get_ordered_ops():
-        if op.get_type_name() == "ReadValue":
-            output = op.output(0)
-            taken = openvino.opset13.parameter(output.shape, output.element_type)
-            taken.output(0).set_names({READ_PREFIX + op.get_attributes()["variable_id"]})
-            output.replace(taken.output(0))
-            model.add_parameters([taken])
-    return model
 
 
 def test_what_cannot_be_compiled_is_written_with_the_reason(tiny, tmp_path) -> None:

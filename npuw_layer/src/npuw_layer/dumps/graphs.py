@@ -28,7 +28,9 @@ class GraphDumps(Listener):
         self._options = options
 
     def whole(self, submodel: str, model: Model) -> None:
-        """Write a static model (NPUW_DUMP_FULL).
+        """Write a static model (NPUW_DUMP_FULL), its states as inputs and outputs.
+
+        OpenVINO compiles no model that assigns a variable less than it reads, new rows alone.
 
         Raises:
             NpuwFault: a file cannot be written.
@@ -56,9 +58,12 @@ class GraphDumps(Listener):
                 file.write(f"{error}\n".encode())
 
     def _write(self, option: str, name: str, model: Model) -> None:
+        from compiler_layer.passes.lift_state import lift_state
         from compiler_layer.pipeline import in_opset
         from compiler_layer.writers.openvino_ir import write_ir
 
         path: Path = folder_of(option, self._options) / f"{name}.xml"
         with reported(option, path):
-            write_ir(in_opset(model), path)
+            written = in_opset(model)
+            lift_state(written)  # of submodels they are lifted already
+            write_ir(written, path)

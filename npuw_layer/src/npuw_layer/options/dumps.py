@@ -52,8 +52,8 @@ class DumpOptions(OptionGroup):
 
     dump_full: bool = Field(False, alias="NPUW_DUMP_FULL")
     """Writes each static model as an IR, "prefill_1024.xml" with its ".bin", before it is cut into
-    submodels. Like those of submodels it is written when it is compiled, not when it is taken from
-    the cache, and not of models whose weights are offloaded."""
+    submodels; its states are inputs and outputs. Like those of submodels it is written when it is
+    compiled, not when it is taken from the cache, and not of models whose weights are offloaded."""
     dump_subs: Selection = Field("", alias="NPUW_DUMP_SUBS")
     """Writes submodels as IRs, "prefill_1024_03.xml": "YES" all, "0,1,last" those of a static model
     by their places; "" or "NO" none. A static model that is not cut is its submodel 0. Variables
