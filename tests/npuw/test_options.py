@@ -235,6 +235,7 @@ REFUSED = [
     ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "MAYBE"}, "must be YES or NO"),
     ({"CACHE_DIR": None}, "must be text"),
     ({"CACHE_DIR": "a\0b"}, "must be text without null characters"),
+    ({"CACHE_DIR": "~no such user/x"}, "begins with ~ and a user who has no folder"),
     ({"NPUW_PLAN": "a\0b"}, "NPUW_PLAN = 'a\\x00b': must be text without null characters"),
     ({"NPUW_DUMP_SUBS_DIR": "\ud800"}, "must be text that can be encoded"),
     (

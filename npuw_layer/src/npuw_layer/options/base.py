@@ -100,6 +100,10 @@ def _text_of(value: object) -> object:
         raise ValueError("must be text that can be encoded") from None
     if b"\0" in encoded:  # the system's own error names no option
         raise ValueError("must be text without null characters")
+    try:
+        Path(text).expanduser()
+    except RuntimeError:  # as of ~nobody
+        raise ValueError("begins with ~ and a user who has no folder") from None
     return text
 
 
