@@ -99,25 +99,27 @@ def test_a_file_that_was_just_written_is_hashed_each_time(tmp_path) -> None:
     assert not list(tmp_path.glob("*.digest"))
 
 
-def test_a_damaged_hash_is_not_used(tmp_path, monkeypatch) -> None:
+@pytest.fixture
+def hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str, Path]:
+    """A model's file, its digest, and where that is kept."""
     file = tmp_path / "openvino_model.xml"
     file.write_bytes(b"<net/>")
     settled = time.time_ns() + 10**10
     monkeypatch.setattr(time, "time_ns", lambda: settled)
     expected = digest_model(file, tmp_path)
     (kept,) = tmp_path.glob("*.digest")
+    return file, expected, kept
+
+
+def test_a_damaged_hash_is_not_used(tmp_path, hashed) -> None:
+    file, expected, kept = hashed
     for damage in (b"", b"{}", kept.read_bytes()[:-9], b"[1]", b"\xff"):
         kept.write_bytes(damage)
         assert digest_model(file, tmp_path) == expected
 
 
-def test_a_pipe_is_no_hash_and_not_waited_for(tmp_path, monkeypatch) -> None:
-    file = tmp_path / "openvino_model.xml"
-    file.write_bytes(b"<net/>")
-    settled = time.time_ns() + 10**10
-    monkeypatch.setattr(time, "time_ns", lambda: settled)
-    expected = digest_model(file, tmp_path)
-    (kept,) = tmp_path.glob("*.digest")
+def test_a_pipe_is_no_hash_and_not_waited_for(tmp_path, hashed) -> None:
+    file, expected, kept = hashed
     kept.unlink()
     os.mkfifo(kept)
     assert digest_model(file, tmp_path) == expected
