@@ -1,9 +1,11 @@
-"""Sliding windows on a static cache: they count tokens, not rows.
+"""Token indices in the place of row indices, where a static cache makes them differ.
 
-The exporter compares indices of rows: key j is in the window of query i if j > i - W. In a static
-cache the new rows follow the whole buffer, however little of it is filled, so that rows say nothing
-of how many tokens lie between. Comparisons with an offset are therefore made on token indices,
-which the host supplies as ``cache_position``; what merely orders rows (causality) stays as it is.
+Exporters number rows: key j is in the window of query i if j > i - W (sliding), or if both have the
+same j // W (Llama 4's chunks). In a static cache the new rows follow the whole buffer, however
+little of it is filled, so that row numbers say nothing of how many tokens lie between. Comparisons
+with arithmetic are therefore made on token indices, which the host supplies as ``cache_position``,
+and so is what is computed of a query's own number. A comparison that merely orders rows (causality)
+stays as it is.
 
 Source: the same defect is mended in NPUW by patterns for single models (Phi-3's sliding mask).
 """
@@ -25,16 +27,18 @@ from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.names import CACHE_POSITION, POSITIONS
+from npuw_layer.llm.symbolic_lengths import STORED, Lengths
 
 _SCORES_RANK = 4
 """Scores are [batch, heads, tokens, rows]."""
 
-_OFFSETS = (elementwise.Add, elementwise.Subtract)
+_WITH_NUMBER = (elementwise.Add, elementwise.Subtract, elementwise.Divide)
+_ARITHMETIC = (*_WITH_NUMBER, elementwise.Floor)
 _SHAPES = (shape.Unsqueeze, shape.Squeeze, shape.Reshape, shape.Transpose, elementwise.Convert)
 
 
 def compare_tokens(model: Model, tokens: int, past: int, slots: int = 1) -> None:
-    """Let comparisons with an offset compare token indices; add the input if there are any.
+    """Let comparisons with arithmetic compare token indices; add the input if there are any.
 
     Args:
         model: changed in place.
@@ -57,22 +61,33 @@ def compare_tokens(model: Model, tokens: int, past: int, slots: int = 1) -> None
         Rewriter.replace_op(op, [], [join_slots(model, op, compared)])
 
 
-def count_positions(model: Model, tokens: int) -> None:
-    """Let rotary angles be those of token indices, if the model takes no positions (LFM-2).
+def count_positions(model: Model, tokens: int, slots: int = 1) -> None:
+    """Let floats that are computed of a query's number be computed of its token index.
 
-    It counts them from the rows of its cache, of which a static one always has all.
+    Such are the rotary angles of a model that takes no positions (LFM-2), and the temperature by
+    which Llama 4 scales distant queries. The exporter numbers queries from the rows of a cache, of
+    which a static one always has all.
 
     Args:
-        model: changed in place; it gets the input if there is anything to count.
+        model: changed in place; it gets the input if there is such a number.
         tokens: new tokens that it takes.
+        slots: conversations that it takes tokens of.
+
+    Raises:
+        ModelError: several conversations would have to share such a number.
     """
-    if any(port.name == POSITIONS for port in model.inputs):
-        return
+    takes_positions = any(port.name == POSITIONS for port in model.inputs)
+    lengths = Lengths(model)
     for op in model.ops:
         if not isinstance(op, elementwise.Convert) or element_of(op.output) not in FLOATS:
             continue
         chain = _chain(op.x)
-        if chain and isinstance(chain[-1], shape.Range) and not _from_0(chain[-1]):
+        rows = chain[-1] if chain else None
+        if not isinstance(rows, shape.Range) or _from_0(rows):
+            continue
+        if not takes_positions or lengths.of(rows.start) == STORED:
+            if slots > 1:
+                raise ModelError(f"{op.described} is computed of a position, and each has its own")
             counted = cache_position(model, tokens)
             op.operands[0] = _rebuilt(model, op, op.x, counted, 0)
 
@@ -135,21 +150,21 @@ def _is_window(op: logic.Comparison) -> bool:
     from_rows = all(chain and isinstance(chain[-1], shape.Range) for chain in chains)
     if from_rows and chains[0][-1] is chains[1][-1]:
         return False  # new tokens among themselves: no rows of a cache lie between them
-    return from_rows and any(isinstance(one, _OFFSETS) for chain in chains for one in chain)
+    return from_rows and any(isinstance(one, _ARITHMETIC) for chain in chains for one in chain)
 
 
 def _chain(value: SSAValue) -> list[OvOp]:
-    """The ops from a value back to what it is made of, through views and offsets."""
+    """List the ops from a value back to its origin, through views and arithmetic with constants."""
     found: list[OvOp] = []
     while isinstance(value.owner, OvOp):
         op = value.owner
         found.append(op)
-        if isinstance(op, _OFFSETS):
+        if isinstance(op, _WITH_NUMBER):
             known = [operand for operand in op.operands if constant_of(operand) is not None]
             if len(known) != 1:
                 return found
             value = op.b if known[0] is op.a else op.a
-        elif isinstance(op, _SHAPES):
+        elif isinstance(op, (*_SHAPES, elementwise.Floor)):
             value = op.operands[0]
         else:
             return found

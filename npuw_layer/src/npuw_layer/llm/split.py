@@ -48,6 +48,7 @@ from npuw_layer.llm.token_inputs import BESIDE, OPTIONAL, TOKENS, TokenInput, to
 from npuw_layer.llm.token_outputs import token_outputs
 from npuw_layer.llm.usual_axes import cache_join
 from npuw_layer.llm.value_caches import attended_caches, value_caches
+from npuw_layer.llm.window_tables import compare_tables
 from npuw_layer.lora.names import adapter_name
 from npuw_layer.paged.names import PAST_LENS
 from npuw_layer.ports import TensorInfo
@@ -99,6 +100,7 @@ def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -
     count_positions(clone, tokens)
     continue_convolutions(clone, tokens)
     look_up_biases(clone, tokens, past)
+    compare_tables(clone, tokens, past)
     store_caches(clone, past, 1, layout)
     # A folded model knows how the variables of layers that it leaves out are called.
     stored = stored_ids(clone, layout)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from compiler_layer.model import Model
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.cache_positions import compare_tokens
+from npuw_layer.llm.cache_positions import compare_tokens, count_positions
 from npuw_layer.llm.grouped_attention import take_apart
 from npuw_layer.llm.head import Head, treat_head
 from npuw_layer.llm.key_biases import look_up_biases
@@ -24,6 +24,7 @@ from npuw_layer.llm.long_rope import told_shapes
 from npuw_layer.llm.names import MASK, slot_variable
 from npuw_layer.llm.split import check_ports, drop_beams, read_ids, store_caches, stored_ids
 from npuw_layer.llm.token_inputs import check_slots
+from npuw_layer.llm.window_tables import compare_tables
 
 
 def split_slots(
@@ -66,7 +67,9 @@ def _split(clone: Model, slots: int, past: int, head: Head, layout: KVLayout) ->
     check_slots(inputs, [port.name for port in clone.outputs])
     take_apart(clone, 1, past, slots)
     compare_tokens(clone, 1, past, slots)
+    count_positions(clone, 1, slots)
     look_up_biases(clone, 1, past, slots)
+    compare_tables(clone, 1, past, slots)
     store_caches(clone, past, slots, layout)
     _name_slots(clone, slots, stored_ids(clone, layout), layout.pieces(past))
     drop_beams(clone)
