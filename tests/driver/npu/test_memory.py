@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driver.interrupted import interruptions
 
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.errors import DeviceFault, DriverUsageError, OutOfMemory
@@ -126,3 +128,45 @@ def test_threads_may_allocate_free_and_look_at_once() -> None:
     every = [each for mine in taken for each in mine]
     assert len({each.address for each in every}) == len(every)
     assert all(space.find(each.address) is each for each in every)
+
+
+def whole(space: AddressSpace, living: set[Allocation]) -> bool:
+    """Whether exactly the given allocations are there, apart, and each is found."""
+    there = space.allocations()
+    apart = all(one.end < other.address for one, other in pairwise(there))
+    found = all(space.find(one.address) is one for one in there)
+    return apart and found and {*map(id, there)} == {*map(id, living)}
+
+
+def test_an_interrupted_allocation_is_made_or_not_made() -> None:
+    space = AddressSpace()
+    living = {space.allocate(size, MemoryKind.DMA) for size in (1, 5000, 70)}
+    space.free(hole := next(iter(living)))
+    living.remove(hole)
+    for _ in interruptions(lambda: space.allocate(100, MemoryKind.DMA), space._lock):
+        new = {*space.allocations()} - living
+        assert len(new) <= 1
+        living |= new
+        assert whole(space, living)
+    assert len(space.allocations()) == len(living) + 1
+
+
+def test_an_interrupted_free_is_done_or_not_done() -> None:
+    space = AddressSpace()
+    living = {space.allocate(size, MemoryKind.DMA) for size in (1, 5000, 70)}
+    target = space.allocate(100, MemoryKind.DMA)
+    frees = space.frees
+
+    def free() -> None:
+        nonlocal target
+        if target not in space.allocations():
+            assert space.frees > frees, "prepared tasks see every free"
+            target = space.allocate(100, MemoryKind.DMA)
+        space.free(target)
+
+    for _ in interruptions(free, space._lock):
+        left = {*space.allocations()} - living
+        assert len(left) <= 1
+        assert whole(space, living | left)
+        target = next(iter(left), target)
+    assert whole(space, living)

@@ -8,10 +8,11 @@ Source: address ranges of linux drivers/accel/ivpu (40XX); fact sheet elf_driver
 
 from __future__ import annotations
 
-import bisect
 import threading
+from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -97,20 +98,25 @@ def zeroed(size: int) -> Bytes:
     return raw[begin : begin + size]
 
 
+_ADDRESS = attrgetter("address")
+
+
 class AddressSpace:
     """What one context's programs can reach.
 
-    Any thread may use it: hosts allocate and free while the device executes.
+    Any thread may use it: hosts allocate and free while the device executes. A signal's handler may
+    raise at any bytecode, so each change is one call into C on one list.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._starts: list[int] = []
         self._allocations: list[Allocation] = []
+        """In the order of their addresses."""
         self._next: dict[MemoryKind, int] = {}
-        """Behind what was allocated last, by kind."""
+        """Behind what was allocated last, by kind: where a search begins, no more."""
         self.frees = 0
-        """Counts what was freed, so that prepared tasks can tell their views may be stale."""
+        """Counts frees, so that prepared tasks can tell their views may be stale; an interrupted
+        free may count and free nothing."""
 
     def allocate(self, size: int, kind: MemoryKind, writable: bool = True) -> Allocation:
         """Take ``size`` bytes, zeroed, at a page border of the kind's range.
@@ -134,16 +140,16 @@ class AddressSpace:
             DriverUsageError: it is not, or no longer, of this address space.
         """
         with self._lock:
-            index = bisect.bisect_left(self._starts, allocation.address)
-            if index >= len(self._starts) or self._allocations[index] is not allocation:
+            index = bisect_left(self._allocations, allocation.address, key=_ADDRESS)
+            if index >= len(self._allocations) or self._allocations[index] is not allocation:
                 raise DriverUsageError(f"no allocation of this context at {allocation.address:#x}")
-            del self._starts[index], self._allocations[index]
             self.frees += 1
+            del self._allocations[index]
 
     def find(self, address: int) -> Allocation | None:
         """Give the allocation that contains an address."""
         with self._lock:
-            index = bisect.bisect_right(self._starts, address) - 1
+            index = bisect_right(self._allocations, address, key=_ADDRESS) - 1
             if index < 0 or address >= self._allocations[index].end:
                 return None
             return self._allocations[index]
@@ -178,9 +184,7 @@ class AddressSpace:
         with self._lock:
             address = self._find_gap(max(data.size, 1), kind)
             allocation = Allocation(kind, address, data, writable)
-            index = bisect.bisect_left(self._starts, address)
-            self._starts.insert(index, address)
-            self._allocations.insert(index, allocation)
+            insort(self._allocations, allocation, key=_ADDRESS)
             return allocation
 
     def _find_gap(self, size: int, kind: MemoryKind) -> int:
@@ -199,7 +203,7 @@ class AddressSpace:
     def _gap_behind(self, begin: int, size: int, kind: MemoryKind) -> int | None:
         """The first place from an address on; None if there is none."""
         end = kind.value.end
-        first = bisect.bisect_left(self._starts, begin)
+        first = bisect_left(self._allocations, begin, key=_ADDRESS)
         before = self._allocations[first - 1].end if first else 0
         candidate = max(kind.value.begin, _behind(before), -(-begin // PAGE_BYTES) * PAGE_BYTES)
         for index in range(first, len(self._allocations)):

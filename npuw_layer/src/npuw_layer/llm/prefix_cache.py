@@ -37,11 +37,10 @@ class PrefixStatistics:
     evictions: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Block:
     parent: bytes
     rows: Rows
-    children: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -63,14 +62,14 @@ class PrefixCache:
         self._max_bytes = sys.maxsize if max_bytes is None else max_bytes
         self._blocks: OrderedDict[bytes, _Block] = OrderedDict()
         """By key; the least recently used first."""
-        self._nbytes = self._hits = self._misses = self._evictions = 0
+        self._hits = self._misses = self._evictions = 0
         self._lock = threading.Lock()
 
     def statistics(self) -> PrefixStatistics:
         """Tell what it holds and did."""
         with self._lock:
             return PrefixStatistics(
-                len(self._blocks), self._nbytes, self._hits, self._misses, self._evictions
+                len(self._blocks), self._nbytes(), self._hits, self._misses, self._evictions
             )
 
     def find(self, tokens: Array, adapters: bytes = b"") -> list[Rows]:
@@ -131,33 +130,27 @@ class PrefixCache:
         with self._lock:
             if key in self._blocks:
                 return True
-            parent = self._blocks.get(block.parent) if block.parent else None
-            if block.parent and parent is None:
+            if block.parent and block.parent not in self._blocks:
                 return False
-            if parent is not None:
-                parent.children += 1  # before making room: it must not go itself
-            if not self._make_room(block.nbytes):
-                if parent is not None:
-                    parent.children -= 1
+            if not self._make_room(block):
                 return False
             self._blocks[key] = block
-            self._nbytes += block.nbytes
             return True
 
-    def _make_room(self, nbytes: int) -> bool:
-        """Evict leaves until a block fits."""
-        if nbytes > self._max_bytes:
+    def _nbytes(self) -> int:
+        return sum(block.nbytes for block in self._blocks.values())
+
+    def _make_room(self, new: _Block) -> bool:
+        """Evict leaves until a block fits; its own parent stays."""
+        if new.nbytes > self._max_bytes:
             return False
-        while len(self._blocks) >= self._max_blocks or self._nbytes + nbytes > self._max_bytes:
-            leaf = next((k for k, block in self._blocks.items() if not block.children), None)
+        while (
+            len(self._blocks) >= self._max_blocks or self._nbytes() + new.nbytes > self._max_bytes
+        ):
+            parents = {new.parent, *(block.parent for block in self._blocks.values())}
+            leaf = next((key for key in self._blocks if key not in parents), None)
             if leaf is None:
                 return False
-            self._evict(leaf)
+            del self._blocks[leaf]
+            self._evictions += 1
         return True
-
-    def _evict(self, key: bytes) -> None:
-        block = self._blocks.pop(key)
-        self._nbytes -= block.nbytes
-        self._evictions += 1
-        if block.parent:
-            self._blocks[block.parent].children -= 1
