@@ -26,6 +26,7 @@ from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.routing import route
 from npuw_layer.static.batched_model import StaticModel
+from npuw_layer.uncopied import Uncopied
 
 if TYPE_CHECKING:
     from npuw_layer.paged.compiled_model import PagedCompiledModel
@@ -36,7 +37,7 @@ _NPU = "NPU"
 """The one device by its name."""
 
 
-class Core:
+class Core(Uncopied):
     """Compiles models for the NPU; all models of a Core share memory in place.
 
     Args:

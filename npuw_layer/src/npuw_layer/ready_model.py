@@ -15,6 +15,7 @@ from npuw_layer.model_port import ModelPort, PortKey, only_port
 from npuw_layer.options import Options
 from npuw_layer.ports import Device, LoadedModel
 from npuw_layer.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
+from npuw_layer.uncopied import Uncopied
 
 if TYPE_CHECKING:
     from npuw_layer.request import Request
@@ -57,7 +58,7 @@ Input = TypeVar("Input", bound=ModelPort)
 Output = TypeVar("Output", bound=ModelPort)
 
 
-class ReadyModel(ABC, Generic[C, Input, Output]):
+class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
     """A model ready to run.
 
     Args:

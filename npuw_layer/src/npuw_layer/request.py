@@ -14,9 +14,10 @@ from npuw_layer.ports import Array
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.results import Results
 from npuw_layer.tensor import Tensor
+from npuw_layer.uncopied import Uncopied
 
 
-class Request(AsyncRequest, ABC):
+class Request(Uncopied, AsyncRequest, ABC):
     """One user of a compiled model."""
 
     @property

@@ -17,7 +17,7 @@ from driver_layer.ze import types as t
 from driver_layer.ze.context import Pointer, check_device, ze_context_handle_t
 from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
 from driver_layer.ze.event import EventState, ze_event_handle_t
-from driver_layer.ze.handles import Handle, check
+from driver_layer.ze.handles import Handle, check, given
 from driver_layer.ze.result import failed, ze_result_t
 
 Events = Sequence[ze_event_handle_t]
@@ -306,7 +306,7 @@ def zeCommandListAppendMemoryFill(
             multiple of it; else as zeCommandListAppendMemoryCopy.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
-    length = len(pattern)
+    length = len(given(pattern, "pattern"))
     if not length or length & (length - 1) or size % length:
         message = f"{size} bytes cannot be filled with a pattern of {length}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)

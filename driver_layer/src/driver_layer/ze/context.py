@@ -19,7 +19,7 @@ from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
-from driver_layer.ze.handles import Handle, check
+from driver_layer.ze.handles import Handle, check, given
 from driver_layer.ze.result import failed, ze_result_t
 
 
@@ -175,8 +175,7 @@ class ze_context_handle_t(Handle):
         return memory if isinstance(pointer, int) or memory is pointer else None
 
     def _resolve(self, pointer: Pointer | None, size: int) -> tuple[Allocation, int]:
-        if pointer is None or pointer == 0:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, "no pointer given")
+        pointer = given(pointer or None, "pointer")
         memory = self.find(pointer)
         address = pointer if isinstance(pointer, int) else pointer.address
         if memory is None or size < 0 or address + size > memory.allocation.end:
@@ -191,7 +190,7 @@ def own_memory(context: ze_context_handle_t, ptr: Memory) -> Memory:
     Raises:
         ZeError: INVALID_ARGUMENT.
     """
-    memory = check(ptr, Memory)
+    memory = check(given(ptr, "ptr"), Memory)
     if context.memory.get(memory.address) is not memory:
         message = f"no memory of this context at {memory.address:#x}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

@@ -18,7 +18,7 @@ from driver_layer.errors import DeviceFault
 from driver_layer.npu.doorbell import Doorbell
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.handles import Handle, check
+from driver_layer.ze.handles import Handle, check, given
 from driver_layer.ze.result import check_known, failed, ze_result_t
 
 UINT64_MAX = (1 << 64) - 1
@@ -174,6 +174,7 @@ def zeEventPoolCreate(
     context = check(hContext, ze_context_handle_t)
     for device in phDevices:
         check_device(context, device)
+    given(desc, "desc")
     if desc.count <= 0:
         message = f"a pool of {desc.count} events"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
@@ -205,6 +206,7 @@ def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> 
             INVALID_ENUMERATION: unknown scopes.
     """
     pool = check(hEventPool, ze_event_pool_handle_t)
+    given(desc, "desc")
     check_known(desc.signal | desc.wait, ze_event_scope_flags_t)
     if not 0 <= desc.index < pool.count or desc.index in pool.events:
         message = f"place {desc.index} of a pool of {pool.count} events is taken, or not there"

@@ -24,7 +24,7 @@ from driver_layer.ze.driver import (
 )
 from driver_layer.ze.event import ze_event_handle_t
 from driver_layer.ze.graph import GraphExecution, ze_graph_handle_t
-from driver_layer.ze.handles import check
+from driver_layer.ze.handles import check, given
 from driver_layer.ze.profiling import ze_graph_profiling_query_handle_t
 from driver_layer.ze.result import failed, last_error, ze_result_t
 
@@ -50,7 +50,7 @@ class ze_graph_dditable_ext_t:
         """
         context = check(hContext, ze_context_handle_t)
         check(hDevice, ze_device_handle_t)
-        if desc.format != t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
+        if given(desc, "desc").format != t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
             message = "this driver has no compiler; compile the model and pass its blob"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
         return ze_graph_handle_t(context, desc)
@@ -114,19 +114,24 @@ class ze_graph_dditable_ext_t:
         """
         graph = check(hGraph, ze_graph_handle_t)
         _check_index(graph, argIndex)
-        if pArgValue is None or pArgValue == 0:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, "no pointer given")
-        graph.arguments[argIndex] = pArgValue
+        graph.arguments[argIndex] = given(pArgValue or None, "pArgValue")
 
     def pfnGraphInitialize(self, hGraph: ze_graph_handle_t) -> None:
         """Load a graph now, rather than with its first recording."""
         check(hGraph, ze_graph_handle_t).initialize()
 
     def pfnAppendGraphInitialize(
-        self, hCommandList: ze_command_list_handle_t, hGraph: ze_graph_handle_t
+        self, hCommandList: ze_command_list_handle_t, hGraph: ze_graph_handle_t | None
     ) -> None:
-        """Load a graph; nothing is left for the device to do."""
+        """Load a graph; nothing is left for the device to do.
+
+        Raises:
+            ZeError: UNINITIALIZED for no graph, as the public driver says; else as
+                pfnGraphInitialize. Source: linux-npu-driver, CommandList::appendGraphInitialize.
+        """
         check(hCommandList, ze_command_list_handle_t)
+        if hGraph is None:
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "hGraph: no graph given")
         check(hGraph, ze_graph_handle_t).initialize()
 
     def pfnAppendGraphExecute(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Never, SupportsIndex, TypeVar
 
+from driver_layer.errors import DriverUsageError
 from driver_layer.ze.result import failed, ze_result_t
 
 
@@ -12,6 +13,16 @@ class Handle:
 
     def __init__(self) -> None:
         self.alive = True
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
+        """Reject copies and pickles: a handle names one object of the device.
+
+        Raises:
+            DriverUsageError: always.
+        """
+        raise DriverUsageError(
+            f"{type(self).__name__}: a handle cannot be copied or pickled; create another one"
+        )
 
 
 H = TypeVar("H", bound=Handle)
@@ -30,3 +41,21 @@ def check(handle: H | None, kind: type[H]) -> H:
         message = f"not a living {kind.__name__}: {handle!r}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     return handle
+
+
+T = TypeVar("T")
+
+
+def given(pointer: T | None, name: str) -> T:
+    """Give what a pointer points to.
+
+    Args:
+        pointer: a descriptor, memory or a pattern; None stands for a null pointer.
+        name: of the parameter.
+
+    Raises:
+        ZeError: INVALID_NULL_POINTER for None.
+    """
+    if pointer is None:
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, f"{name}: no pointer given")
+    return pointer

@@ -22,7 +22,7 @@ from driver_layer.ze import types as t
 from driver_layer.ze.context import Memory, check_device, own_memory, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import handing_on
-from driver_layer.ze.handles import check
+from driver_layer.ze.handles import check, given
 from driver_layer.ze.result import check_known, failed, ze_result_t
 
 _LAYOUT = struct.Struct("<i4siIQQQ")
@@ -104,7 +104,9 @@ def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle
         ZeError: INVALID_ARGUMENT: this context gave no such handle, or it was put back before, or
             went with its memory.
     """
-    for memory in list(check(hContext, ze_context_handle_t).memory.values()):
+    context = check(hContext, ze_context_handle_t)
+    given(handle, "handle")
+    for memory in list(context.memory.values()):
         if memory.given_out is not None and memory.given_out[0] == handle:
             memory.put_back()
             return
@@ -138,7 +140,7 @@ def zeMemOpenIpcHandle(
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
     check_known(flags, x.ze_ipc_memory_flags_t)
-    named = _Named.unpack(handle)
+    named = _Named.unpack(given(handle, "handle"))
     with handing_on():
         descriptor = _descriptor(named)
         try:

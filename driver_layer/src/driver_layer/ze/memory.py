@@ -17,7 +17,7 @@ from driver_layer.ze.context import (
 )
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import check_flags, handing_on
-from driver_layer.ze.handles import check
+from driver_layer.ze.handles import check, given
 from driver_layer.ze.result import failed, ze_result_t
 
 
@@ -121,7 +121,7 @@ def zeMemGetAllocProperties(
             not allocated with ze_external_memory_export_desc_t and these flags;
             OUT_OF_HOST_MEMORY: the process has no descriptors left.
     """
-    memory = check(hContext, ze_context_handle_t).find(ptr)
+    memory = check(hContext, ze_context_handle_t).find(given(ptr, "ptr"))
     if memory is None:
         unknown = t.ze_memory_type_t.ZE_MEMORY_TYPE_UNKNOWN
         return t.ze_memory_allocation_properties_t(unknown, 0, 0)
@@ -146,7 +146,7 @@ def zeMemGetAddressRange(hContext: ze_context_handle_t, ptr: Pointer) -> tuple[i
     Raises:
         ZeError: INVALID_ARGUMENT: it points into none.
     """
-    memory = check(hContext, ze_context_handle_t).find(ptr)
+    memory = check(hContext, ze_context_handle_t).find(given(ptr, "ptr"))
     if memory is None:
         message = "not memory of this context"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

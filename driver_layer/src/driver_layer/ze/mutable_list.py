@@ -15,7 +15,7 @@ from enum import IntFlag
 
 from driver_layer.ze.command_list import ListState, Mutable, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer
-from driver_layer.ze.handles import check
+from driver_layer.ze.handles import check, given
 from driver_layer.ze.result import failed, ze_result_t
 
 
@@ -67,6 +67,7 @@ def zeCommandListGetNextCommandIdExp(
             arguments is to be changed.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
+    given(desc, "desc")
     _check_mutable(command_list)
     command_list.check_open()
     if desc.flags not in _ARGUMENTS:
@@ -88,6 +89,7 @@ def zeCommandListUpdateMutableCommandsExp(
             HANDLE_OBJECT_IN_USE: the list is executing.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
+    given(desc, "desc")
     _check_mutable(command_list)
     if desc.flags or desc.pNext is None:
         message = "flags must be 0, and something to change is to be given"
@@ -102,10 +104,9 @@ def zeCommandListUpdateMutableCommandsExp(
         if target is None:
             message = f"command {change.commandId} has no graph arguments"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-        if change.pArgValue is None or change.pArgValue == 0:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, "no pointer given")
-        target.check(change.argIndex, change.pArgValue)
-        changes.append((target, change.argIndex, change.pArgValue))
+        pointer = given(change.pArgValue or None, "pArgValue")
+        target.check(change.argIndex, pointer)
+        changes.append((target, change.argIndex, pointer))
         change = change.pNext
     for target, index, pointer in changes:
         target.change(index, pointer)

@@ -12,6 +12,7 @@ import numpy as np
 from npuw_layer.errors import TensorError
 from npuw_layer.lora.values import AdapterValues
 from npuw_layer.ports import Array
+from npuw_layer.uncopied import Uncopied
 
 
 class Engine(Protocol):
@@ -26,7 +27,7 @@ class Engine(Protocol):
         ...
 
 
-class BatchedRequest:
+class BatchedRequest(Uncopied):
     """A conversation that shares the device with others; ``ContinuousBatching.open`` makes it.
 
     Args:

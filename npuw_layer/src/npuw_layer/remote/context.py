@@ -15,12 +15,13 @@ from npuw_layer.errors import RemoteError
 from npuw_layer.remote.memory import make_memory
 from npuw_layer.remote.properties import L0_CONTEXT, parse_properties
 from npuw_layer.remote.tensor import RemoteTensor, element_name
+from npuw_layer.uncopied import Uncopied
 
 _MOST_DIMENSIONS = 64
 """Of numpy's arrays, which a tensor's values are; numpy has the number in its C headers alone."""
 
 
-class RemoteContext:
+class RemoteContext(Uncopied):
     """Makes tensors in one Level Zero context, which is that of one Core.
 
     Args:
