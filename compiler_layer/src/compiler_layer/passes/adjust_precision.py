@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -57,13 +58,14 @@ class _Adjuster:
         self._narrowed: dict[SSAValue, SSAValue] = {}
 
     def run(self) -> None:
+        declared = [element_of(port.value) for port in self._model.outputs]
         self._exact.update(
             port.value for port in self._model.inputs if element_of(port.value) != "f32"
         )
         for op in self._model.ops:
             if isinstance(op, OvOp) and not isinstance(op, Constant):
                 self._adjust(op)
-        self._widen_outputs()
+        self._keep_outputs(declared)
         self._drop_identities()
         remove_dead_code(self._model)
         self._model.refresh_signature()
@@ -143,15 +145,15 @@ class _Adjuster:
         Rewriter.insert_op(op, at)
         return op.results[0]
 
-    def _widen_outputs(self) -> None:
-        """Results of the model keep the type that they were declared with."""
+    def _keep_outputs(self, declared: Sequence[str]) -> None:
+        """Convert results to the types that the model declares, which callers allocate by."""
         outputs: list[tuple[str, SSAValue]] = []
-        for port in self._model.outputs:
+        for port, kind in zip(self._model.outputs, declared, strict=True):
             value = port.value
-            if element_of(value) == self._precision:
-                widen = Convert.make([value], destination_type=StringAttr("f32"))
-                self._model.body.insert_op_before(widen, self._model.terminator)
-                value = widen.output
+            if element_of(value) != kind:
+                kept = Convert.make([value], destination_type=StringAttr(kind))
+                self._model.body.insert_op_before(kept, self._model.terminator)
+                value = kept.output
             outputs.append((port.name, value))
         self._model.set_outputs(outputs)
 
