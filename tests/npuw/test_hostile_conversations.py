@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from npuw_layer.errors import NpuwInputError, NpuwUsageError, StateError
+from npuw_layer.llm.state_digest import digest_of
 
 SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 64,
@@ -32,20 +33,23 @@ Header = dict[str, Any]
 
 
 def parts(content: bytes) -> tuple[Header, bytes]:
-    """The header of a file, its metadata unpacked; and its rows."""
+    """The header of a file, its metadata unpacked and without digest; and its rows."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
     metadata = header["__metadata__"]
     metadata["conversation"] = json.loads(metadata["conversation"])
+    del metadata["digest"]
     return header, content[end:]
 
 
 def whole(header: Any, rows: bytes) -> bytes:
-    """The file of a header as ``parts`` gives it, or of any other."""
+    """The file of a header as ``parts`` gives it, or of any other, with a digest that fits."""
     header = copy.deepcopy(header)
     metadata = header.get("__metadata__") if isinstance(header, dict) else None
     if isinstance(metadata, dict) and "conversation" in metadata:
         metadata["conversation"] = json.dumps(metadata["conversation"])
+    if isinstance(metadata, dict):
+        metadata["digest"] = digest_of(header, [np.frombuffer(rows, np.uint8)])
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + rows
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy, StateError
+from npuw_layer.llm.state_digest import digest_of
 
 IDS = np.random.default_rng(7).integers(0, 97, 150).tolist()
 
@@ -151,7 +152,7 @@ def test_a_private_conversation_stays_private_and_a_link_to_it_a_link(saved, tal
 
 
 def test_damaged_files_give_typed_errors_and_change_nothing(talks, saved) -> None:
-    """The header is damaged, as bytes and as JSON; rows are numbers, any will do."""
+    """The header is damaged, as bytes and as JSON."""
     talk = talks()
     talk.tell([1, 2])
     state = [each.state.data.copy() for each in talk.request.query_state()]
@@ -176,6 +177,30 @@ def test_damaged_files_give_typed_errors_and_change_nothing(talks, saved) -> Non
     assert refused > 300
 
 
+def test_a_flipped_bit_of_a_row_and_appended_bytes_are_found(talks, saved) -> None:
+    talk = talks()
+    talk.tell([1, 2])
+    content, draw = saved.read_bytes(), random.Random(5)
+    begin = 8 + int.from_bytes(content[:8], "little")
+    for change in [*(draw.randrange(begin, len(content)) for _ in range(60)), None]:
+        damaged = bytearray(content)
+        if change is None:
+            damaged += b"\0"
+        else:
+            damaged[change] ^= 1 << draw.randrange(8)
+        saved.write_bytes(damaged)
+        with pytest.raises(StateError, match=r"talk\.npuw: .*the file is damaged"):
+            talk.request.load_state(saved)
+    assert talk.tell([3]).any(), "the conversation goes on"
+
+
+def test_a_file_of_an_older_version_says_what_to_do(talks, saved) -> None:
+    content = saved.read_bytes()
+    saved.write_bytes(content.replace(b'"version": "2"', b'"version": "1"'))
+    with pytest.raises(StateError, match="version '1', not '2'; save the conversation anew"):
+        talks().request.load_state(saved)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -192,6 +217,9 @@ def test_forged_metadata_is_refused(talks, saved, change, message) -> None:
     header = json.loads(content[8 : 8 + length])
     said = json.loads(header["__metadata__"]["conversation"]) | change
     header["__metadata__"]["conversation"] = json.dumps(said)
+    del header["__metadata__"]["digest"]
+    rows = np.frombuffer(content[8 + length :], np.uint8)
+    header["__metadata__"]["digest"] = digest_of(header, [rows])
     text = json.dumps(header).encode()
     saved.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
     with pytest.raises(StateError, match=message):

@@ -1,9 +1,10 @@
 """A conversation on disk: what was said, and its rows of K and V, to go on with later.
 
 The file is a safetensors one: a tensor [tokens, heads, width] for each variable, and what was said
-as metadata; embeddings, where they may have to be read anew, as tensors [tokens, width]. It may
-come from anywhere and is not believed. Adapters are not in it, but what tells them from others: who
-goes on with a conversation sets the adapters first that it was held with.
+as metadata; embeddings, where they may have to be read anew, as tensors [tokens, width]. A digest
+tells a damaged file; a forged one may have a digest that fits, so nothing else in it is believed.
+Adapters are not in it, but what tells them from others: who goes on with a conversation sets the
+adapters first that it was held with.
 
 Source: the format of safetensors (8 bytes of length, a JSON header, the tensors' bytes).
 """
@@ -31,6 +32,7 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.history import Said
 from npuw_layer.llm.names import IDS
+from npuw_layer.llm.state_digest import digest_of
 from npuw_layer.llm.token_ids import check_ids
 from npuw_layer.lora.names import is_cache_input
 from npuw_layer.ports import Array
@@ -47,7 +49,7 @@ _DTYPES = {
 }
 """By what numpy sees: bf16 are raw bits, and f8 raw bytes, of which the model knows the format."""
 
-_VERSION = "1"
+_VERSION = "2"
 _SAID = "said."
 """Before the name of an input that tokens were given as."""
 _UNKNOWN = -1
@@ -81,6 +83,8 @@ class _Metadata(BaseModel):
     version: str
     model: str
     conversation: str
+    digest: str = ""
+    """SHA-256 of the header without this entry, and of all tensors; hexadecimal."""
 
 
 class _Tensor(BaseModel):
@@ -117,16 +121,19 @@ def save_state(conversation: Conversation, path: Path) -> None:
         for name, values in history.rows.items()
         if name != IDS and values
     }
-    metadata = _Metadata(
-        version=_VERSION, model=_fingerprint(conversation), conversation=said.model_dump_json()
-    )
-    header: dict[str, Any] = {"__metadata__": metadata.model_dump()}
+    metadata = {
+        "version": _VERSION,
+        "model": _fingerprint(conversation),
+        "conversation": said.model_dump_json(),
+    }
+    header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     for name, each in rows.items():
         span = [end, end + each.nbytes]
         dtype = _DTYPES[each.dtype.name]
         header[name] = {"dtype": dtype, "shape": list(each.shape), "data_offsets": span}
         end += each.nbytes
+    metadata["digest"] = digest_of(header, rows.values())
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH_BYTES)
     with looking_at(path, NpuwFault), replacing(path) as file:
@@ -162,9 +169,16 @@ def _restore(conversation: Conversation, content: Array) -> None:
         raise ValueError("it is cut off")
     begin = _LENGTH_BYTES + length
     header = _read_header(content[_LENGTH_BYTES:begin].tobytes())
-    metadata = _Metadata.model_validate(header.pop("__metadata__"))
+    metadata = _Metadata.model_validate(header["__metadata__"])
     if metadata.version != _VERSION:
-        raise StateError(f"it has version {metadata.version[:20]!r}, not {_VERSION!r}")
+        raise StateError(
+            f"it has version {metadata.version[:20]!r}, not {_VERSION!r}; save the conversation "
+            "anew with this version"
+        )
+    given = header["__metadata__"].pop("digest", "")
+    if digest_of(header, [content[begin:]]) != given:
+        raise ValueError("its content is not what was saved: the file is damaged")
+    del header["__metadata__"]
     if metadata.model != _fingerprint(conversation):
         raise StateError("it was saved with another model, or with other options")
     said = _Said.model_validate_json(metadata.conversation)
