@@ -99,6 +99,9 @@ class ProgramMaker:
         self._device = device
         self._options = options
         self._graphs: dict[int, FoldedGraphs] = {}
+        self._checked: set[tuple[Kind, bool]] = set()
+        """Stages that were checked for values that follow padded lengths, by kind and whether they
+        read stored tokens: one tells of all."""
         self._folder = folder = options.cache_folder
         self._cache = (
             None if folder is None else BlobCache(folder, self._constants, options.encryption)
@@ -170,7 +173,9 @@ class ProgramMaker:
         while True:
             model = graphs.smallest if options.fold else self._whole
             try:
-                graph = stage_graph(model, stage, self._options)
+                like = stage.kind, stage.past > 0
+                graph = stage_graph(model, stage, self._options, check=like not in self._checked)
+                self._checked.add(like)
                 config = {
                     **options.compiler_config(),
                     **options.experts_config(stage.kind.value),

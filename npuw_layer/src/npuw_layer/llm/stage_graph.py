@@ -7,6 +7,7 @@ from npuw_layer.embedding.whole import whole_graph
 from npuw_layer.errors import ModelError
 from npuw_layer.linear_caches.check import check_linear_caches
 from npuw_layer.llm.cache_axes import CacheAxes
+from npuw_layer.llm.check_lengths import check_lengths
 from npuw_layer.llm.head import Head, cut_head
 from npuw_layer.llm.long_rope import tell_reach
 from npuw_layer.llm.names import TOKEN_TYPES
@@ -24,26 +25,27 @@ from npuw_layer.trees.check import check_trees
 from npuw_layer.trees.graph import drop_trees, takes_trees
 
 
-def stage_graph(model: Model, stage: Stage, options: Options) -> Model:
+def stage_graph(model: Model, stage: Stage, options: Options, check: bool = False) -> Model:
     """Make the static graph that is compiled for a stage.
 
     Args:
         model: the stateful graph; it is not changed.
         stage: which.
         options: whether the head is cut off, and how caches are stored.
+        check: whether to check that nothing is computed from padded lengths (``check_lengths``).
 
     Raises:
-        ModelError: the graph is no language model with K and V caches, or cannot be one of several
-            conversations.
+        ModelError: the graph is no language model with K and V caches, cannot be one of several
+            conversations, or computes something from padded lengths.
         OtherAxes: its caches count tokens along other axes than options say.
         NoHead: its head is to be cut off, and cannot be told from the rest.
     """
-    graph = _graph_of(model, stage, options)
+    graph = _graph_of(model, stage, options, check)
     tell_vocabulary(graph, model)
     return graph
 
 
-def _graph_of(model: Model, stage: Stage, options: Options) -> Model:
+def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Model:
     """Make the graph; parameters and errors as ``stage_graph``."""
     if options.whisper:
         # Imported here: language models have no use for it.
@@ -70,6 +72,8 @@ def _graph_of(model: Model, stage: Stage, options: Options) -> Model:
         cache_rope(model, rope_rows(stage, options))
     if stage.kind is Kind.PREFILL:
         model = _of_prompts(model, stage)
+    if check and stage.slots == 1:
+        check_lengths(model, stage.tokens, stage.past)
     layout = kv_layout(options)
     if options.optimize_fp8:
         layout = resolved(model, layout)
