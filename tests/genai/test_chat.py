@@ -199,3 +199,34 @@ def test_a_tokenizer_of_another_kind_of_file_is_refused(tmp_path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(b"\xff\xfe\x00binary")
     with pytest.raises(ModelError, match="not a tokenizer"):
         Tokenizer(tmp_path)
+
+
+def test_the_words_of_the_assistant_may_be_marked_for_training(folder) -> None:
+    """Phi-4-reasoning's template has the tag; transformers renders its body as it is."""
+    tokenizer = Tokenizer(folder)
+    tokenizer.set_chat_template(
+        "{% for m in messages %}{% if m.role == 'assistant' %}"
+        "{% generation %}{% set x = 'in' %}<{{ m.content }}>{{ x }}{% endgeneration %}{{ x }}"
+        "{% else %}{{ m.content }}{% endif %}{% endfor %}"
+    )
+    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    assert tokenizer.apply_chat_template(said, add_generation_prompt=False) == "hi<hello>in"
+
+
+def test_a_token_that_only_the_configuration_lists_is_special(folder) -> None:
+    known = Tokenizer(folder).get_vocab()
+    number = max(known.values()) + 1
+    listed = {str(number): {"content": "<|think|>", "special": True}}
+    (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": listed}))
+    tokenizer = Tokenizer(folder)
+    ids = tokenizer.encode("<|think|>").input_ids[0].tolist()
+    assert number in ids
+    assert "<|think|>" not in tokenizer.decode(ids)
+    assert "<|think|>" in tokenizer.decode(ids, skip_special_tokens=False)
+
+
+@pytest.mark.parametrize("listed", [{"9999": {"content": "<|far|>"}}, {"x": {}}, [1]])
+def test_added_tokens_that_do_not_fit_are_named(folder, listed) -> None:
+    (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": listed}))
+    with pytest.raises(ModelError, match="added"):
+        Tokenizer(folder)

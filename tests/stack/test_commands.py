@@ -199,6 +199,21 @@ def test_characters_that_a_terminal_has_not_are_written_as_numbers(command, word
         assert "1f0c\\u2026.blob" in done.stdout
 
 
+def test_a_locale_without_characters_takes_utf8_all_the_same(demo: Path) -> None:
+    """In a C locale Python makes each byte of an argument a lone surrogate."""
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    answers = [
+        subprocess.run(
+            [COMMANDS / "npu-chat", demo, "--prompt", "Qué é um NPU?", "-c", "MAX_PROMPT_LEN=64"],
+            env=os.environ | environment,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for environment in (plain, {"PYTHONUTF8": "1"})
+    ]
+    assert answers[0] == answers[1] != b""
+
+
 def test_the_commands_work_together(command, demo: Path, tmp_path: Path) -> None:
     """npuc writes a blob, npu-objdump shows it, npu-chat answers, npu-smi shows the device."""
     assert command("npuc", "compile", demo, "-o", "x.blob", *SHAPES).returncode == 0

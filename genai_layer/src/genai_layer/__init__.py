@@ -11,9 +11,42 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "Adapter",
+    "AdapterConfig",
+    "AdapterError",
+    "BusyError",
+    "ChatHistory",
+    "ConfigError",
+    "DecodedResults",
+    "EncodedResults",
+    "GenAIError",
+    "GenerationConfig",
+    "GenerationFinishReason",
+    "LLMPipeline",
+    "ModelError",
+    "PerfMetrics",
+    "PromptError",
+    "PropertyError",
+    "RuntimeFailure",
+    "StreamerBase",
+    "StreamingStatus",
+    "TemplateError",
+    "TextEmbeddingPipeline",
+    "TextRerankPipeline",
+    "TextStreamer",
+    "TokenizedInputs",
+    "Tokenizer",
+    "WhisperDecodedResultChunk",
+    "WhisperDecodedResults",
+    "WhisperGenerationConfig",
+    "WhisperPipeline",
+]
+
 if TYPE_CHECKING:
     from genai_layer.chat_history import ChatHistory as ChatHistory
     from genai_layer.errors import AdapterError as AdapterError
+    from genai_layer.errors import BusyError as BusyError
     from genai_layer.errors import ConfigError as ConfigError
     from genai_layer.errors import GenAIError as GenAIError
     from genai_layer.errors import ModelError as ModelError
@@ -47,6 +80,7 @@ _HOMES = {
     "Adapter": "lora.adapter",
     "AdapterConfig": "lora.adapter_config",
     "AdapterError": "errors",
+    "BusyError": "errors",
     "ChatHistory": "chat_history",
     "ConfigError": "errors",
     "GenAIError": "errors",
@@ -83,4 +117,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_HOMES]
+    return [*globals(), *__all__]

@@ -13,7 +13,9 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import jinja2
-from jinja2.ext import loopcontrols
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from genai_layer.errors import TemplateError
@@ -26,6 +28,21 @@ _MAX_RANGE = 100_000
 
 class _Environment(ImmutableSandboxedEnvironment):
     """The sandbox; its ``range`` is bounded by jinja2 itself, to 100,000."""
+
+
+class _Generation(Extension):
+    """The tag by which training marks the assistant's words: its body is rendered as it is.
+
+    Source: AssistantTracker of transformers' chat templates, which Phi-4-reasoning's uses.
+    """
+
+    tags = {"generation"}  # noqa: RUF012 (jinja2's own form)
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Read up to endgeneration; variables set inside stay inside."""
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body, lineno=line)
 
 
 def _raise_exception(message: str) -> NoReturn:
@@ -42,7 +59,9 @@ def _strftime_now(form: str) -> str:
 
 @lru_cache(maxsize=8)
 def _compile(source: str) -> jinja2.Template:
-    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+    environment = _Environment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
+    )
     environment.filters["tojson"] = _tojson
     return environment.from_string(source)
 

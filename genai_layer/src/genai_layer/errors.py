@@ -2,6 +2,7 @@
 
 GenAIError (RuntimeError)
 ├── GenAIUsageError         you called it wrongly
+│   ├── BusyError           the pipeline is generating already
 │   ├── ConfigError         a generation parameter is unknown or out of range
 │   └── PropertyError       a pipeline property or device is unknown or wrong
 ├── GenAIInputError         what you gave cannot be used
@@ -29,6 +30,10 @@ class GenAIInputError(GenAIError):
 
 class RuntimeFailure(GenAIError):
     """The runtime refused the model or failed while running it; ``__cause__`` is what it said."""
+
+
+class BusyError(GenAIUsageError):
+    """A pipeline is used while it generates."""
 
 
 class ConfigError(GenAIUsageError):

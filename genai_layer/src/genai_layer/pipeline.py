@@ -22,6 +22,7 @@ from genai_layer.errors import (
     PropertyError,
     RuntimeFailure,
 )
+from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation import Generated, Generation, Limits, Stopwatch
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
@@ -47,7 +48,7 @@ from genai_layer.tokenizer import Tokenizer
 Inputs = str | list[str] | ChatHistory | TokenizedInputs | Ids
 
 
-class LLMPipeline:
+class LLMPipeline(Exclusive):
     """Generates text with a language model.
 
     Args:
@@ -163,6 +164,7 @@ class LLMPipeline:
         **kwargs: Any,
     ) -> DecodedResults: ...
 
+    @one_at_a_time
     def generate(
         self,
         inputs: Inputs,
@@ -182,6 +184,7 @@ class LLMPipeline:
             The text for a text, DecodedResults for a list or a history, EncodedResults for ids.
 
         Raises:
+            BusyError: the pipeline is generating, for another thread or for the streamer's caller.
             ConfigError: parameters are unknown or contradict one another.
             PromptError: the prompt is empty or too long.
             TemplateError: the chat template fails.
@@ -204,23 +207,25 @@ class LLMPipeline:
 
     __call__ = generate
 
+    @one_at_a_time
     def start_chat(self, system_message: str = "") -> None:
         """Begin a conversation: texts given to ``generate`` become turns of it."""
         warnings.warn(
             "start_chat is deprecated, as in openvino_genai; pass a ChatHistory to generate",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         self._chat = ChatHistory()
         if system_message:
             self._chat.append({"role": "system", "content": system_message})
 
+    @one_at_a_time
     def finish_chat(self) -> None:
         """End the conversation and forget it."""
         warnings.warn(
             "finish_chat is deprecated, as in openvino_genai; pass a ChatHistory to generate",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         self._chat = None
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 
 from genai_layer.errors import PropertyError
 from genai_layer.runtime import Core
 
 GROUP = "genai_layer.runtimes"
 """Entry points: the name is the device, the value a callable that gives a Core."""
+
+_EXTRAS = {"CPU": ("openvino", "openvino"), "NPU": ("npuw_layer", "npu")}
+"""Devices of extras: the package that each needs, and the extra that installs the package."""
 
 
 def load_core(device: str) -> Core:
@@ -19,11 +23,22 @@ def load_core(device: str) -> Core:
         GenAIError: the runtime cannot be loaded.
     """
     found = {point.name: point for point in entry_points(group=GROUP)}
+    package, extra = _EXTRAS.get(device, ("", ""))
+    if package and not _is_installed(package):
+        raise PropertyError(
+            f"device {device!r}: the package {package} is not installed; "
+            f"pip install 'genai_layer[{extra}]'"
+        )
     if device not in found:
-        known = ", ".join(sorted(found)) or "none; install npuw_layer or openvino"
+        missing = {name for name, (package, _) in _EXTRAS.items() if not _is_installed(package)}
+        known = ", ".join(sorted(found.keys() - missing)) or "none; pip install 'genai_layer[npu]'"
         raise PropertyError(f"no runtime for device {device!r}; available: {known}")
     try:
         make = found[device].load()
     except ImportError as error:
         raise PropertyError(f"the runtime for {device} is not installed: {error}") from error
     return make()
+
+
+def _is_installed(package: str) -> bool:
+    return find_spec(package) is not None

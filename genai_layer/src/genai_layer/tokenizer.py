@@ -5,12 +5,13 @@ Source: openvino_genai.Tokenizer, fact sheet genai §a.6; files of Hugging Face 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tokenizers
+from tokenizers import AddedToken
 
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
@@ -46,9 +47,10 @@ class Tokenizer:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
             raise ModelError(f"{path}: not a tokenizer: {error}") from error
+        self._settings = read_object(folder / "tokenizer_config.json")
+        self._add_tokens(folder)
         self._tokens = _special_tokens(folder)
         self._ids = self._special_ids(folder)
-        self._settings = read_object(folder / "tokenizer_config.json")
         self._chat_template = _find_template(folder)
         self._original_template = self._chat_template
 
@@ -170,6 +172,26 @@ class Tokenizer:
     def get_vocab(self) -> dict[str, int]:
         """Give all tokens with their ids."""
         return self._tokenizer.get_vocab(with_added_tokens=True)
+
+    def _add_tokens(self, folder: Path) -> None:
+        """Add the tokens that tokenizer_config.json alone lists, as transformers does.
+
+        Raises:
+            ModelError: the list is broken, or a token's id is not the next free one.
+        """
+        path = folder / "tokenizer_config.json"
+        listed: dict[str, dict[str, Any]] = self._settings.get("added_tokens_decoder") or {}
+        try:
+            tokens = {int(number): AddedToken(**given) for number, given in listed.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ModelError(f"{path}: added_tokens_decoder is broken: {error}") from None
+        add: Callable[[list[AddedToken]], int] = self._tokenizer.add_tokens  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] (its list has no element type)
+        for number, token in sorted(tokens.items(), key=lambda each: each[0]):
+            if add([token]) and self._tokenizer.token_to_id(token.content) != number:
+                raise ModelError(
+                    f"{path}: added token {token.content!r} has id {number}, but tokenizer.json "
+                    "leaves another id for it; save the tokenizer anew with save_pretrained"
+                )
 
     def _special_ids(self, folder: Path) -> dict[str, int]:
         """Ids of the special tokens: config.json's, else those of their texts."""

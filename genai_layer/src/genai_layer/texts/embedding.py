@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from genai_layer.errors import PromptError
+from genai_layer.exclusive import Exclusive
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
@@ -18,7 +19,7 @@ from genai_layer.texts.encoding import EncodedTexts, TextEncoder
 from genai_layer.texts.pooling import normalized, pool
 
 
-class TextEmbeddingPipeline:
+class TextEmbeddingPipeline(Exclusive):
     """Makes vectors of texts.
 
     Args:

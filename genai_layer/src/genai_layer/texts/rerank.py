@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from genai_layer.errors import ModelError, PromptError
+from genai_layer.exclusive import Exclusive
 from genai_layer.json_file import read_object
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
@@ -26,7 +27,7 @@ _DECODER = "qwen3"
 _ANSWERS = ("no", "yes")
 
 
-class TextRerankPipeline:
+class TextRerankPipeline(Exclusive):
     """Ranks documents by how well they fit a query.
 
     Args:

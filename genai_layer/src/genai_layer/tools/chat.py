@@ -32,7 +32,7 @@ from genai_layer.results import DecodedResults
 from genai_layer.tools.log import set_up_log
 from genai_layer.tools.progress import Progress
 from genai_layer.tools.stats import stats_table
-from genai_layer.tools.streams import complain, run_tool
+from genai_layer.tools.streams import complain, run_tool, utf8
 
 _NAME = "npu-chat"
 
@@ -240,8 +240,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("model", help="folder of a model: OpenVINO IR or Hugging Face")
     parser.add_argument("--device", default="NPU", help="device (default %(default)s)")
-    parser.add_argument("--prompt", help="answer this and end")
-    parser.add_argument("--system", default="", help="instructions that come first")
+    parser.add_argument("--prompt", type=utf8, help="answer this and end")
+    parser.add_argument("--system", type=utf8, default="", help="instructions that come first")
     parser.add_argument("--stats", action="store_true", help="show a table after the answer")
     parser.add_argument("--max-new-tokens", type=int, help="end an answer after so many tokens")
     parser.add_argument("--temperature", type=float, help="sample; below 1 is more certain")

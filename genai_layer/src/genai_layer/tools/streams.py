@@ -42,6 +42,18 @@ def run_tool(name: str, run: Callable[[], int]) -> int:
             return 130
 
 
+def utf8(argument: str) -> str:
+    """Return an argument of the command line as UTF-8, whatever the locale takes it for.
+
+    In a C locale Python keeps each byte above 127 as a lone surrogate. An argument that is no UTF-8
+    is returned as it is.
+    """
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeError:
+        return argument
+
+
 def complain(name: str, message: str) -> None:
     """Write a line to stderr, under a command's name; if nobody can read it, the code says it."""
     with contextlib.suppress(OSError):

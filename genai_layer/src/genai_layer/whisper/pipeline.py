@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.errors import PromptError, RuntimeFailure
+from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation import Stopwatch
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.perf_metrics import PerfMetrics
@@ -37,7 +38,7 @@ RawSpeech = Sequence[float] | npt.NDArray[np.floating[Any]]
 """Samples from -1 to 1, at the rate that the model hears (16 kHz)."""
 
 
-class WhisperPipeline:
+class WhisperPipeline(Exclusive):
     """Writes down what is said.
 
     Args:
@@ -98,6 +99,7 @@ class WhisperPipeline:
         """
         self._config = self._effective(config, {})
 
+    @one_at_a_time
     def generate(
         self,
         raw_speech_input: RawSpeech,
@@ -114,6 +116,7 @@ class WhisperPipeline:
             kwargs: single parameters; they win.
 
         Raises:
+            BusyError: the pipeline is generating, for another thread or for the streamer's caller.
             ConfigError: parameters are unknown or contradict one another.
             PromptError: the audio is too short, or what the text is to go on from too long.
             RuntimeFailure: the runtime failed.

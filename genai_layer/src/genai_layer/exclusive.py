@@ -1,0 +1,58 @@
+"""Objects that hold a device's state: used by one generation at a time, and never copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, Never, ParamSpec, SupportsIndex, TypeVar
+
+from genai_layer.errors import BusyError, GenAIUsageError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Self = TypeVar("Self", bound="Exclusive")
+
+_OWNER = "_generation_in_progress"
+
+
+class Exclusive:
+    """A pipeline: methods marked ``one_at_a_time`` exclude one another."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
+        """Reject copies and pickles.
+
+        Raises:
+            GenAIUsageError: always.
+        """
+        raise GenAIUsageError(
+            f"{type(self).__name__}: a pipeline holds a device's state and cannot be copied or "
+            "pickled; make another one from the same folder"
+        )
+
+
+def one_at_a_time(
+    method: Callable[Concatenate[Self, P], R],
+) -> Callable[Concatenate[Self, P], R]:
+    """Let a method of a pipeline run only while no other such method of it runs.
+
+    A second call is rejected with BusyError, from another thread or from a streamer's callback:
+    both would write to the same KV cache. A signal's handler may raise at any moment, so the claim
+    is one call of the object's own dictionary, inside the ``try`` that withdraws it.
+    """
+
+    @wraps(method)
+    def guarded(self: Self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        claims: dict[str, Any] = vars(self)
+        claim = object()
+        try:
+            if claims.setdefault(_OWNER, claim) is not claim:
+                raise BusyError(
+                    f"{type(self).__name__}.{method.__name__}: the pipeline is generating; wait "
+                    "until that ends, or make a pipeline for each thread"
+                )
+            return method(self, *args, **kwargs)
+        finally:
+            if claims.get(_OWNER) is claim:
+                del claims[_OWNER]
+
+    return guarded
