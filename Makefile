@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := OPENBLAS_NUM_THREADS=1 NPU_ENGINE_THREADS=1 $(RUN)/python -m pytest -n $(JOBS) -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test check format test-oracle bench profile profile-kernels bench-npuw bench-compile fuzz clean
+.PHONY: help setup demo chat test check format test-lowest test-oracle bench profile profile-kernels bench-npuw bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -45,6 +45,12 @@ check: $(VENV)/dev.stamp  ## format, lint, types, and the direction of imports
 format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 	$(RUN)/ruff check --fix .
 	$(RUN)/ruff format .
+
+test-lowest: $(VENV)/dev.stamp  ## the demo answers with the lowest versions that the packages admit
+	@$(RUN)/python -m pip install -q --disable-pip-version-check uv
+	@rm -rf $(VENV)/lowest && $(RUN)/uv venv -q --python $(RUN)/python $(VENV)/lowest
+	@$(RUN)/uv pip install -q --python $(VENV)/lowest/bin/python --resolution lowest-direct $(LAYERS:%=./%)
+	@PYTHONWARNINGS=error $(VENV)/lowest/bin/npu-chat models/demo --prompt "$(QUESTION)" -c MAX_PROMPT_LEN=256
 
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 	$(PYTEST) -m oracle

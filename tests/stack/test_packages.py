@@ -55,6 +55,10 @@ def test_a_wheel_has_types_and_readme_and_nothing_else(wheels: Path, layer: str)
     assert f"{layer}/py.typed" in names
     assert all(name.startswith((f"{layer}/", f"{layer}-0.1.0.dist-info/")) for name in names)
     assert info["License-Expression"] == "Apache-2.0"
+    assert info["License-File"] == "LICENSE"
+    assert f"{layer}-0.1.0.dist-info/licenses/LICENSE" in names
+    assert info["Keywords"]
+    assert "Typing :: Typed" in info.get_all("Classifier", [])
     assert f"# {layer}" in str(info.get_payload())
 
 

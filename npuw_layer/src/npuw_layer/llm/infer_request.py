@@ -242,7 +242,7 @@ class InferRequest(Request):
             "blobs": str(self._compiled.origin),
             "prefill": " + ".join(talk.counts.prefills) or "none",
             "KV variant": f"{plan.capacities[talk.variant]} of {ladder}",
-            "KV copied": f"{talk.cache.copied_bytes} bytes",
+            "KV copied": _described_copies(talk.cache.copied_bytes),
         }
         if self._compiled.prefixes is not None:
             report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
@@ -280,3 +280,8 @@ class InferRequest(Request):
         self._logits.check(self._conversation.rows_of(tokens))
         self._logits.store(self._conversation.answer(tokens))
         self.transfers.inferences += 1
+
+
+def _described_copies(nbytes: int) -> str:
+    """Describe what was copied into the cache: zero-copy prompts leave rows of answers alone."""
+    return f"{nbytes} bytes, rows of generated tokens among them" if nbytes else "0 bytes"
