@@ -283,5 +283,5 @@ class InferRequest(Request):
 
 
 def _described_copies(nbytes: int) -> str:
-    """Describe what was copied into the cache: zero-copy prompts leave rows of answers alone."""
-    return f"{nbytes} bytes, rows of generated tokens among them" if nbytes else "0 bytes"
+    """Describe the bytes copied into the cache: each generated token adds its row by a copy."""
+    return f"{nbytes} bytes (rows of generated tokens included)" if nbytes else "0 bytes"

@@ -57,9 +57,9 @@ def _bias_axis(op: Slice, lengths: Lengths) -> int | None:
     if axes is None or len(axes) != 1 or single(op.step) != 1 or not is_static(dims):
         return None
     axis = axes[0] % len(dims)
-    takes_end = end is not None and end >= dims[axis]
-    last_ones = lengths.of(op.start) == (dims[axis], -1, -1)
-    return axis if takes_end and last_ones and lengths.is_constant(op.x) else None
+    if end is None or end < dims[axis] or not lengths.is_constant(op.x):
+        return None
+    return axis if lengths.of(op.start) == (dims[axis], -1, -1) else None
 
 
 def _looked_up(model: Model, op: Slice, axis: int, positions: SSAValue, past: int) -> SSAValue:

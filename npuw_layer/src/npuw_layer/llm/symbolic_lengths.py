@@ -6,7 +6,8 @@ that rewrite such arithmetic compare these sums, not the ops that an exporter ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
@@ -53,10 +54,9 @@ class Lengths:
     """Lengths that integers of one graph stand for; each value is analysed once."""
 
     def __init__(self, model: Model) -> None:
-        self._dims: dict[SSAValue, Dims] = {}
+        self._model = model
         self._found: dict[SSAValue, Length | None] = {}
         self._constant: dict[SSAValue, bool] = {}
-        self._carry(model)
 
     def of(self, value: SSAValue) -> Length | None:
         """Return the length that a single integer is; None if it is no such sum."""
@@ -106,21 +106,24 @@ class Lengths:
         dims = self._dims.get(value, ())
         return dims[index] if -len(dims) <= index < len(dims) else None
 
-    def _carry(self, model: Model) -> None:
-        """Carry dimensions through the graph, each op after its operands."""
-        for port in model.inputs:
+    @cached_property
+    def _dims(self) -> Mapping[SSAValue, Dims]:
+        """Dimensions of all values, carried through the graph, each op after its operands."""
+        dims: dict[SSAValue, Dims] = {}
+        for port in self._model.inputs:
             counted = {MASK: TOTAL, **dict.fromkeys(TOKENS, NEW)}.get(port.name)
-            self._dims[port.value] = _with_known(shape_of(port.value), [None, counted, None])
-        for op in model.ops:
+            dims[port.value] = _with_known(shape_of(port.value), [None, counted, None])
+        for op in self._model.ops:
+            of = [dims.get(operand, ()) for operand in op.operands]
             for result in op.results:
-                carried = self._carried(op) if -1 in shape_of(result) else ()
-                self._dims[result] = _with_known(shape_of(result), carried)
+                carried = self._carried(op, of) if -1 in shape_of(result) else ()
+                dims[result] = _with_known(shape_of(result), carried)
+        return dims
 
-    def _carried(self, op: Operation) -> Sequence[Length | None]:
-        """Return what is known of the dimensions of an op's result."""
+    def _carried(self, op: Operation, of: Sequence[Dims]) -> Sequence[Length | None]:
+        """Return the known dimensions of an op's result, given those of its operands."""
         if isinstance(op, ReadValue):
             return [None, None, STORED, None]
-        of = [self._dims.get(operand, ()) for operand in op.operands]
         if isinstance(op, _ROW_WISE):
             rank = len(shape_of(op.results[0]))
             aligned = [each for each in of if len(each) == rank]
