@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from compiler_layer.builder import GraphBuilder
 from compiler_layer.compile import compile_model
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.errors import UnsupportedOps
+from compiler_layer.files import FileView
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model
@@ -93,6 +97,19 @@ def test_an_axis_must_be_a_constant(xml: Path) -> None:
     assert error.ops == (("Gather-8 whose input 2 is no constant", "embed"),)
 
 
+def test_attention_sinks_are_named_with_what_runs_them(xml: Path) -> None:
+    """gpt-oss: ScaledDotProductAttention with a scale and a sink for each head."""
+    attention = xml.read_text().index('type="ScaledDotProductAttention"')
+    inputs = xml.read_text()[attention:].partition("</input>")[0]
+    edge = '<edge from-layer="93" from-port="3" to-layer="94" to-port="3" />'
+    scale, sink = (edge.replace('to-port="3"', f'to-port="{port}"') for port in (8, 9))
+    more = f'{inputs}<port id="8" /><port id="9" />'
+    error = refused(xml, (inputs, more), (edge, edge + scale + sink))
+    kind = "ScaledDotProductAttention-13 with attention sinks (input 6, as gpt-oss has)"
+    assert error.ops == ((kind, "attention"),)
+    assert str(error).endswith("; run the model with OpenVINO on the CPU (npu-chat --device CPU)")
+
+
 def test_a_message_names_five_of_a_kind_and_the_error_all() -> None:
     error = UnsupportedOps("model.xml", [("Sin-1", f"sin_{i}") for i in range(30)])
     assert "Sin-1 (30: 'sin_0', 'sin_1', 'sin_2', 'sin_3', 'sin_4' and 25 more)" in str(error)
@@ -173,6 +190,35 @@ def test_all_ops_that_the_device_cannot_run_are_named_before_any_is_lowered() ->
         compile_model(model, Options(), observer=lambda name, _: seen.append(name))
     assert sorted(kind for kind, _ in raised.value.ops) == sorted(CANNOT)
     assert seen[-1] == "lift-state"
+
+
+def codebook_model(folder: Path) -> Model:
+    """A head whose weights are numbers of 16 values, as NNCF's CB4 has it, and shared with ids."""
+    stored = folder / "model.bin"
+    stored.write_bytes(bytes(16) + bytes(256 * 64 // 2))
+    values = FileView(str(stored), 0, 16, "f8e4m3")
+    numbers = FileView(str(stored), 16, 256 * 64 // 2, "u4")
+    ports = (("x", tensor("f32", (2, 64))), ("ids", tensor("i64", (3,))))
+    model, (x, ids) = Model.build(ports)
+    g = GraphBuilder(model)
+    table = g.convert(g.add(Constant.of_file(values, "f8e4m3", (16,))).output, "f16")
+    indices = g.convert(g.add(Constant.of_file(numbers, "u4", (256, 64))).output, "i32", "numbers")
+    weights = g.convert(g.gather(table, indices, 0, "weights_codebook"), "f32")
+    scaled = g.times(weights, 0.5)
+    rows = g.gather(scaled, ids, 0, "embedding")
+    model.set_outputs([("logits", g.matmul(x, scaled, transpose_b=True)), ("rows", rows)])
+    return model
+
+
+def test_codebooks_are_named_alone_with_what_to_export(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedOps) as raised:
+        compile_model(codebook_model(tmp_path), Options())
+    kind = (
+        "Gather-8 of weights from a codebook (u4 indices of 16 values, as --weight-format cb4 "
+        "writes them)"
+    )
+    assert raised.value.ops == ((kind, "weights_codebook"),)
+    assert str(raised.value).endswith("; export the model with --weight-format int4 or int8")
 
 
 @pytest.mark.parametrize("dims", ["0x4", "4x0"])

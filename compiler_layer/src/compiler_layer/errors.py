@@ -13,10 +13,13 @@ CompilerError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _LONGEST = 2000
 """Characters of a message: names and values of a bad file may be of any length."""
+
+RUN_ON_CPU = "run the model with OpenVINO on the CPU (npu-chat --device CPU)"
+"""The remedy for models that OpenVINO computes and this compiler does not."""
 
 _LISTED_NAMES = 5
 """How many ops of a kind a message names; the error's ``ops`` has all."""
@@ -76,9 +79,12 @@ class UnsupportedOps(CompilerInputError):
     Args:
         path: the model file, or what else has them.
         ops: for each, its type with opset and what of it is not supported, and its friendly name.
+        remedies: sentences that say what to do; none if nothing is known to help.
     """
 
-    def __init__(self, path: object, ops: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, path: object, ops: Sequence[tuple[str, str]], remedies: Iterable[str] = ()
+    ) -> None:
         self.ops = tuple(ops)
         kinds: dict[str, list[str]] = {}
         for kind, name in ops:
@@ -86,7 +92,7 @@ class UnsupportedOps(CompilerInputError):
         listed = "; ".join(
             f"{kind} ({len(names)}: {_listed(names)})" for kind, names in sorted(kinds.items())
         )
-        super().__init__(f"{path}: operations not supported: {listed}")
+        super().__init__("; ".join((f"{path}: operations not supported: {listed}", *remedies)))
 
 
 def _listed(names: Sequence[str]) -> str:

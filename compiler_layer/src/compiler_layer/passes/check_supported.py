@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from compiler_layer.codegen import kernel_refusal
@@ -25,6 +26,7 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.model import Model
+from compiler_layer.passes.codebooks import REMEDY, beside_codebooks, codebook_refusal
 from compiler_layer.passes.decompose_gqa import gqa_refusal
 from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.passes.lower_attention import attention_refusal
@@ -72,6 +74,9 @@ def refusal(op: OvOp) -> str | None:
         return None if isinstance(op, Constant) else "of an empty tensor"
     if any(element_of(value) == "f64" for value in (*op.operands, *op.results)):
         return "of f64: inputs, outputs and variables must have another type"
+    codebook = codebook_refusal(op)
+    if codebook is not None:
+        return codebook
     why = _lowering_refusal(op)
     if why is not None and op.operands and all(isinstance(x.owner, Constant) for x in op.operands):
         return f"{why} that is too large to be computed in advance".strip()
@@ -111,13 +116,23 @@ class CheckSupported(ModulePass):
             for port in ports
             if len(shape_of(port.value)) > max(ORDER_BY_RANK)
         ]
+        refused: dict[OvOp, str] = {}
         for each in model.body.ops:
             why = refusal(each) if isinstance(each, OvOp) else None
             if isinstance(each, OvOp) and why is not None:
-                found.append((_described(each, why), each.friendly_name))
-        if found:
-            # Ops without a name were made on the way, for the sake of one that has one.
-            raise UnsupportedOps("the NPU", [item for item in found if item[1]] or found)
+                refused[each] = why
+        if not found and not refused:
+            return
+        has_codebooks = any(map(codebook_refusal, refused))
+        beside = beside_codebooks(model) if has_codebooks else set[Operation]()
+        found += [
+            (_described(each, why), each.friendly_name)
+            for each, why in refused.items()
+            if each not in beside
+        ]
+        # Ops without a name were made on the way, for the sake of one that has one.
+        named = [item for item in found if item[1]] or found
+        raise UnsupportedOps("the NPU", named, [REMEDY] if has_codebooks else [])
 
 
 def _described(op: OvOp, why: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from compiler_layer.elements import FLOATS, NUMPY
-from compiler_layer.errors import UnsupportedOps
+from compiler_layer.errors import RUN_ON_CPU, UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import unsupported_value
 from compiler_layer.frontends.openvino_ir.paged_caches import open_caches
 from compiler_layer.frontends.openvino_ir.rules import RULES
@@ -29,6 +29,11 @@ PRECISIONS = {
     "BOOL": "boolean",
 }
 """Element types by what declarations of ports call them."""
+
+
+_SINKS = "with attention sinks (input 6, as gpt-oss has)"
+_ATTENTION_INPUTS = 6
+"""Inputs of a ScaledDotProductAttention that has sinks."""
 
 
 def is_absent(layer: Layer) -> bool:
@@ -59,7 +64,8 @@ def check_supported(path: Path, network: Network) -> None:
         if detail is not None:
             unsupported.append((f"{layer.kind} {detail}", layer.name))
     if unsupported:
-        raise UnsupportedOps(path, unsupported)
+        sinks = any(kind.endswith(_SINKS) for kind, _ in unsupported)
+        raise UnsupportedOps(path, unsupported, [RUN_ON_CPU] if sinks else [])
 
 
 def _unsupported_detail(network: Network, layers: Mapping[str, Layer], layer: Layer) -> str | None:
@@ -73,6 +79,8 @@ def _unsupported_detail(network: Network, layers: Mapping[str, Layer], layer: La
             return f"of {port.precision}"
     if layer.type in _SPECIAL:
         return None
+    if layer.type == "ScaledDotProductAttention" and len(layer.inputs) == _ATTENTION_INPUTS:
+        return _SINKS
     for index in RULES[layer.type].constants:
         if index < len(layer.inputs) and not _is_known(network, layers, layer, index):
             return f"whose input {index} is no constant"
