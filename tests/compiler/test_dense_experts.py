@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_layer.errors import CompilerUsageError
+from compiler_layer.errors import CompilerUsageError, UnsupportedModel
 from compiler_layer.model import Model, context
 from compiler_layer.passes.dense_experts import DenseExperts
 
@@ -48,8 +48,65 @@ def test_what_is_no_sum_over_experts_is_refused(change: str) -> None:
         "  %hot ="
     )
     text = ROUTED.replace(old, new).replace("  %hot =", extra)
-    with pytest.raises(CompilerUsageError, match=r"ov\.NonZero.*depends on the data"):
+    with pytest.raises(UnsupportedModel, match=r"^mixture of experts at ov\.NonZero.*Mixtral"):
         densify(text)
+
+
+COUNTS, EXPERT = "ov.ReduceSum(%ids, %zero)", "ov.MatMul(%rows, %a) {flags} : (ROWS, SQUARE)"
+
+SORTED = f"""func.func @main(%x: tensor<4x2xf32> {{ov.names = "x"}},
+    %p: tensor<4x3xf32> {{ov.names = "p"}}, %given: IDS {{ov.names = "given"}})
+    -> (ROWS {{ov.names = "y"}}) {{
+  %zero = ov.Constant #ov.inline<i64 [0]> : tensor<i64>
+  %first = ov.Constant #ov.inline<i64 [0]> : ONE
+  %single = ov.Constant #ov.inline<i64 [1]> : tensor<i64>
+  %step = ov.Constant #ov.inline<i64 [1]> : ONE
+  %w, %ids = ov.TopK(%p, %single) {{axis = -1 : i64, mode = "max", sort = "value",
+    stable = false, index_element_type = "i64"}} : (tensor<4x3xf32>, tensor<i64>)
+    -> (tensor<4x1xf32>, IDS)
+  %count = {COUNTS} {{keep_dims = false}} : (IDS, tensor<i64>) -> ONE
+  %rows = ov.Slice(%x, %first, %count, %step, %first) {{ov.name = "slice"}} :
+    (tensor<4x2xf32>, ONE, ONE, ONE, ONE) -> ROWS
+  %a = ov.Constant #ov.inline<f32 [1.0, -2.0, 0.5, 3.0]> : SQUARE
+  %y = {EXPERT} -> ROWS
+  func.return %y : ROWS
+}}"""
+"""GraniteMoE: tokens lie side by side by experts, whose rows are cut out by counts."""
+
+SHORT = {
+    "ROWS": "tensor<?x2xf32>",
+    "SQUARE": "tensor<2x2xf32>",
+    "IDS": "tensor<4x1xi64>",
+    "ONE": "tensor<1xi64>",
+    "{flags}": "{transpose_a = false, transpose_b = true}",
+}
+
+
+def densify_sorted(*change: str) -> Model:
+    text = SORTED.replace(*change) if change else SORTED
+    for short, long in SHORT.items():
+        text = text.replace(short, long)
+    return densify(text)
+
+
+def test_rows_that_are_cut_out_by_counts_are_named_as_a_mixture() -> None:
+    says = r"^mixture of experts at ov\.Slice 'slice': its tokens are sorted.*--device CPU"
+    with pytest.raises(UnsupportedModel, match=says):
+        densify_sorted()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (COUNTS, "ov.ReduceSum(%given, %zero)"),
+        (EXPERT, "ov.Exp(%rows) : (ROWS)"),
+    ],
+    ids=["no router", "no experts"],
+)
+def test_other_shapes_that_depend_on_the_data_are_called_that(old: str, new: str) -> None:
+    says = r"^ov\.Slice 'slice': its shape depends on the data"
+    with pytest.raises(CompilerUsageError, match=says):
+        densify_sorted(old, new)
 
 
 def test_what_experts_compute_may_be_changed() -> None:

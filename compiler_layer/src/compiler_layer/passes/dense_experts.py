@@ -35,11 +35,13 @@ from compiler_layer.dialects.ov.shape import Broadcast, Reshape, Squeeze, Transp
 from compiler_layer.dialects.ov.slicing import Split, VariadicSplit
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import NUMPY, Array
+from compiler_layer.errors import CompilerUsageError, UnsupportedModel
+from compiler_layer.mixtures.refusal import mixture_refusal
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
 from compiler_layer.passes.routing import Router, Routing, computed
-from compiler_layer.passes.specialize_shapes import check_static
+from compiler_layer.passes.specialize_shapes import first_open
 
 _NUMBERS = (
     *(Add, Subtract, Multiply, Convert, Gather),
@@ -236,7 +238,8 @@ class DenseExperts(ModulePass):
     Requires: ``specialize-shapes``.
 
     Raises:
-        CompilerUsageError: a shape that depends on the data is left.
+        UnsupportedModel: a mixture of experts is of another form.
+        CompilerUsageError: another shape that depends on the data is left.
     """
 
     name = "dense-experts"
@@ -246,4 +249,10 @@ class DenseExperts(ModulePass):
         del ctx
         model = Model(op)
         _Densifier(model).run()
-        check_static(model)
+        left = first_open(model)
+        if left is None:
+            return
+        why = mixture_refusal(left)
+        if why is not None:
+            raise UnsupportedModel(why)
+        raise CompilerUsageError(f"{left.described}: its shape depends on the data")

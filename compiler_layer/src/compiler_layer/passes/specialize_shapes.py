@@ -88,20 +88,20 @@ def _check_inputs(model: Model) -> None:
         raise CompilerUsageError(f"an NPU needs static shapes; give the shapes of: {names} …")
 
 
-def check_static(model: Model) -> None:
-    """Check that no shape depends on data.
+def first_open(model: Model) -> OvOp | None:
+    """Give the first op whose shape depends on data; those that follow have no fault of their own.
 
-    Raises:
-        CompilerUsageError: one does; names the first op.
+    Args:
+        model: whose shapes are carried through.
     """
-    dynamic = [
-        op.described
-        for op in model.body.ops
-        if isinstance(op, OvOp) and not all(is_static(shape_of(r)) for r in op.results)
-    ]
-    if dynamic:
-        # What follows from the first has no other fault of its own.
-        raise CompilerUsageError(f"{dynamic[0]}: its shape depends on the data")
+    return next(
+        (
+            op
+            for op in model.body.ops
+            if isinstance(op, OvOp) and not all(is_static(shape_of(r)) for r in op.results)
+        ),
+        None,
+    )
 
 
 def _of_what_is_there(model: Model, shapes: dict[str, Shape]) -> dict[str, Shape]:

@@ -1,0 +1,61 @@
+"""Mixtures of experts that cannot be made static, and how messages name them."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from compiler_layer.dialects.ov.indexing import NonZero, TopK
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
+from compiler_layer.dialects.ov.types import is_static, shape_of
+from compiler_layer.errors import RUN_ON_CPU
+
+_REMEDY = (
+    f"supported are mixtures such as those of Mixtral, Qwen2-MoE, Qwen3-MoE and DBRX; {RUN_ON_CPU}"
+)
+
+
+def mixture_refusal(op: OvOp) -> str | None:
+    """Tell why a mixture of experts is not supported, or None if an op belongs to no mixture.
+
+    Args:
+        op: the first op of a graph whose shape depends on the data.
+    """
+    if not _follows_choice(op) or not _reaches_experts(op):
+        return None
+    problem = (
+        "its experts' tokens do not follow from one TopK, or are not computed one by one and added"
+        if isinstance(op, NonZero)
+        else "its tokens are sorted by expert, and cut where the data say"
+    )
+    return f"mixture of experts at {op.described}: {problem}; {_REMEDY}"
+
+
+def _follows_choice(op: Operation) -> bool:
+    """Whether an op takes what follows from a TopK, with no product in between: a router's."""
+    waiting, seen = [op], {op}
+    while waiting:
+        for value in waiting.pop().operands:
+            maker = value.op if isinstance(value, OpResult) else None
+            if isinstance(maker, TopK):
+                return True
+            if maker is not None and maker not in seen and not isinstance(maker, MatMul):
+                seen.add(maker)
+                waiting.append(maker)
+    return False
+
+
+def _reaches_experts(op: Operation) -> bool:
+    """Whether rows whose number depends on the data are multiplied, or put back among tokens."""
+    waiting: list[SSAValue] = [*op.results]
+    seen: set[Operation] = set()
+    while waiting:
+        for use in waiting.pop().uses:
+            user = use.operation
+            if isinstance(user, MatMul | ScatterElementsUpdate):
+                return True
+            if user not in seen:
+                seen.add(user)
+                waiting += [x for x in user.results if not is_static(shape_of(x))]
+    return False
