@@ -11,6 +11,7 @@ import pytest
 
 from compiler_layer.errors import BadModel, UnsupportedModel, UnsupportedOps
 from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.frontends.huggingface.families import FAMILIES
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
@@ -106,6 +107,15 @@ def test_a_config_that_does_not_fit_is_named(
     with pytest.raises(error) as raised:
         read_folder(folder)
     assert says in str(raised.value)
+
+
+def test_a_folder_of_another_family_is_refused_with_how_to_export_it(folder: Path) -> None:
+    change_config(folder, model_type="mamba")
+    with pytest.raises(UnsupportedModel) as raised:
+        read_folder(folder)
+    assert f"(supported: {', '.join(FAMILIES)})" in str(raised.value)
+    command = f"optimum-cli export openvino -m {folder} --task text-generation-with-past OUT"
+    assert str(raised.value).endswith(f"export it to OpenVINO IR: {command}")
 
 
 def test_an_untied_head_is_read_from_the_checkpoint(folder: Path) -> None:

@@ -65,7 +65,7 @@ def check_one_line(result: Any, *words: str) -> None:
 
 MODELS = [
     ("missing", ["missing"]),
-    ("mamba", ["mamba", "not supported"]),
+    ("mamba", ["mamba", "not supported", "optimum-cli export openvino"]),
     ("cut", ["model.safetensors"]),
     ("junk", ["model.safetensors"]),
     ("shape", ["shape"]),

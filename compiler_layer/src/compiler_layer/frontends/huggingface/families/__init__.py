@@ -5,6 +5,7 @@ To add one, write what distinguishes it in the terms of ``decoder`` and give it 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,9 +51,11 @@ def read_decoder(path: Path) -> Decoder:
     kind = config.values.get("model_type")
     family = FAMILIES.get(kind) if isinstance(kind, str) else None
     if family is None:
-        supported = ", ".join(FAMILIES)
         raise UnsupportedModel(
-            f"{path}: model_type {kind!r} is not supported; supported: {supported}"
+            f"{path}: model_type {kind!r} is not supported as a Hugging Face folder (supported: "
+            f"{', '.join(FAMILIES)}); to run the model, export it to OpenVINO IR: optimum-cli "
+            f"export openvino -m {shlex.quote(str(path.parent))} --task "
+            "text-generation-with-past OUT"
         )
     config.refuse_unless("quantization_config", None)
     return family(config)
