@@ -55,6 +55,8 @@ from npuw_layer.ports import TensorInfo
 from npuw_layer.trees.graph import tree_shapes
 from npuw_layer.trees.names import TREE_MASK
 
+_CACHE_RANK = 4
+
 
 def split(
     model: Model,
@@ -137,6 +139,8 @@ def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
     outputs = [port.name for port in model.outputs]
     given = [name for name in TOKENS if name in names]
     gives = outputs.count(LOGITS) == 1 or outputs == [EMBED]
+    if len(given) == 1 and gives and PAST_LENS not in names and not model.variables():
+        raise ModelError(_stateless(model))
     if len(given) != 1 or MASK not in names or unknown or not gives:
         paged = "; NPUW_PA = YES is for one with paged attention" if PAST_LENS in names else ""
         raise ModelError(
@@ -147,14 +151,20 @@ def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
     for port in model.inputs:
         if port.name in OPTIONAL and not port.value.uses:
             model.remove_input(port.name)
-    if not model.variables():
-        raise ModelError(
-            "the model is stateless; export it with its KV cache as state "
-            "(optimum-cli export openvino --task text-generation-with-past)"
-        )
     token_outputs(map(_described, model.outputs))
     settle_dimensions(model)
     return token_inputs(map(_described, model.inputs))
+
+
+def _stateless(model: Model) -> str:
+    """Say what a language model without variables has instead, and how to export one with them."""
+    caches = [port.name for port in model.inputs if len(shape_of(port.value)) == _CACHE_RANK]
+    instead = f"; {len(caches)} inputs such as {caches[0]!r} take them" if caches else ""
+    return (
+        f"the model is stateless: no variables (ReadValue, Assign) keep K and V{instead}; export "
+        "it with state: optimum-cli export openvino --task text-generation-with-past, without "
+        "--disable-stateful"
+    )
 
 
 def _described(port: Port) -> TensorInfo:
