@@ -267,6 +267,26 @@ REFUSED = [
         {"NPUW_LLM_PREFILL_ATTENTION_HINT": "DYNAMIC", "NPUW_DEVICES": "NPU,OPENVINO_CPU"},
         "add CPU to NPUW_DEVICES, or use HFA",
     ),
+    ({"NPU_TILES": 9}, "NPU_TILES: 9 tiles; platform 4000 has 6"),
+    ({"NPU_TILES": 3, "NPU_PLATFORM": "3720"}, "NPU_TILES: 3 tiles; platform 3720 has 2"),
+    (
+        {"++NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 9}},
+        "++NPUW_LLM_GENERATE_CONFIG: NPU_TILES: 9 tiles; platform 4000 has 6",
+    ),
+    ({"NPU_PLATFORM": "none.toml"}, "NPU_PLATFORM: none.toml: No such file"),
+    ({"NPUW_DEVICES": ""}, "NPUW_DEVICES = '': name each device once"),
+    ({"NPUW_DEVICES": "CPU,NPU,CPU"}, "NPUW_DEVICES = 'CPU,NPU,CPU': name each device once"),
+    ({"NPUW_SUBMODEL_DEVICE": "0"}, "NPUW_SUBMODEL_DEVICE = '0': '0' is no pin; write"),
+    ({"NPUW_SUBMODEL_DEVICE": "0:"}, "NPUW_SUBMODEL_DEVICE = '0:': '0:' is no pin; write"),
+    (
+        {"NPUW_ONLINE_ISOLATE": "P:SDPA/attn,Op:Tanhh/mine"},
+        "NPUW_ONLINE_ISOLATE = 'P:SDPA/attn,Op:Tanhh/mine': no op 'Tanhh'; did you mean Tanh?",
+    ),
+    ({"NPUW_ONLINE_AVOID": "Op:Nothing/NPU"}, "NPUW_ONLINE_AVOID = 'Op:Nothing/NPU': no op"),
+    *(
+        ({"NPUW_LLM_GENERATE_PYRAMID_STEPS": steps}, "capacities must ascend, from 2 on")
+        for steps in ("512,256", "256,256", "1,512", "-1")
+    ),
     ({"NPUW_LLM_PREFILL_CONFIG": "{"}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": [1]}, "must be a map of options"),
     ({"NPUW_LLM_PREFILL_CONFIG": "[" * 10**6}, "must be a map of options"),

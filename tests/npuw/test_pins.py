@@ -39,8 +39,6 @@ def test_a_kind_is_all_models_of_it_and_a_name_is_one() -> None:
 @pytest.mark.parametrize(
     ("pins", "message"),
     [
-        ("0", 'write "0:CPU,last:NPU"'),
-        ("0:", 'write "0:CPU,last:NPU"'),
         ("0:TPU", "'TPU' is not in NPUW_DEVICES = NPU,CPU; add it there"),
         (
             "4:CPU",

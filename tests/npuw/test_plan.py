@@ -392,14 +392,6 @@ def test_an_unknown_family_is_refused_with_those_that_are_known(tmp_path: Path) 
     assert all(family in str(caught.value) for family in FAMILIES)
 
 
-def test_a_platform_that_is_not_known_is_an_option_that_is_wrong(tmp_path: Path) -> None:
-    folder = write_config(tmp_path, LLAMA_1B)
-    with pytest.raises(OptionError, match="known are 3720, 4000, 5010"):
-        plan_model(folder, parse_options({"NPU_PLATFORM": "9"}), None)
-    with pytest.raises(OptionError, match="9 tiles; platform 4000 has 6"):
-        plan_model(folder, parse_options({"NPU_TILES": 9}), None)
-
-
 def test_what_is_not_stored_as_was_asked_for_is_said(tmp_path: Path) -> None:
     """576 channels are no groups of 128: they keep 8 bits, as the exporter has it."""
     odd = LLAMA_1B | {"hidden_size": 576, "num_attention_heads": 9, "num_key_value_heads": 3}

@@ -7,7 +7,7 @@ from functools import partial
 
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.adapters.level_zero_memory import Contexts
-from npuw_layer.devices.make import device_names, make_compiler, make_device
+from npuw_layer.devices.make import make_compiler, make_device
 from npuw_layer.devices.several import SeveralDevices
 from npuw_layer.devices.staged import staged
 from npuw_layer.devices.told import tell, told
@@ -15,6 +15,7 @@ from npuw_layer.errors import OptionError
 from npuw_layer.isolations import in_parts
 from npuw_layer.llm.stages import plan
 from npuw_layer.options import NAMES, RUN_TIME, Options
+from npuw_layer.options.devices import device_names
 from npuw_layer.options.stage_maps import RUNS, WHERE
 from npuw_layer.options.stages import KINDS, StageKind
 from npuw_layer.ports import STATIC_MODEL, Compiler, Device

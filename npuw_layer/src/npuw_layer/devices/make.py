@@ -14,6 +14,7 @@ from npuw_layer.devices.pins import parse_pins
 from npuw_layer.devices.several import Policy, SeveralDevices
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
+from npuw_layer.options.devices import device_names
 from npuw_layer.ports import Compiler, Device
 
 DEVICES = "npuw_layer.devices"
@@ -69,18 +70,6 @@ def make_compiler(options: Options) -> Compiler:
         OptionError: there is none of that name.
     """
     return plugin(COMPILERS, "NPUW_COMPILER", options.compiler)()
-
-
-def device_names(text: str) -> Sequence[str]:
-    """Read "NPU,CPU".
-
-    Raises:
-        OptionError: there is none, or one twice.
-    """
-    names = [part.strip() for part in text.split(",") if part.strip()]
-    if not names or len(set(names)) != len(names):
-        raise OptionError(f'NPUW_DEVICES = {text!r}: name each device once, e.g. "NPU,CPU"')
-    return names
 
 
 def plugin(group: str, option: str, name: str) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from npuw_layer.errors import OptionError
+from npuw_layer.options.devices import pins
 
 OPTION = "NPUW_SUBMODEL_DEVICE"
 
@@ -21,7 +22,7 @@ def parse_pins(
     """Read ``0:CPU,last:NPU``; a later entry overrides an earlier one.
 
     Args:
-        text: the option.
+        text: the option, which is well formed.
         submodels: their names, in order.
         devices: those of NPUW_DEVICES.
         kind: whose pins are wanted, if not everybody's: others may be on devices of their own.
@@ -30,20 +31,17 @@ def parse_pins(
         A device's name for each pinned submodel's.
 
     Raises:
-        OptionError: an entry is malformed, or names a submodel or device that there is not.
+        OptionError: an entry names a submodel or device that there is not.
     """
-    pins: dict[str, str] = {}
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        which, colon, device = (part.strip() for part in entry.partition(":"))
-        if not colon or not which or not device:
-            raise OptionError(f'{OPTION}: {entry!r} is no pin; write "0:CPU,last:NPU"')
+    found: dict[str, str] = {}
+    for which, device in pins(text):
         named = [name for name in _named(which, submodels) if kind in ("", kind_of(name))]
         if device not in devices and (named or not kind):
             raise OptionError(
                 f"{OPTION}: {device!r} is not in NPUW_DEVICES = {','.join(devices)}; add it there"
             )
-        pins |= dict.fromkeys(named, device)
-    return pins
+        found |= dict.fromkeys(named, device)
+    return found
 
 
 def _named(which: str, submodels: Sequence[str]) -> Sequence[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from npuw_layer.devices.make import device_names
 from npuw_layer.devices.pins import kind_of
 from npuw_layer.devices.report import placements
 from npuw_layer.options import Options
+from npuw_layer.options.devices import device_names
 from npuw_layer.options.stages import KINDS
 from npuw_layer.ports import LoadedModel
 

@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORM_NAMES, PLATFORMS
 from npuw_layer.options.base import OptionGroup
+
+
+def device_names(text: str) -> Sequence[str]:
+    """Read NPUW_DEVICES, e.g. "NPU,CPU".
+
+    Raises:
+        ValueError: there is none, or one twice.
+    """
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names or len(set(names)) != len(names):
+        raise ValueError('name each device once, e.g. "NPU,CPU"')
+    return names
+
+
+def pins(text: str) -> Iterator[tuple[str, str]]:
+    """Read NPUW_SUBMODEL_DEVICE, e.g. "0:CPU,last:NPU", as submodels and devices.
+
+    Raises:
+        ValueError: an entry is malformed.
+    """
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        which, colon, device = (part.strip() for part in entry.partition(":"))
+        if not colon or not which or not device:
+            raise ValueError(f'{entry!r} is no pin; write "0:CPU,last:NPU"')
+        yield which, device
+
+
+def _checked_names(text: str) -> str:
+    device_names(text)
+    return text
+
+
+def _checked_pins(text: str) -> str:
+    [*pins(text)]
+    return text
 
 
 class DeviceOptions(OptionGroup):
@@ -15,11 +51,13 @@ class DeviceOptions(OptionGroup):
 
     title: ClassVar[str] = "Devices"
 
-    devices: str = Field("NPU", alias="NPUW_DEVICES")
+    devices: Annotated[str, AfterValidator(_checked_names)] = Field("NPU", alias="NPUW_DEVICES")
     """The devices in the order in which each submodel is offered to them, e.g. "NPU,CPU", by their
     names among the entry points: NPU, CPU (numpy, for exact checks), OPENVINO_CPU (the CPU plugin
     of the package openvino). Parts of models that are cut are offered to them one by one."""
-    submodel_device: str = Field("", alias="NPUW_SUBMODEL_DEVICE")
+    submodel_device: Annotated[str, AfterValidator(_checked_pins)] = Field(
+        "", alias="NPUW_SUBMODEL_DEVICE"
+    )
     """Where submodels begin in that order, e.g. "0:CPU,last:NPU"; they are counted in the order in
     which they are compiled: prefill, generate variants, the head. Names ("generate_256") and kinds
     ("prefill", "generate", "head") are taken as well."""

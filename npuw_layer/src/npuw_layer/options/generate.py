@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from npuw_layer.options.base import OURS, OptionGroup
 from npuw_layer.options.prefill import AttentionHint, MoeHint
@@ -50,3 +50,10 @@ class GenerateOptions(OptionGroup):
     experts are the same."""
     shared_head: bool = Field(True, alias="NPUW_LLM_SHARED_HEAD")
     """Compile the product with the vocabulary once, as a model that all others share."""
+
+    @field_validator("pyramid_steps")
+    @classmethod
+    def _check_steps(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if value and (sorted({*value}) != [*value] or value[0] < 2):
+            raise ValueError("capacities must ascend, from 2 on")
+        return value

@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from driver_layer.abi.platforms import Platform, platform_of
+from driver_layer.errors import PlatformError
 from npuw_layer.errors import OptionError
 from npuw_layer.options.absent import ABSENT
 from npuw_layer.options.describe import allowed
@@ -31,9 +33,18 @@ def parse_options(config: Mapping[str, Any]) -> Options:
         options = Options.model_validate(dict(config))
     except ValidationError as error:
         raise OptionError(_explained(error.errors()[0], config)) from None
+    platform = _platform(options)
     for kind in CONFIGS:
-        _check_stage(options, kind)
+        _check_stage(options, kind, platform)
     return options
+
+
+def _platform(options: Options) -> Platform:
+    """Give the platform; of one of your own, see that its file can be read."""
+    try:
+        return platform_of(options.platform)
+    except PlatformError as error:
+        raise OptionError(f"NPU_PLATFORM: {error}") from None
 
 
 def _check_names(config: Mapping[str, Any]) -> None:
@@ -57,7 +68,7 @@ def _explained(error: ErrorDetails, config: Mapping[str, Any]) -> str:
     return f"{name} = {config[name]!r}: {reason or f'must be {allowed(field)}'}"
 
 
-def _check_stage(options: Options, kind: StageKind) -> None:
+def _check_stage(options: Options, kind: StageKind, platform: Platform) -> None:
     """Check the maps of a stage, and what follows of them and all other options together."""
     name = CONFIGS[kind]
     maps = zip((name, f"++{name}"), options.stage_maps(kind), strict=True)
@@ -65,7 +76,7 @@ def _check_stage(options: Options, kind: StageKind) -> None:
     for which, inner in given.items():
         _check_map(which, inner)
     try:
-        check_stage(options.of_stage(kind), kind)
+        check_stage(options.of_stage(kind), kind, platform)
     except ValidationError as error:
         reason = _explained(error.errors()[0], options.model_dump(by_alias=True))
     except ValueError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
 from npuw_layer.options.base import MANY, Only, OptionGroup
+from npuw_layer.options.names import nearest
 
 _NORMS = ("RMSNorm", "RMSNorm2")
 _WEIGHTS = ("DQMatMulGQu4", "DQMatMulGQi4", "DQMatMulCWu4", "DQMatMulCWi4")
@@ -48,13 +50,31 @@ def isolated(text: str) -> list[tuple[str, str, str]]:
 
 
 def _checked_choices(text: str) -> str:
-    choices(text)
+    _check_types(choices(text))
     return text
 
 
 def _checked_isolated(text: str) -> str:
-    isolated(text)
+    _check_types(isolated(text))
     return text
+
+
+def _check_types(found: Sequence[tuple[str, str, str]]) -> None:
+    """See that there are ops of the types that are chosen.
+
+    Raises:
+        ValueError: there are none; the nearest is suggested.
+    """
+    names = [name for kind, name, _ in found if kind == "Op"]
+    if not names:
+        return
+    # Imported here: who chooses no types loads no graphs.
+    from compiler_layer.dialects.ov import OPS
+
+    for name in names:
+        if name not in OPS:
+            near = nearest(name, OPS)
+            raise ValueError(f"no op {name!r}" + (f"; did you mean {near}?" if near else ""))
 
 
 class PartitionOptions(OptionGroup):

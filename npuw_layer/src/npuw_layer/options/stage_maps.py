@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from driver_layer.abi.platforms import Platform
 from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.compiler import CompilerOptions
 from npuw_layer.options.devices import DeviceOptions
@@ -82,16 +83,21 @@ def run_time_part(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name in RUN_TIME}
 
 
-def check_stage(own: Options, kind: StageKind) -> None:
-    """See that a stage is not asked for what its attention cannot do.
+def check_stage(own: Options, kind: StageKind, platform: Platform) -> None:
+    """See that a stage is not asked for what its attention or the platform cannot do.
 
     Args:
         own: the options of that stage.
         kind: which.
+        platform: NPU_PLATFORM.
 
     Raises:
         ValueError: it is.
     """
+    if own.tiles > platform.tiles:
+        raise ValueError(
+            f"NPU_TILES: {own.tiles} tiles; platform {own.platform} has {platform.tiles}; lower it"
+        )
     hints = {
         "prefill": ("NPUW_LLM_PREFILL_ATTENTION_HINT", own.prefill_attention_hint),
         "generate": ("NPUW_LLM_GENERATE_ATTENTION_HINT", own.generate_attention_hint),

@@ -8,7 +8,6 @@ from functools import partial
 
 from xdsl.ir import Operation, OpResult
 
-from compiler_layer.dialects.ov import OPS
 from compiler_layer.dialects.ov.attention import RMS, RoPE, ScaledDotProductAttention
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.matmul import MatMul
@@ -20,8 +19,6 @@ from compiler_layer.passes.dataflow import visiting_order
 from compiler_layer.passes.fold_blocks.find import find_repetitions
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.partition.parts import Group
-from npuw_layer.errors import OptionError
-from npuw_layer.options.names import nearest
 
 _log = logging.getLogger(__name__)
 
@@ -74,19 +71,6 @@ def chosen(model: Model, kind: str, name: str) -> Iterator[Operation]:
             yield op
 
 
-def check_types(names: Sequence[str]) -> None:
-    """See that there are ops of such types.
-
-    Raises:
-        OptionError: there are none; the nearest is suggested.
-    """
-    for name in names:
-        if name not in OPS:
-            near = nearest(name, OPS)
-            hint = f"; did you mean {near}?" if near else ""
-            raise OptionError(f"NPUW_ONLINE_ISOLATE, NPUW_ONLINE_AVOID: no op {name!r}{hint}")
-
-
 def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> list[Group]:
     """Let each op that is chosen stand alone.
 
@@ -94,11 +78,7 @@ def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> li
         model: lowered.
         tag: of the groups.
         choices: kind and name of each.
-
-    Raises:
-        OptionError: as ``check_types``.
     """
-    check_types([name for kind, name in choices if kind == "Op"])
     found = [op for kind, name in choices for op in chosen(model, kind, name)]
     if not found:
         names = ", ".join(f"{kind}:{name}" for kind, name in choices)

@@ -129,7 +129,6 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
     config = _config_of(model)
     with collected_later():
         try:
-            _check_platform(options)
             sample = read_sample(config)
             parameters = count_parameters(sample)
             stored = (
@@ -195,16 +194,6 @@ def _notes(stored: Sequence[tuple[Weight, Scheme]]) -> Iterator[str]:
     reasons = dict.fromkeys(scheme.note for weight, scheme in stored if weight.role == "linear")
     for note in filter(None, reasons):
         yield f"some matrices keep {note}; another --group-size may divide it"
-
-
-def _check_platform(options: Options) -> None:
-    from compiler_layer.passes.tile import Tile
-
-    try:
-        for kind in Kind:
-            Tile(options.platform, max(0, options.of_stage(kind.value).tiles)).used_tiles()
-    except CompilerError as error:
-        raise OptionError(str(error)) from None
 
 
 def _family(config: Path) -> str:
