@@ -42,7 +42,7 @@ def _checked_names(text: str) -> str:
 
 
 def _checked_pins(text: str) -> str:
-    [*pins(text)]
+    list(pins(text))
     return text
 
 
