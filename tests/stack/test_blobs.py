@@ -89,14 +89,14 @@ def test_metadata_lists_states_after_the_models_own_arguments(path: Path) -> Non
             strict=True,
         )
     )
-    names = [ref["name"].decode() for ref in arrays["in_tensor_descriptors"]]
+    names = [ref["name"].decode() for ref in arrays["in_tensor_descriptors"].records]
     assert names[:3] == ["input_ids", "attention_mask", "position_ids"]
     assert all(name.startswith("vpux_ie_read_value_") for name in names[3:])
-    outputs = [ref["name"].decode() for ref in arrays["out_tensor_descriptors"]]
+    outputs = [ref["name"].decode() for ref in arrays["out_tensor_descriptors"].records]
     assert outputs[0] == "logits"
     suffixes = {name.removeprefix("vpux_ie_assign_") for name in outputs[1:]}
     assert suffixes == {name.removeprefix("vpux_ie_read_value_") for name in names[3:]}
-    assert len(arrays["ov_parameters"]) == 3
+    assert len(arrays["ov_parameters"].records) == 3
 
 
 def test_lief_reads_it(path: Path) -> None:

@@ -141,14 +141,28 @@ def test_versions_accept_the_same_major_and_no_newer_minor(
     assert notes.Version(*ours).accepts(notes.Version(*blob)) is accepted
 
 
-def test_a_container_is_read_back_and_grows_additively() -> None:
+def test_a_container_is_read_back_in_place_and_may_have_later_arrays() -> None:
+    kind = record(8, ("a", 0, "<u4"), ("b", 4, "<u4"))
+    written = np.array([(1, 2), (3, 4)], kind)
+    data = metadata.encode_container([written, written[:0], written])
+    for wanted in (2, 3):
+        again = metadata.decode_container(data, [kind] * wanted)
+        assert [array.records.tolist() for array in again] == [
+            [(1, 2), (3, 4)],
+            [],
+            [(1, 2), (3, 4)],
+        ][:wanted]
+        assert (again[0].offset, again[1].offset) == (32, 80)
+
+
+def test_elements_of_another_size_are_refused_as_by_the_public_loader() -> None:
     short = record(8, ("a", 0, "<u4"), ("b", 4, "<u4"))
     long = record(12, ("a", 0, "<u4"), ("b", 4, "<u4"), ("c", 8, "<u4"))
-    written = np.array([(1, 2), (3, 4)], short)
-    data = metadata.encode_container([written, written[:0]])
-    again = metadata.decode_container(data, [long, short])
-    assert again[0].tolist() == [(1, 2, 0), (3, 4, 0)]
-    assert len(again[1]) == 0
+    for written, read in ((short, long), (long, short)):
+        data = metadata.encode_container([np.zeros(2, written)])
+        with pytest.raises(metadata.ContainerError, match="elements of") as caught:
+            metadata.decode_container(data, [read])
+        assert caught.value.offset == 0
 
 
 @given(st.binary(max_size=200), st.integers(0, 300))

@@ -1,7 +1,6 @@
 """Serialised containers of a blob: network metadata, platform information, performance tables.
 
-A container is a chain of 32-byte descriptors, each pointing at an array of elements; the element
-size is stored, so that a newer reader accepts shorter or longer elements.
+A container is a chain of 32-byte descriptors, each pointing at an array of elements.
 
 Source: fact sheet elf_driver §1.6.
 """
@@ -10,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from driver_layer.abi.layout import Record, RecordArray, record
 
 MAX_DIMS = 8
+MAX_STRIDES = 9
 MAX_NAMES = 32
 TEXT_BYTES = 256
 
@@ -37,7 +38,7 @@ RESOURCE_REQUIREMENTS = record(
 
 TENSOR_REF = record(
     384,
-    ("strides", 0, ("<u8", (9,))),
+    ("strides", 0, ("<u8", (MAX_STRIDES,))),
     ("dims", 72, ("<u4", (MAX_DIMS,))),
     ("name", 104, f"S{TEXT_BYTES}"),
     ("order", 360, "<u8"),
@@ -48,7 +49,14 @@ TENSOR_REF = record(
 )
 """An input, output or profiling tensor; strides are in bits, [0] being the element."""
 
-PREPROCESSING_INFO = record(268, ("input_name", 0, f"S{TEXT_BYTES}"))
+PREPROCESSING_INFO = record(
+    268,
+    ("input_name", 0, f"S{TEXT_BYTES}"),
+    ("input_format", 256, "<u4"),
+    ("output_format", 260, "<u4"),
+    ("algorithm", 264, "<u4"),
+)
+"""How an image input would be converted; this stack writes none."""
 
 OV_NODE = record(
     8784,
@@ -75,6 +83,15 @@ PERFORMANCE_METRICS = record(
     ("activity", 316, "<f4"),
 )
 """Inference time at five frequencies × five bandwidths, for the power manager."""
+
+MAX_DATA_TYPE = 23
+"""F4E2M1, the last element type of tensors."""
+
+MAX_NODE_TYPE = 24
+"""F4E2M1, the last element type of parameters and results."""
+
+MAX_COLOR_FORMAT = 4
+MAX_RESIZE_ALGORITHM = 2
 
 NETWORK_METADATA: tuple[tuple[str, Record], ...] = (
     ("identification", IDENTIFICATION),
@@ -107,7 +124,23 @@ ORDER_BY_RANK = {1: 0x1, 2: 0x12, 3: 0x123, 4: 0x1234, 5: 0x12345, 6: 0x123456, 
 
 
 class ContainerError(ValueError):
-    """A serialised container does not hold what it says."""
+    """A serialised container does not hold what it says.
+
+    Args:
+        message: what is wrong.
+        offset: byte offset in the container.
+    """
+
+    def __init__(self, message: str, offset: int) -> None:
+        self.offset = offset
+        super().__init__(message)
+
+
+class ContainerArray(NamedTuple):
+    """One array of a container, and the byte offset of its first record."""
+
+    records: RecordArray
+    offset: int
 
 
 def encode_container(arrays: Sequence[RecordArray]) -> bytes:
@@ -126,41 +159,46 @@ def encode_container(arrays: Sequence[RecordArray]) -> bytes:
     return bytes(body)
 
 
-def decode_container(data: bytes, kinds: Sequence[Record]) -> list[RecordArray]:
-    """Read a chain of arrays; elements shorter or longer than ours are cut or zero-filled.
+def decode_container(data: bytes | memoryview, kinds: Sequence[Record]) -> list[ContainerArray]:
+    """Read a chain of arrays in place; every link, and every array, lies within the data.
+
+    Elements have exactly the size of ours, as for the public loader. A chain may go on after the
+    arrays that are read: later versions append theirs.
 
     Raises:
-        ContainerError: the chain is shorter than ``kinds``, loops, or leaves the data.
+        ContainerError: the chain is shorter than ``kinds``, turns back, or leaves the data; or
+            elements have another size.
     """
-    arrays: list[RecordArray] = []
+    arrays: list[ContainerArray] = []
     offset = 0
     for index, kind in enumerate(kinds):
         if index and offset == 0:
-            raise ContainerError(f"the chain ends after {index} of {len(kinds)} arrays")
+            raise ContainerError(f"the chain ends after {index} of {len(kinds)} arrays", 0)
         array, following = _read_link(data, offset, kind)
-        if following and following <= offset:
-            raise ContainerError(f"the link at {offset} points back to {following}")
         arrays.append(array)
         offset = following
     return arrays
 
 
-def _read_link(data: bytes, offset: int, kind: Record) -> tuple[RecordArray, int]:
-    if offset % 8 or offset + CHAIN.itemsize > len(data):
-        raise ContainerError(f"no room for a link at {offset} in {len(data)} bytes")
+def _read_link(data: bytes | memoryview, offset: int, kind: Record) -> tuple[ContainerArray, int]:
+    if offset + CHAIN.itemsize > len(data):
+        raise ContainerError(f"no room for a link at {offset} in {len(data)} bytes", offset)
     link = np.frombuffer(data, CHAIN, 1, offset)[0]
     start, count, size = int(link["data_offset"]), int(link["count"]), int(link["elem_size"])
-    if count and not 0 < size <= len(data):
-        raise ContainerError(f"the link at {offset} has elements of {size} bytes")
+    following = int(link["next"])
+    if following and (following <= offset or following % 8):
+        raise ContainerError(f"the link at {offset} leads to {following}", offset)
+    if following + CHAIN.itemsize > len(data):
+        raise ContainerError(f"the link at {offset} leads to {following}, past the end", offset)
+    if count and size != kind.itemsize:
+        raise ContainerError(
+            f"the link at {offset} has elements of {size} bytes, they have {kind.itemsize}", offset
+        )
     if start + count * size > len(data):
         raise ContainerError(
             f"the link at {offset} says {count} elements of {size} bytes at {start}, "
-            f"past the end at {len(data)}"
+            f"past the end at {len(data)}",
+            offset,
         )
-    if not count:
-        return np.zeros(0, kind), int(link["next"])
-    raw = np.frombuffer(data, "u1", count * size, start).reshape(count, size)
-    cells = np.zeros((count, kind.itemsize), "u1")
-    common = min(size, kind.itemsize)
-    cells[:, :common] = raw[:, :common]
-    return cells.reshape(-1).view(kind), int(link["next"])
+    records = np.frombuffer(data, kind, count, start) if count else np.zeros(0, kind)
+    return ContainerArray(records, start), following

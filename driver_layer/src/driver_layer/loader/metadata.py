@@ -1,23 +1,23 @@
 """What a blob says about itself: NETDESC, PLATFORM_INFO and the version notes as plain objects.
 
+Every field is checked against its range, even where nothing here reads it: the public driver takes
+the same blobs and trusts counts and texts.
+
 Source: fact sheet elf_driver §1.6, §1.7.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from driver_layer.abi import metadata as abi
 from driver_layer.abi.dtypes import BY_CODE, ElementType
 from driver_layer.abi.elf import SectionType
-from driver_layer.abi.layout import Record, RecordArray, read_text
 from driver_layer.abi.notes import NOTE, NOTE_OWNER, Version
 from driver_layer.errors import SectionError
 from driver_layer.loader.read import Blob, Section
+from driver_layer.loader.records import CheckedRecord, read_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +90,33 @@ def read_network(blob: Blob) -> NetworkMetadata:
 
 def _read_network(blob: Blob) -> NetworkMetadata:
     section = the_section(blob, SectionType.VPU_SHT_NETDESC)
-    arrays = _containers(section, [kind for _, kind in abi.NETWORK_METADATA])
-    names = [name for name, _ in abi.NETWORK_METADATA]
-    by_name = dict(zip(names, arrays, strict=True))
-    identification = _one(section, by_name["identification"])
-    resources = _one(section, by_name["resource_requirements"])
+    arrays = read_arrays(section, abi.NETWORK_METADATA)
+    identification = _one(section, arrays["identification"])
+    resources = _one(section, arrays["resource_requirements"])
+    for kind in ("net_inputs", "net_outputs", "profiling_outputs"):
+        for ref in arrays[kind]:
+            _tensor(ref)
+    for info in arrays["preprocessing_info"]:
+        _check_preprocessing(info)
+    for declared, described in (
+        ("net_inputs", "in_tensor_descriptors"),
+        ("net_outputs", "out_tensor_descriptors"),
+    ):
+        if len(arrays[declared]) != len(arrays[described]):
+            message = (
+                f"{len(arrays[declared])} {declared} with {len(arrays[described])} descriptors"
+            )
+            raise SectionError(message, section.name, 0)
     return NetworkMetadata(
-        arch_name=read_text(identification["arch_name"]),
-        blob_name=read_text(identification["blob_name"]),
-        slice_length=int(resources["slice_length"]),
-        tile_count=int(resources["tile_count"]),
-        barriers=int(resources["barriers"]),
-        inputs=_tensors(section, by_name["in_tensor_descriptors"]),
-        outputs=_tensors(section, by_name["out_tensor_descriptors"]),
-        parameters=_nodes(section, by_name["ov_parameters"]),
-        results=_nodes(section, by_name["ov_results"]),
+        arch_name=identification.label("arch_name"),
+        blob_name=identification.label("blob_name"),
+        slice_length=resources.number("slice_length"),
+        tile_count=resources.number("tile_count"),
+        barriers=resources.number("barriers"),
+        inputs=_described(arrays["in_tensor_descriptors"]),
+        outputs=_described(arrays["out_tensor_descriptors"]),
+        parameters=tuple(_node(node) for node in arrays["ov_parameters"]),
+        results=tuple(_node(node) for node in arrays["ov_results"]),
     )
 
 
@@ -115,8 +127,8 @@ def read_arch(blob: Blob) -> int:
         SectionError: PLATFORM_INFO is missing or malformed.
     """
     section = the_section(blob, SectionType.VPU_SHT_PLATFORM_INFO)
-    (info,) = _containers(section, [abi.PLATFORM_INFO])
-    return int(_one(section, info)["arch_kind"])
+    arrays = read_arrays(section, (("platform_info", abi.PLATFORM_INFO),))
+    return _one(section, arrays["platform_info"]).number("arch_kind")
 
 
 def read_version(blob: Blob, kind: int) -> Version:
@@ -140,54 +152,44 @@ def read_version(blob: Blob, kind: int) -> Version:
     return found[0]
 
 
-def _containers(section: Section, kinds: list[Record]) -> list[RecordArray]:
-    try:
-        return abi.decode_container(bytes(section.data), kinds)
-    except abi.ContainerError as error:
-        raise SectionError(str(error), section.name, 0) from None
-
-
-def _one(section: Section, records: RecordArray) -> Any:
+def _one(section: Section, records: list[CheckedRecord]) -> CheckedRecord:
     if len(records) != 1:
         raise SectionError(f"{len(records)} records where one is due", section.name, 0)
     return records[0]
 
 
-def _dims(section: Section, dims: Any, rank: int) -> tuple[int, ...]:
-    if rank > abi.MAX_DIMS:
-        raise SectionError(f"a tensor of {rank} dimensions", section.name, 0)
-    return tuple(int(dim) for dim in dims[:rank])
+def _tensor(ref: CheckedRecord) -> tuple[str, int, tuple[int, ...]]:
+    """Check a tensor; give its name, type and shape."""
+    name, kind = ref.text("name"), ref.number("data_type", abi.MAX_DATA_TYPE)
+    ref.number("strides_size", abi.MAX_STRIDES)
+    return name, kind, ref.numbers("dims", ref.number("dimensions_size", abi.MAX_DIMS))
 
 
-def _name(section: Section, raw: np.bytes_) -> str:
-    try:
-        return bytes(raw).split(b"\0", 1)[0].decode()
-    except UnicodeDecodeError:
-        raise SectionError(f"a name that is no UTF-8: {raw!r}", section.name, 0) from None
-
-
-def _tensors(section: Section, refs: RecordArray) -> tuple[TensorInfo, ...]:
-    tensors: list[TensorInfo] = []
+def _described(refs: list[CheckedRecord]) -> tuple[TensorInfo, ...]:
+    """Read the tensors that the device has; their names differ, their types are supported."""
+    tensors: dict[str, TensorInfo] = {}
     for ref in refs:
-        name = _name(section, ref["name"])
-        element = BY_CODE.get(int(ref["data_type"]))
+        name, kind, shape = _tensor(ref)
+        element = BY_CODE.get(kind)
         if element is None:
-            raise SectionError(f"{name!r} has unknown type {ref['data_type']}", section.name, 0)
-        shape = _dims(section, ref["dims"], int(ref["dimensions_size"]))
-        tensors.append(TensorInfo(name, element, shape))
-    names = [tensor.name for tensor in tensors]
-    if len(set(names)) != len(names):
-        raise SectionError("two tensors have one name", section.name, 0)
-    return tuple(tensors)
+            raise ref.error("data_type", f"{name!r} has unsupported type {kind}")
+        if name in tensors:
+            raise ref.error("name", f"a second tensor is called {name!r}")
+        tensors[name] = TensorInfo(name, element, shape)
+    return tuple(tensors.values())
 
 
-def _nodes(section: Section, nodes: RecordArray) -> tuple[NodeInfo, ...]:
-    found: list[NodeInfo] = []
-    for node in nodes:
-        count = int(node["tensor_names_count"])
-        if count > abi.MAX_NAMES:
-            raise SectionError(f"a node with {count} names", section.name, 0)
-        names = tuple(_name(section, name) for name in node["tensor_names"][:count])
-        shape = _dims(section, node["shape"], int(node["shape_size"]))
-        found.append(NodeInfo(_name(section, node["friendly_name"]), names, shape))
-    return tuple(found)
+def _node(node: CheckedRecord) -> NodeInfo:
+    node.number("type", abi.MAX_NODE_TYPE)
+    node.text("input_name")
+    count = node.number("tensor_names_count", abi.MAX_NAMES)
+    names = tuple(node.text("tensor_names", index) for index in range(count))
+    shape = node.numbers("shape", node.number("shape_size", abi.MAX_DIMS))
+    return NodeInfo(node.text("friendly_name"), names, shape)
+
+
+def _check_preprocessing(info: CheckedRecord) -> None:
+    info.text("input_name")
+    info.number("input_format", abi.MAX_COLOR_FORMAT)
+    info.number("output_format", abi.MAX_COLOR_FORMAT)
+    info.number("algorithm", abi.MAX_RESIZE_ALGORITHM)
