@@ -15,8 +15,8 @@ from driver_layer.testing import blobs
 class DenseBench:
     """The hand-made dense layer, runnable."""
 
-    def __init__(self) -> None:
-        self.platform = PLATFORMS["4000"]
+    def __init__(self, platform: str = "4000") -> None:
+        self.platform = PLATFORMS[platform]
         self.space = AddressSpace()
         self.device = Device(self.platform)
 

@@ -15,10 +15,15 @@ from elftools.elf.elffile import ELFFile
 from compiler_layer.compile import compile_model
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.pipeline import Options
+from driver_layer.abi.elf import RELA, VPU_RT_SYMTAB, SectionType
 from driver_layer.abi.metadata import NETWORK_METADATA, decode_container
+from driver_layer.abi.notes import NT_LOADER_ABI_VERSION, NT_MAPPED_INFERENCE_VERSION
 from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.abi.tasks import MAPPED_INFERENCE
 from driver_layer.errors import BlobError, DeviceFault, OutOfMemory
 from driver_layer.loader.hpi import HostParsedInference
+from driver_layer.loader.metadata import read_version
+from driver_layer.loader.read import read_blob
 from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.tools.objdump import main as objdump
@@ -77,6 +82,28 @@ def test_pyelftools_reads_the_values_of_the_fact_sheet(path: Path) -> None:
             for relocation in section.iter_relocations()
         }
         assert used == {0, 11, 18}
+
+
+@pytest.mark.parametrize("platform", sorted(PLATFORMS))
+def test_a_blob_has_the_versions_and_links_of_its_platform(demo: Path, platform: str) -> None:
+    """CMX is a symbol of the runtime's own table on 3720, and of the blob's on later platforms."""
+    facts = PLATFORMS[platform]
+    model = split(read_folder(demo), tokens=1, past=63)
+    blob = read_blob(compile_model(model, Options(platform=platform)))
+    assert read_version(blob, NT_LOADER_ABI_VERSION) == facts.loader_abi
+    assert read_version(blob, NT_MAPPED_INFERENCE_VERSION) == facts.mapped_inference
+    root = next(s for s in blob.sections if s.name == "program.mapped_inference")
+    version = int(root.records(MAPPED_INFERENCE)["api_version"][0])
+    assert divmod(version, 1 << 16) == (
+        facts.mapped_inference.major,
+        facts.mapped_inference.minor,
+    )
+    tables = blob.of_type(SectionType.SHT_RELA)
+    runtime = [table for table in tables if table.link == VPU_RT_SYMTAB]
+    assert bool(runtime) == (platform == "3720")
+    for table in runtime:
+        assert not (table.records(RELA)["r_info"] >> np.uint64(32)).any()
+    HostParsedInference(blob, facts).load(AddressSpace())
 
 
 def test_metadata_lists_states_after_the_models_own_arguments(path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from driver_layer.abi import platforms
 from driver_layer.abi.metadata import ArchKind
+from driver_layer.abi.notes import Version
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS, Platform, load_platform
 from driver_layer.abi.platforms.load import parse_platform
 from driver_layer.errors import DriverInputError, PlatformError
@@ -56,6 +57,10 @@ def test_there_are_three_platforms_with_the_numbers_of_the_fact_sheet() -> None:
         "ddr_latency_ns": [956, 300, 300],
         "barriers_per_tile": [32, 16, 16],
         "timer_khz": [38400, 19200, 19200],
+        "loader_abi": [Version(1, 3, 6), Version(1, 2, 7), Version(2, 2, 2)],
+        "mapped_inference": [Version(7, 0, 5), Version(11, 4, 10), Version(11, 4, 10)],
+        "firmware_inference": [Version(7, 0, 5), Version(11, 13, 0), Version(11, 13, 0)],
+        "runtime_symbols": [8, 0, 0],
     }
     for key, values in by_key.items():
         assert [getattr(each, key) for each in PLATFORMS.values()] == values, key
@@ -69,7 +74,7 @@ def test_each_file_is_called_as_its_platform(name: str) -> None:
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_every_number_says_where_it_is_from(name: str) -> None:
     text = text_of(name)
-    tagged = re.findall(r"^(\w+) = \S+ +# [VCDA](?:, [VCDA])*(?:  \S.*)?$", text, re.MULTILINE)
+    tagged = re.findall(r"^(\w+) = \S+ +# [VCDEA](?:, [VCDEA])*(?:  \S.*)?$", text, re.MULTILINE)
     assert ["name", *tagged] == re.findall(r"^(\w+) =", text, re.MULTILINE)
 
 
@@ -121,6 +126,9 @@ def test_a_missing_key_is_named(copy: Path, key: str) -> None:
         ('name = "4000"', "name = 4000", "name: 4000 is no str"),
         ('arch = "VPUX40XX"', 'arch = "VPUX99XX"', "arch: 'VPUX99XX' is none of UNKNOWN"),
         ('arch = "VPUX40XX"', "arch = [4]", r"arch: \[4\] is no"),
+        ('"1.2.7"', '"1.2"', "loader_abi: '1.2' is no version, e.g. 1.2.7"),
+        ('"1.2.7"', '"0.2.7"', r"loader_abi: '0\.2\.7' is no version"),
+        ('"1.2.7"', "1.2", r"loader_abi: 1\.2 is no version"),
         ("= 0.958589", '= "most"', "ddr_cmx_efficiency: 'most' is no float"),
         ("= 0.958589", "= nan", "ddr_cmx_efficiency: nan is not positive"),
         ("= 0.958589", "= 1.5", r"ddr_cmx_efficiency: 1\.5 > 1"),
@@ -137,7 +145,7 @@ def test_a_wrong_value_is_named(copy: Path, old: str, new: str, message: str) ->
         load_platform(copy)
 
 
-@pytest.mark.parametrize("key", ["ddr_latency_ns", "ddr_post_cycles", "shave_entry_cycles"])
+@pytest.mark.parametrize("key", ["ddr_latency_ns", "ddr_post_cycles", "runtime_symbols"])
 def test_what_costs_nothing_may_be_zero(copy: Path, key: str) -> None:
     copy.write_text(re.sub(rf"^{key} = .*$", f"{key} = 0", copy.read_text(), flags=re.MULTILINE))
     assert getattr(load_platform(copy), key) == 0

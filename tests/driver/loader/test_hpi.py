@@ -25,10 +25,11 @@ def test_a_hand_made_blob_computes_on_every_engine(bench, x) -> None:
 
 
 @pytest.mark.parametrize("platform", sorted(PLATFORMS))
-def test_it_loads_on_every_platform(platform: str) -> None:
-    inference = HostParsedInference(dense_blob(platform), PLATFORMS[platform])
-    inference.load(AddressSpace())
+def test_it_computes_on_every_platform(bench, x, platform: str) -> None:
+    other = type(bench)(platform)
+    inference = other.load(dense_blob(platform))
     assert inference.metadata.tile_count == 1
+    assert is_expected(other.run(inference, x), x)
 
 
 def test_buffers_may_change_between_runs(bench, x) -> None:

@@ -169,6 +169,27 @@ def test_a_blob_for_another_device_or_version_is_incompatible(
         parse(spoiled(change))
 
 
+@pytest.mark.parametrize(
+    ("platform", "change", "message"),
+    [
+        ("3720", {"inference_version": Version(11, 4, 10)}, "11.4.10; this driver accepts 7.0.5"),
+        ("3720", {"inference_version": Version(7, 1, 0)}, "7.1.0; this driver accepts 7.0.5"),
+        ("3720", {"loader_version": Version(1, 4, 0)}, "1.4.0; this driver accepts 1.3.6"),
+        ("4000", {"inference_version": Version(7, 0, 5)}, "7.0.5; this driver accepts 11.13.0"),
+        ("5010", {"loader_version": Version(1, 2, 7)}, "1.2.7; this driver accepts 2.2.2"),
+    ],
+)
+def test_each_platform_has_its_own_versions(
+    platform: str, change: dict[str, Version], message: str
+) -> None:
+    builder = dense_builder(platform)
+    HostParsedInference(builder.build(), PLATFORMS[platform])
+    for name, version in change.items():
+        setattr(builder, name, version)
+    with pytest.raises(CompatibilityError, match=message):
+        HostParsedInference(builder.build(), PLATFORMS[platform])
+
+
 def test_an_older_minor_version_is_accepted() -> None:
     parse(spoiled(lambda b: setattr(b, "inference_version", Version(11, 0, 0))))
 

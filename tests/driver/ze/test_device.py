@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from driver_layer import ze
+from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.ze import ze_result_t as r
 
 
@@ -67,6 +68,18 @@ class TestDriverAndDevice:
         assert found.graphExtensionVersion == 1 << 16 | 18
         assert found.graphFormatsSupported == ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE
         assert (found.elfVersion.major, found.runtimeVersion.major) == (1, 11)
+
+    @pytest.mark.parametrize("name", PLATFORMS)
+    def test_graph_properties_tell_the_versions_of_the_platform(self, name) -> None:
+        device = ze.simulated_driver(name).device
+        table = ze.zeDriverGetExtensionFunctionAddress(device.driver, "ZE_extension_graph")
+        found = table.pfnDeviceGetGraphProperties2(device)
+        platform = PLATFORMS[name]
+        for version, wanted in (
+            (found.elfVersion, platform.loader_abi),
+            (found.runtimeVersion, platform.firmware_inference),
+        ):
+            assert (version.major, version.minor) == (wanted.major, wanted.minor)
 
 
 class TestMemory:

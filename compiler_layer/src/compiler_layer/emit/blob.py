@@ -30,7 +30,14 @@ from compiler_layer.emit.stamp import barrier_configs
 from compiler_layer.schedule.program import ScheduledProgram
 from compiler_layer.schedule.views import Buffer, Space
 from driver_layer.abi import notes, tasks
-from driver_layer.abi.elf import Relocation, SectionFlag, SectionType, SymbolType
+from driver_layer.abi.elf import (
+    VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR,
+    VPU_RT_SYMTAB,
+    Relocation,
+    SectionFlag,
+    SectionType,
+    SymbolType,
+)
 from driver_layer.abi.layer_map import SECTION_NAME
 from driver_layer.abi.layout import field_offset
 from driver_layer.abi.platforms import CMX_WORKSPACE_ADDRESS, Platform
@@ -55,6 +62,9 @@ _LIST_SECTIONS = {
 
 _SPACES = (None, Space.INPUT, Space.OUTPUT)
 """Tables of symbols: what the blob has itself, and what its user brings."""
+
+_RUNTIME = len(_SPACES)
+"""The table of symbols that the runtime has itself."""
 
 SHAVE_ALIGN = 1024
 """Alignment of SHAVE code and data."""
@@ -121,11 +131,11 @@ class _Emitter:
     def _add_notes_and_metadata(self) -> None:
         p = self._p
         for name, kind, version in (
-            ("note.LoaderABIVersion", notes.NT_LOADER_ABI_VERSION, notes.LOADER_ABI_VERSION),
+            ("note.LoaderABIVersion", notes.NT_LOADER_ABI_VERSION, p.platform.loader_abi),
             (
                 "note.MappedInferenceVersion",
                 notes.NT_MAPPED_INFERENCE_VERSION,
-                notes.MAPPED_INFERENCE_VERSION,
+                p.platform.mapped_inference,
             ),
         ):
             content = notes.encode_note(kind, version)
@@ -144,7 +154,7 @@ class _Emitter:
     def _add_program(self, lists: MergedLists) -> Section:
         """Add the mapped inference, the barriers and the task lists; give the first."""
         root = np.zeros(1, tasks.MAPPED_INFERENCE)
-        version = notes.MAPPED_INFERENCE_VERSION
+        version = self._p.platform.mapped_inference
         root["api_version"] = version.major << 16 | version.minor
         fixups: list[Fixup] = []
         barriers = barrier_configs(self._p.scheduled)
@@ -222,13 +232,15 @@ class _Emitter:
     def _add_relocations(self, symtab: Section, inputs: Section, outputs: Section) -> None:
         for pending in self._pending:
             spaces, columns = self._resolved(pending.relocations)
-            for suffix, flags, table, space in (
-                ("", NO_FLAGS, symtab, None),
-                (".input", _JIT | _IN, inputs, Space.INPUT),
-                (".output", _JIT | _OUT, outputs, Space.OUTPUT),
+            for number, (suffix, flags, table) in enumerate(
+                (
+                    ("", NO_FLAGS, symtab),
+                    (".input", _JIT | _IN, inputs),
+                    (".output", _JIT | _OUT, outputs),
+                    (".runtime", NO_FLAGS, VPU_RT_SYMTAB),
+                )
             ):
-                chosen = columns[spaces == _SPACES.index(space)]
-                self._add_rela(pending.target, suffix, flags, table, chosen)
+                self._add_rela(pending.target, suffix, flags, table, columns[spaces == number])
 
     def _resolved(self, relocations: Relocations) -> tuple[Columns, Columns]:
         """Symbols and addends of relocations, and for each which table its symbol is in."""
@@ -241,6 +253,8 @@ class _Emitter:
 
     def _place(self, target: Hashable) -> tuple[int, int, int]:
         """The table of a target's symbol, its number there, and what is added to it."""
+        if target == CMX and self._p.platform.runtime_symbols:
+            return _RUNTIME, VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR, 0
         if not isinstance(target, Buffer):
             return 0, self._symbol_of[target], 0
         match target.space:
@@ -256,7 +270,7 @@ class _Emitter:
         target: Section,
         suffix: str,
         flags: SectionFlag,
-        symtab: Section,
+        symtab: Section | int,
         entries: Columns,
     ) -> None:
         if len(entries):

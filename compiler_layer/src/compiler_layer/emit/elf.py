@@ -46,7 +46,7 @@ class Section:
     size: int = 0
     align: int = 64
     entsize: int = 0
-    link: Section | None = None
+    link: Section | int = 0
     info: Section | int = 0
 
     @property
@@ -156,7 +156,9 @@ def _assemble(
 
 
 def _header(section: Section, name: int, offset: int, index: dict[Section, int]) -> tuple[int, ...]:
-    info = index[section.info] if isinstance(section.info, Section) else section.info
+    link, info = (
+        index[each] if isinstance(each, Section) else each for each in (section.link, section.info)
+    )
     return (
         name,
         section.type,
@@ -164,7 +166,7 @@ def _header(section: Section, name: int, offset: int, index: dict[Section, int])
         0,
         offset,
         section.size or len(section.content),
-        index[section.link] if section.link is not None else 0,
+        link,
         info,
         section.align,
         section.entsize,

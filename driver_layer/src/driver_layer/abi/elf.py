@@ -67,6 +67,12 @@ ET_REL = 1
 SHN_UNDEF = 0
 SHN_LORESERVE = 0xFF00
 
+VPU_RT_SYMTAB = 0xFF20
+"""``sh_link`` of relocations against the runtime's own symbol table, which is not in the blob."""
+
+VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR = 0
+"""Index in the runtime's symbol table: where the workspace of CMX begins."""
+
 
 class SectionType(IntEnum):
     """``sh_type``."""

@@ -1,10 +1,13 @@
 """Version notes: which loader and which mapped-inference layout a blob was written for.
 
+The versions of each generation are facts of its platform (``driver_layer.abi.platforms``).
+
 Source: fact sheet elf_driver §1.7.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,22 +37,18 @@ class Version:
     minor: int
     patch: int
 
+    @staticmethod
+    def parse(text: str) -> Version | None:
+        """Read a version as ``str`` writes it; None if the text is no version."""
+        found = re.fullmatch(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})", text)
+        return None if found is None else Version(*map(int, found.groups()))
+
     def accepts(self, blob: Version) -> bool:
         """Tell whether a loader of this version may load a blob of that one."""
         return blob.major == self.major != 0 and blob.minor <= self.minor
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}"
-
-
-LOADER_ABI_VERSION = Version(1, 2, 7)
-"""The ELF ABI of the 40XX loader."""
-
-MAPPED_INFERENCE_VERSION = Version(11, 4, 10)
-"""What a compiler stamps: the oldest layout that has all it uses."""
-
-FIRMWARE_INFERENCE_VERSION = Version(11, 13, 0)
-"""What the simulated firmware accepts."""
 
 
 def encode_note(kind: int, version: Version) -> bytes:

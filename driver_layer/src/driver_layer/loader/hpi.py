@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.abi.elf import RELA, SYM, USER_FLAGS, SectionFlag, SectionType
+from driver_layer.abi.elf import (
+    RELA,
+    SYM,
+    USER_FLAGS,
+    VPU_RT_SYMTAB,
+    SectionFlag,
+    SectionType,
+)
 from driver_layer.abi.platforms import CMX_METADATA_ADDRESS, CMX_WORKSPACE_ADDRESS, Platform
 from driver_layer.abi.tasks import HOST_PARSED_INFERENCE, MAPPED_INFERENCE
 from driver_layer.errors import DriverUsageError, RelocError
@@ -27,11 +34,12 @@ from driver_layer.loader.verify import find_entry, verify
 from driver_layer.npu.footprint import Footprint, Kin
 from driver_layer.npu.memory import Allocation, Bytes, MemoryKind
 
-_RUNTIME_SYMBOLS = {
+_OVERRIDDEN = {
     SectionType.VPU_SHT_CMX_METADATA: CMX_METADATA_ADDRESS,
     SectionType.VPU_SHT_CMX_WORKSPACE: CMX_WORKSPACE_ADDRESS,
 }
-"""Symbols of these sections have the address that the runtime says, not the blob's."""
+"""Addresses that replace those of the blob's symbols of these sections, on platforms whose runtime
+has no symbol table of its own."""
 
 _DIRECT_ACCESS = 1
 
@@ -230,20 +238,21 @@ class HostParsedInference:
 
     def _relocate(self, placement: Placement) -> None:
         """Apply what does not depend on the user's buffers; keep the rest for them."""
-        tables: dict[int, tuple[Words, Words]] = {}
+        tables = {VPU_RT_SYMTAB: self._runtime_values()}
         for section in self._blob.of_type(SectionType.SHT_RELA):
             target = placement.allocations[section.info]
             table = RelocationTable(section.name, section.records(RELA), target.size)
-            symtab = self._blob.sections[section.link]
             side = section.flags & USER_FLAGS
             if side:
-                sizes = symtab.records(SYM)["st_size"].astype(np.uint64)
+                records = self._blob.sections[section.link].records(SYM)
+                sizes = records["st_size"].astype(np.uint64)
                 pending = _UserRelocations(table, target, sizes)
                 self._user.setdefault(side, []).append(pending)
                 continue
-            if symtab.index not in tables:
-                tables[symtab.index] = self._symbol_values(symtab, placement)
-            addresses, sizes = tables[symtab.index]
+            if section.link not in tables:
+                symtab = self._blob.sections[section.link]
+                tables[section.link] = self._symbol_values(symtab, placement)
+            addresses, sizes = tables[section.link]
             unplaced = addresses[table.symbols] == _UNPLACED
             if unplaced.any():
                 index = int(unplaced.argmax())
@@ -255,6 +264,11 @@ class HostParsedInference:
             apply(table, target.data, addresses, sizes)
             target.changed()
 
+    def _runtime_values(self) -> tuple[Words, Words]:
+        """Give address and size of each supported symbol of the runtime: the workspace of CMX."""
+        address, size = CMX_WORKSPACE_ADDRESS, self._platform.workspace_bytes
+        return np.array([address], np.uint64), np.array([size], np.uint64)
+
     def _symbol_values(self, symtab: Section, placement: Placement) -> tuple[Words, Words]:
         """Give address and size of each symbol of a table."""
         records = symtab.records(SYM)
@@ -264,7 +278,8 @@ class HostParsedInference:
         homes = np.minimum(records["st_shndx"].astype(np.intp), len(self._blob.sections))
         values = bases[homes] + records["st_value"]
         values[bases[homes] == _UNPLACED] = _UNPLACED
-        for kind, address in _RUNTIME_SYMBOLS.items():
+        overridden = {} if self._platform.runtime_symbols else _OVERRIDDEN
+        for kind, address in overridden.items():
             for section in self._blob.of_type(kind):
                 values[homes == section.index] = address
         return values, records["st_size"].astype(np.uint64)

@@ -29,6 +29,7 @@ from driver_layer.abi.elf import (
     SHT_HIUSER,
     SHT_LOUSER,
     SYM,
+    VPU_RT_SYMTAB,
     SectionFlag,
     SectionType,
 )
@@ -225,6 +226,8 @@ def _check_links(section: Section, sections: list[Section]) -> None:
         wanted, what = SectionType.SHT_SYMTAB, "symbol table"
         if not 0 < section.info < len(sections):
             raise SectionError(f"target section {section.info} does not exist", section.name, 0)
+        if section.link == VPU_RT_SYMTAB:
+            return
     else:
         return
     if section.link >= len(sections) or sections[section.link].type != wanted:

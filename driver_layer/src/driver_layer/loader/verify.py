@@ -15,6 +15,8 @@ from driver_layer.abi.elf import (
     SHN_LORESERVE,
     SYM,
     USER_FLAGS,
+    VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR,
+    VPU_RT_SYMTAB,
     SectionFlag,
     SectionType,
     SymbolType,
@@ -37,14 +39,14 @@ _USER_INPUT = SectionFlag.VPU_SHF_USERINPUT
 _USER_OUTPUT = SectionFlag.VPU_SHF_USEROUTPUT
 
 
-def loader_version(blob: Blob, _platform: Platform) -> None:
-    """The blob's ELF ABI is one that this loader reads."""
-    _accept(blob, notes.NT_LOADER_ABI_VERSION, notes.LOADER_ABI_VERSION, "ELF ABI")
+def loader_version(blob: Blob, platform: Platform) -> None:
+    """The blob's ELF ABI is one that the platform's loader reads."""
+    _accept(blob, notes.NT_LOADER_ABI_VERSION, platform.loader_abi, "ELF ABI")
 
 
-def firmware_version(blob: Blob, _platform: Platform) -> None:
-    """The blob's mapped inference is one that the firmware runs."""
-    ours = notes.FIRMWARE_INFERENCE_VERSION
+def firmware_version(blob: Blob, platform: Platform) -> None:
+    """The blob's mapped inference is one that the platform's firmware runs."""
+    ours = platform.firmware_inference
     _accept(blob, notes.NT_MAPPED_INFERENCE_VERSION, ours, "mapped inference")
 
 
@@ -132,12 +134,15 @@ def find_entry(blob: Blob) -> int:
     return section.index
 
 
-def relocations(blob: Blob, _platform: Platform) -> None:
+def relocations(blob: Blob, platform: Platform) -> None:
     """Relocations patch sections that are loaded, with symbols that exist."""
     for section in blob.of_type(SectionType.SHT_RELA):
         target = blob.sections[section.info]
         if not needs_memory(target) or target.type != SectionType.SHT_PROGBITS:
             raise RelocError(f"its target {target.name} is not loaded", section.name, 0)
+        if section.link == VPU_RT_SYMTAB:
+            _check_runtime_relocation(section, platform)
+            continue
         count = blob.sections[section.link].size // SYM.itemsize
         used = section.records(RELA)["r_info"] >> np.uint64(32)
         bad = (used >= count) | (used == 0)
@@ -147,6 +152,25 @@ def relocations(blob: Blob, _platform: Platform) -> None:
                 f"symbol {used[index]} of {count}", section.name, index * RELA.itemsize
             )
         _check_user_relocation(section, target, blob)
+
+
+def _check_runtime_relocation(section: Section, platform: Platform) -> None:
+    if not platform.runtime_symbols:
+        message = f"platform {platform.name} has no symbol table of the runtime"
+        raise RelocError(message, section.name, 0)
+    if section.has(SectionFlag.VPU_SHF_JIT | USER_FLAGS):
+        message = "relocations for user buffers link to the runtime's symbol table"
+        raise RelocError(message, section.name, 0)
+    used = section.records(RELA)["r_info"] >> np.uint64(32)
+    bad = used != VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
+    if bad.any():
+        index = int(bad.argmax())
+        raise RelocError(
+            f"symbol {used[index]} of the runtime's {platform.runtime_symbols} is not supported; "
+            f"{VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR}, the workspace of CMX, is",
+            section.name,
+            index * RELA.itemsize,
+        )
 
 
 def _check_user_relocation(section: Section, target: Section, blob: Blob) -> None:
@@ -176,9 +200,9 @@ def user_tables(blob: Blob, _platform: Platform) -> None:
 
 
 RULES: tuple[Rule, ...] = (
+    architecture,
     loader_version,
     firmware_version,
-    architecture,
     one_compiler_hash,
     tiles,
     sizes,

@@ -17,10 +17,15 @@ from driver_layer.abi import tasks
 from driver_layer.abi.dtypes import DType
 from driver_layer.abi.elf import Relocation, SectionFlag, SectionType, SymbolType
 from driver_layer.abi.layout import Record, RecordArray, field_offset
-from driver_layer.abi.platforms import CMX_WORKSPACE_ADDRESS, TILE_SELECT_SHIFT, tile_base
+from driver_layer.abi.platforms import (
+    CMX_WORKSPACE_ADDRESS,
+    PLATFORMS,
+    TILE_SELECT_SHIFT,
+    tile_base,
+)
 from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access, encode
 from driver_layer.abi.shave_text import assemble
-from driver_layer.testing.elf_builder import BlobBuilder, Port
+from driver_layer.testing.elf_builder import RUNTIME_CMX, BlobBuilder, Port
 
 ROWS, COLS, DEPTH = 4, 16, 8
 X_AT, WEIGHTS_AT, Y_AT = 0, 0x1000, 0x2000
@@ -64,6 +69,8 @@ def dense_builder(platform: str = "4000") -> BlobBuilder:
     cmx = b.add("buffer.CMX_NN.0", flags=SectionFlag(0), kind=SectionType.VPU_SHT_CMX_WORKSPACE)
     constant_symbol = b.symbol(constant)
     cmx_symbol = b.symbol(cmx, CMX_WORKSPACE_ADDRESS)
+    if PLATFORMS[platform].runtime_symbols:
+        cmx_symbol = RUNTIME_CMX
     lists = {
         "barriers": _add_barriers(b),
         "dma_ddr": _add_loads(b, constant_symbol, cmx_symbol),

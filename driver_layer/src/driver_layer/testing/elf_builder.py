@@ -21,6 +21,8 @@ from driver_layer.abi.elf import (
     SHDR,
     STB_GLOBAL,
     SYM,
+    VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR,
+    VPU_RT_SYMTAB,
     SectionFlag,
     SectionType,
     SymbolType,
@@ -29,6 +31,9 @@ from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import PLATFORMS
 
 NO_FLAGS = SectionFlag(0)
+
+RUNTIME_CMX = -1
+"""Number of the symbol that is the runtime's own: the workspace of CMX."""
 
 
 @dataclass(slots=True)
@@ -66,8 +71,9 @@ class BlobBuilder:
 
     platform: str = "4000"
     arch: int = -1
-    loader_version: notes.Version = notes.LOADER_ABI_VERSION
-    inference_version: notes.Version = notes.MAPPED_INFERENCE_VERSION
+    loader_version: notes.Version | None = None
+    """None, here and below: the platform's."""
+    inference_version: notes.Version | None = None
     tile_count: int = 1
     inputs: list[Port] = field(default_factory=list[Port])
     outputs: list[Port] = field(default_factory=list[Port])
@@ -77,10 +83,11 @@ class BlobBuilder:
     )
     """Type, section index, value and size, from index 1."""
 
-    relocations: dict[tuple[int, int], list[tuple[int, int, int, int]]] = field(
-        default_factory=dict[tuple[int, int], list[tuple[int, int, int, int]]]
+    relocations: dict[tuple[int, int, bool], list[tuple[int, int, int, int]]] = field(
+        default_factory=dict[tuple[int, int, bool], list[tuple[int, int, int, int]]]
     )
-    """By target section and user flags: offset, type, symbol and addend."""
+    """By target section, user flags and whether the symbol is the runtime's: offset, type, symbol
+    and addend."""
 
     def add(
         self,
@@ -113,8 +120,11 @@ class BlobBuilder:
         user: SectionFlag = NO_FLAGS,
     ) -> None:
         """Add a relocation; with ``user`` set, ``symbol`` is the number of an input or output."""
+        runtime = symbol == RUNTIME_CMX
+        if runtime:
+            symbol = VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
         entry = (offset, kind, symbol, addend)
-        self.relocations.setdefault((target, user), []).append(entry)
+        self.relocations.setdefault((target, user, runtime), []).append(entry)
 
     def build(self) -> bytes:
         """Give the file."""
@@ -146,18 +156,29 @@ class BlobBuilder:
             NO_FLAGS: first_table + 2,
         }
         relas = [
-            _rela(f"rela.{target}.{user:x}", target, user, symtab_of[user], entries)
-            for (target, user), entries in self.relocations.items()
+            _rela(
+                f"rela.{target}.{user:x}{'.runtime' * runtime}",
+                target,
+                user,
+                VPU_RT_SYMTAB if runtime else symtab_of[user],
+                entries,
+            )
+            for (target, user, runtime), entries in self.relocations.items()
         ]
         return [*self._head(), *self.sections, *placeholders, *tables, *relas]
 
     def _head(self) -> list[RawSection]:
-        arch = PLATFORMS[self.platform].arch if self.arch < 0 else self.arch
+        platform = PLATFORMS[self.platform]
+        arch = platform.arch if self.arch < 0 else self.arch
         info = np.zeros(1, abi.PLATFORM_INFO)
         info["arch_kind"] = arch
         note = SectionType.SHT_NOTE
-        loader = notes.encode_note(notes.NT_LOADER_ABI_VERSION, self.loader_version)
-        inference = notes.encode_note(notes.NT_MAPPED_INFERENCE_VERSION, self.inference_version)
+        loader = notes.encode_note(
+            notes.NT_LOADER_ABI_VERSION, self.loader_version or platform.loader_abi
+        )
+        inference = notes.encode_note(
+            notes.NT_MAPPED_INFERENCE_VERSION, self.inference_version or platform.mapped_inference
+        )
         return [
             RawSection("", SectionType.SHT_NULL, align=0),
             RawSection(".strtab", SectionType.SHT_STRTAB, align=1),

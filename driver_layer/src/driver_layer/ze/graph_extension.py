@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from driver_layer.abi.notes import FIRMWARE_INFERENCE_VERSION, LOADER_ABI_VERSION
 from driver_layer.errors import ZeError
 from driver_layer.npu.memory import MemoryKind
 from driver_layer.ze import types as t
@@ -184,8 +183,8 @@ class ze_graph_dditable_ext_t:
         self, hDevice: ze_device_handle_t
     ) -> t.ze_device_graph_properties_2_t:
         """Describe what graphs a device takes."""
-        check(hDevice, ze_device_handle_t)
-        elf, runtime = LOADER_ABI_VERSION, FIRMWARE_INFERENCE_VERSION
+        platform = check(hDevice, ze_device_handle_t).platform
+        elf, runtime = platform.loader_abi, platform.firmware_inference
         return t.ze_device_graph_properties_2_t(
             graphExtensionVersion=GRAPH_EXTENSION_VERSION,
             graphFormatsSupported=t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE,

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from compiler_layer.errors import CompilerError, NotPeriodic
-from driver_layer.abi.notes import LOADER_ABI_VERSION, MAPPED_INFERENCE_VERSION
 from npuw_layer.errors import ModelError, NotFolded
 from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
 from npuw_layer.versions import package_version
@@ -24,7 +23,7 @@ class StaticCompiler:
     def version(self) -> str:
         """Versions of the compiler, of the formats it writes, and of the tables it goes by."""
         own, abi = package_version("compiler_layer"), package_version("driver_layer.abi")
-        return f"{own} abi {abi} {LOADER_ABI_VERSION} {MAPPED_INFERENCE_VERSION}"
+        return f"{own} abi {abi}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a graph.

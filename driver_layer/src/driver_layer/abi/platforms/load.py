@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, get_type_hints
 
 from driver_layer.abi.metadata import ArchKind
+from driver_layer.abi.notes import Version
 from driver_layer.abi.platforms.cmx_map import TILE_OFFSET_MASK
 from driver_layer.abi.platforms.platform import Platform
 from driver_layer.abi.tasks import MAX_PHYSICAL_BARRIERS, MAX_TILES
@@ -20,6 +21,7 @@ _MAY_BE_ZERO = {
     "ddr_latency_ns",
     "ddr_post_cycles",
     "host_link_mb_per_s",
+    "runtime_symbols",
     "shave_entry_cycles",
 }
 
@@ -69,6 +71,11 @@ def _value(key: str, table: dict[str, Any], file: str) -> Any:
         if value not in known:
             raise PlatformError(f"{value!r} is none of {', '.join(known)}", file, key)
         return ArchKind[value]
+    if kind is Version:
+        version = Version.parse(value) if type(value) is str else None
+        if version is None or not version.major:
+            raise PlatformError(f"{value!r} is no version, e.g. 1.2.7", file, key)
+        return version
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:  # not isinstance: true is no number

@@ -1,8 +1,8 @@
 """One generation of the device, as numbers.
 
 Source tags, here and in the files: V = npu-nn-cost-model headers, C = npu_compiler sources,
-D = linux-npu-driver device tables, A = assumed by us; fact sheets elf_driver §6.1 and
-simulators_npu §c.
+D = linux-npu-driver device tables and firmware headers, E = npu_compiler_elf sources, A = assumed
+by us; fact sheets elf_driver §1.7, §6.1 and simulators_npu §c.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driver_layer.abi.metadata import ArchKind
+from driver_layer.abi.notes import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,17 @@ class Platform:
     arch: ArchKind
     device_id: int
     """PCI id."""
+    loader_abi: Version
+    """The ELF ABI of this generation's loader, written to and accepted from blobs."""
+    mapped_inference: Version
+    """The mapped inference that the compiler writes: the oldest one with everything it uses."""
+    firmware_inference: Version
+    """The newest mapped inference that the firmware runs."""
+    runtime_symbols: int
+    """Size of the runtime's own symbol table, to which relocations of CMX addresses link.
+
+    0: there is none; relocations use the blob's symbol of a CMX section, and the loader replaces
+    its address."""
     tiles: int
     """NCE tiles, each with one DPU and its CMX."""
     shaves_per_tile: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from driver_layer.abi.elf import RELA, SYM, SectionFlag, SectionType
+from driver_layer.abi.elf import RELA, SYM, VPU_RT_SYMTAB, SectionFlag, SectionType
 from driver_layer.abi.layout import read_text
 from driver_layer.abi.platforms import TILE_SELECT_SHIFT
 from driver_layer.loader.read import Blob, Section
@@ -51,6 +51,9 @@ def symbol_names(blob: Blob, table: Section) -> list[str]:
 
 def relocations(blob: Blob, section: Section) -> Iterator[Entry]:
     """Give the entries of a relocation section."""
+    if section.link == VPU_RT_SYMTAB:
+        yield from _runtime_relocations(blob, section)
+        return
     table = blob.sections[section.link]
     names, records = symbol_names(blob, table), table.records(SYM)
     for entry in section.records(RELA):
@@ -61,6 +64,14 @@ def relocations(blob: Blob, section: Section) -> Iterator[Entry]:
             found = int(records[index]["st_shndx"])
             home = blob.sections[found] if found < len(blob.sections) else None
         yield Entry(int(entry["r_offset"]), kind, Target(name, home, int(entry["r_addend"])))
+
+
+def _runtime_relocations(blob: Blob, section: Section) -> Iterator[Entry]:
+    """Give the entries of a relocation section against the runtime's own symbols, all of CMX."""
+    home = next(iter(blob.of_type(SectionType.VPU_SHT_CMX_WORKSPACE)), None)
+    for entry in section.records(RELA):
+        kind, addend = int(entry["r_info"]) & 0xFFFFFFFF, int(entry["r_addend"])
+        yield Entry(int(entry["r_offset"]), kind, Target("CMX", home, addend))
 
 
 def _user_prefix(section: Section) -> str:
