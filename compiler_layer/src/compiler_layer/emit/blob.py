@@ -106,7 +106,7 @@ class _Emitter:
     def emit(self) -> bytes:
         scheduled = self._p.scheduled
         lists = merge(scheduled)
-        self._add_notes_and_metadata()
+        digest = self._add_notes_and_metadata()
         entry = self._add_program(lists)
         self._add_shave(lists)
         self._add_buffers()
@@ -115,7 +115,7 @@ class _Emitter:
         symtab = self._add_symtab("symtab", NO_FLAGS)
         self._add_relocations(symtab, inputs[0], outputs[0])
         self._symbols.append(Symbol("entry", SymbolType.VPU_STT_ENTRY, entry, binding=STB_GLOBAL))
-        return self._elf.write([(symtab, self._symbols), inputs, outputs])
+        return self._elf.write([(symtab, self._symbols), inputs, outputs], digest)
 
     def _section(
         self, name: str, flags: SectionFlag, content: Content, align: int = 64, entsize: int = 0
@@ -128,7 +128,8 @@ class _Emitter:
         self._symbol_of[key] = 1 + len(self._symbols)
         self._symbols.append(Symbol(section.name, SymbolType.STT_SECTION, section, value))
 
-    def _add_notes_and_metadata(self) -> None:
+    def _add_notes_and_metadata(self) -> Section:
+        """Add what a blob says of itself; give the section of its digest."""
         p = self._p
         for name, kind, version in (
             ("note.LoaderABIVersion", notes.NT_LOADER_ABI_VERSION, p.platform.loader_abi),
@@ -140,6 +141,7 @@ class _Emitter:
         ):
             content = notes.encode_note(kind, version)
             self._elf.add(Section(name, SectionType.SHT_NOTE, content=content, align=4))
+        digest = self._elf.add(Section(notes.CONTENT_DIGEST, SectionType.SHT_NOTE, align=4))
         info = platform_info(p.platform)
         kind = SectionType.VPU_SHT_PLATFORM_INFO
         self._elf.add(Section("meta.PlatformInfo", kind, content=info))
@@ -150,6 +152,7 @@ class _Emitter:
         described = network_metadata(p.name, *ports, p.platform, p.tiles)
         kind = SectionType.VPU_SHT_NETDESC
         self._elf.add(Section("MetadataSection", kind, content=described))
+        return digest
 
     def _add_program(self, lists: MergedLists) -> Section:
         """Add the mapped inference, the barriers and the task lists; give the first."""

@@ -29,6 +29,8 @@ from driver_layer.abi.elf import (
     SymbolType,
 )
 from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.notes import DIGEST_BYTES, encode_digest
+from driver_layer.content_digest import content_digest
 
 Content = bytes | memoryview
 
@@ -97,12 +99,15 @@ class ElfWriter:
         self.sections.append(section)
         return section
 
-    def write(self, symbol_tables: Sequence[tuple[Section, Sequence[Symbol]]]) -> bytes:
+    def write(
+        self, symbol_tables: Sequence[tuple[Section, Sequence[Symbol]]], digest: Section
+    ) -> bytes:
         """Give the file.
 
         Args:
             symbol_tables: for each SYMTAB section its symbols, locals first; their index in a table
                 is one more than here, as the null symbol comes first.
+            digest: the section whose content becomes the note of the file's digest.
         """
         names = Section(".strtab", SectionType.SHT_STRTAB, align=1)
         symbol_names = Section(".symstrtab", SectionType.SHT_STRTAB, align=1)
@@ -118,7 +123,12 @@ class ElfWriter:
         section_names = _Strings()
         name_offsets = [section_names.add(section.name) for section in ordered]
         names.content = section_names.content()
-        return _assemble(ordered, name_offsets, index, names)
+        digest.content = encode_digest(bytes(DIGEST_BYTES))
+        pieces = _assemble(ordered, name_offsets, index, names)
+        place = next(number for number, each in enumerate(pieces) if each is digest.content)
+        pieces[place] = encode_digest(content_digest(pieces))
+        # Blobs may be large: all is copied once.
+        return b"".join(pieces)
 
 
 def _symbols(symbols: Sequence[Symbol], strings: _Strings, index: dict[Section, int]) -> bytes:
@@ -140,7 +150,8 @@ def _assemble(
     name_offsets: Sequence[int],
     index: dict[Section, int],
     names: Section,
-) -> bytes:
+) -> list[Content]:
+    """Give the file in pieces; a section's content is one of them."""
     headers = np.zeros(len(sections), SHDR)
     offset = EHDR.itemsize + headers.nbytes
     contents: list[Content] = []
@@ -151,8 +162,7 @@ def _assemble(
         if section.stored:
             contents += [bytes(gap), section.content]
             offset += gap + section.stored
-    # Blobs may be large: all is copied once.
-    return b"".join([_elf_header(len(sections), index[names]), headers.tobytes(), *contents])
+    return [_elf_header(len(sections), index[names]), headers.tobytes(), *contents]
 
 
 def _header(section: Section, name: int, offset: int, index: dict[Section, int]) -> tuple[int, ...]:

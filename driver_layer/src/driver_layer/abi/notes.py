@@ -1,4 +1,4 @@
-"""Version notes: which loader and which mapped-inference layout a blob was written for.
+"""Notes: which loader and which mapped-inference layout a blob was written for, and its digest.
 
 The versions of each generation are facts of its platform (``driver_layer.abi.platforms``).
 
@@ -22,11 +22,19 @@ NOTE = record(
     ("name", 12, "S4"),
     ("desc", 16, ("<u4", (4,))),
 )
-"""One version note; ``desc`` is mode word, major, minor, patch."""
+"""One note; of a version ``desc`` is mode word, major, minor, patch."""
 
 NT_LOADER_ABI_VERSION = 1
 NT_MAPPED_INFERENCE_VERSION = 0xA000
+NT_CONTENT_DIGEST = 0xD165
+"""Ours; public loaders pass over notes of types that they do not look for."""
+CONTENT_DIGEST = "note.ContentDigest"
+"""The name of its section."""
 NOTE_OWNER = b"NPU"
+
+DIGEST_BYTES = 16
+"""All that a note has room for: the first bytes of the SHA-256 of all of the file, for which the
+digest itself counts as zeros."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -52,11 +60,22 @@ class Version:
 
 
 def encode_note(kind: int, version: Version) -> bytes:
-    """Write one note section's content, 32 bytes."""
+    """Write one version note section's content, 32 bytes."""
+    return _encode(
+        kind, np.array([0, version.major, version.minor, version.patch], "<u4").tobytes()
+    )
+
+
+def encode_digest(digest: bytes) -> bytes:
+    """Write the content of the note section that has the file's digest, 32 bytes."""
+    return _encode(NT_CONTENT_DIGEST, digest[:DIGEST_BYTES])
+
+
+def _encode(kind: int, content: bytes) -> bytes:
     note = np.zeros(1, NOTE)
     note["namesz"] = len(NOTE_OWNER) + 1
-    note["descsz"] = 16
+    note["descsz"] = len(content)
     note["type"] = kind
     note["name"] = NOTE_OWNER
-    note["desc"] = (0, version.major, version.minor, version.patch)
+    note["desc"] = np.frombuffer(content, "<u4")
     return note.tobytes()

@@ -1,4 +1,4 @@
-"""Is a blob well-formed? The loader's rules, and a second opinion by LIEF."""
+"""Is a blob well-formed? The loader's rules, its digest, and a second opinion by LIEF."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from driver_layer.abi.elf import EHDR, SHDR, SYM, SectionType
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.errors import BlobError, OutOfMemory
+from driver_layer.loader.content import check_content
 from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.metadata import read_arch
 from driver_layer.loader.read import Blob, read_blob
@@ -21,6 +22,7 @@ def deviations(data: bytes) -> Iterator[str]:
     """Give what is wrong, a line for each; nothing if all is well."""
     try:
         blob = read_blob(data)
+        check_content(data)
         yield from _load(blob)
     except BlobError as error:
         yield str(error)

@@ -15,6 +15,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from driver_layer.content_digest import content_digest
+
 CACHE_VARIABLE = "NPU_KERNEL_CACHE_DIR"
 _DIGEST_BYTES = 32
 
@@ -46,7 +48,7 @@ class ObjectCache:
         except OSError:
             return None
         digest, image = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-        return image if hashlib.sha256(image).digest() == digest else None
+        return image if content_digest([image]) == digest else None
 
     def write(self, key: str, image: bytes) -> None:
         """Keep an object file; a disk that is full or read-only keeps none."""
@@ -58,7 +60,7 @@ class ObjectCache:
             return
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(image).digest() + image)
+                file.write(content_digest([image]) + image)
             os.replace(name, self._folder / _name(key))
         except OSError:
             Path(name).unlink(missing_ok=True)

@@ -1,0 +1,48 @@
+"""Verify a blob's content against the digest in it, if its compiler put one there.
+
+The note of the digest is npuc's own. Blobs of other compilers have none, and nothing tells whether
+their content is whole. Loading does not verify it: whoever keeps blobs verifies them.
+"""
+
+from __future__ import annotations
+
+from driver_layer.abi.elf import SectionType
+from driver_layer.abi.layout import field_offset
+from driver_layer.abi.notes import CONTENT_DIGEST, DIGEST_BYTES, NOTE, NT_CONTENT_DIGEST
+from driver_layer.content_digest import content_digest
+from driver_layer.errors import BlobError
+from driver_layer.loader.read import Blob, Buffer, Section, read_blob
+
+
+def check_content(data: Buffer) -> int | None:
+    """Verify a blob's content; return where its last section ends, None if it has no digest.
+
+    Raises:
+        BlobError: the blob is malformed, or its content is not what was written.
+    """
+    view = memoryview(data).toreadonly().cast("B")
+    blob = read_blob(view)
+    note = _digest_note(blob)
+    if note is None:
+        return None
+    begin = note.offset + field_offset(NOTE, "desc")
+    behind = begin + DIGEST_BYTES
+    end = max(section.offset + len(section.data) for section in blob.sections)
+    if behind > end:
+        raise BlobError("its digest lies outside the file: it is damaged")
+    found = content_digest((view[:begin], bytes(DIGEST_BYTES), view[behind:end]))
+    if found[:DIGEST_BYTES] != bytes(view[begin:behind]):
+        raise BlobError("its content is not what was written: it is damaged")
+    return end
+
+
+def _digest_note(blob: Blob) -> Section | None:
+    """Find the note by its section's name, or by its type: either may be damaged."""
+    return next((each for each in blob.sections if _is_digest(each)), None)
+
+
+def _is_digest(section: Section) -> bool:
+    if section.name == CONTENT_DIGEST:
+        return True
+    is_note = section.type == SectionType.SHT_NOTE and section.size == NOTE.itemsize
+    return is_note and section.records(NOTE)["type"][0] == NT_CONTENT_DIGEST
