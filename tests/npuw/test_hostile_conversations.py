@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from driver_layer.content_digest import content_digest
 from npuw_layer.errors import NpuwInputError, NpuwUsageError, StateError
-from npuw_layer.llm.state_digest import digest_of
 
 SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 64,
@@ -49,7 +49,7 @@ def whole(header: Any, rows: bytes) -> bytes:
     if isinstance(metadata, dict) and "conversation" in metadata:
         metadata["conversation"] = json.dumps(metadata["conversation"])
     if isinstance(metadata, dict):
-        metadata["digest"] = digest_of(header, [np.frombuffer(rows, np.uint8)])
+        metadata["digest"] = content_digest([json.dumps(header).encode(), rows]).hex()
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + rows
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from driver_layer.content_digest import content_digest
 from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy, StateError
-from npuw_layer.llm.state_digest import digest_of
 
 IDS = np.random.default_rng(7).integers(0, 97, 150).tolist()
 
@@ -218,8 +218,8 @@ def test_forged_metadata_is_refused(talks, saved, change, message) -> None:
     said = json.loads(header["__metadata__"]["conversation"]) | change
     header["__metadata__"]["conversation"] = json.dumps(said)
     del header["__metadata__"]["digest"]
-    rows = np.frombuffer(content[8 + length :], np.uint8)
-    header["__metadata__"]["digest"] = digest_of(header, [rows])
+    rows = content[8 + length :]
+    header["__metadata__"]["digest"] = content_digest([json.dumps(header).encode(), rows]).hex()
     text = json.dumps(header).encode()
     saved.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
     with pytest.raises(StateError, match=message):

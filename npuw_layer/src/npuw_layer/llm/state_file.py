@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -22,6 +22,7 @@ from typing import Annotated, Any, cast
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from driver_layer.content_digest import content_digest
 from driver_layer.paths import looking_at
 from driver_layer.regular_file import open_regular
 from npuw_layer.cache.known_files import KnownFiles
@@ -32,7 +33,6 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.conversation import Conversation
 from npuw_layer.llm.history import Said
 from npuw_layer.llm.names import IDS
-from npuw_layer.llm.state_digest import digest_of
 from npuw_layer.llm.token_ids import check_ids
 from npuw_layer.lora.names import is_cache_input
 from npuw_layer.ports import Array
@@ -50,6 +50,7 @@ _DTYPES = {
 """By what numpy sees: bf16 are raw bits, and f8 raw bytes, of which the model knows the format."""
 
 _VERSION = "2"
+_REMEDY = "load another copy, or begin the conversation anew"
 _SAID = "said."
 """Before the name of an input that tokens were given as."""
 _UNKNOWN = -1
@@ -133,13 +134,13 @@ def save_state(conversation: Conversation, path: Path) -> None:
         dtype = _DTYPES[each.dtype.name]
         header[name] = {"dtype": dtype, "shape": list(each.shape), "data_offsets": span}
         end += each.nbytes
-    metadata["digest"] = digest_of(header, rows.values())
+    contents = [each.data for each in rows.values()]
+    metadata["digest"] = _digest(header, contents)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH_BYTES)
     with looking_at(path, NpuwFault), replacing(path) as file:
         file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
-        for each in rows.values():
-            file.write(each.data)
+        file.writelines(contents)
 
 
 def load_state(conversation: Conversation, path: Path) -> None:
@@ -158,7 +159,9 @@ def load_state(conversation: Conversation, path: Path) -> None:
     try:
         _restore(conversation, content)
     except (ValueError, RecursionError, ValidationError, KeyError) as error:
-        raise StateError(f"{path}: not a saved conversation: {_first_line(error)}") from None
+        raise StateError(
+            f"{path}: not a saved conversation: {_first_line(error)}; {_REMEDY}"
+        ) from None
     except (StateError, TensorError) as error:
         raise StateError(f"{path}: {error}") from None
 
@@ -176,8 +179,8 @@ def _restore(conversation: Conversation, content: Array) -> None:
             "anew with this version"
         )
     given = header["__metadata__"].pop("digest", "")
-    if digest_of(header, [content[begin:]]) != given:
-        raise ValueError("its content is not what was saved: the file is damaged")
+    if _digest(header, [content[begin:].data]) != given:
+        raise StateError(f"the file is damaged: its content is not what was saved; {_REMEDY}")
     del header["__metadata__"]
     if metadata.model != _fingerprint(conversation):
         raise StateError("it was saved with another model, or with other options")
@@ -202,6 +205,11 @@ def _restore(conversation: Conversation, content: Array) -> None:
         rows,
         states,
     )
+
+
+def _digest(header: Mapping[str, Any], contents: Iterable[memoryview]) -> str:
+    """Give the digest, hexadecimal, of a header without its own and of the tensors' bytes."""
+    return content_digest([json.dumps(header).encode(), *contents]).hex()
 
 
 def _read_header(text: bytes) -> dict[str, Any]:
