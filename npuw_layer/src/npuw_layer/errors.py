@@ -17,6 +17,7 @@ NpuwError (RuntimeError)
 │   │   ├── OtherAxes       its caches have other axes than NPUW_LLM_SEQ_LEN_DIM says
 │   │   └── NotCausal       a text cannot be read in chunks
 │   ├── BlobError           a file of programs is damaged, or not what it should be
+│   │   ├── DamagedBlob       it is not as it was written
 │   │   └── BlobVersionError  it was made by other versions
 │   ├── StateError          a saved conversation is damaged, or another model's
 │   ├── PromptTooLong       longer than NPUW_LLM_MAX_PROMPT_LEN
@@ -132,6 +133,14 @@ class NotCausal(ModelError):
 
 class BlobError(NpuwInputError):
     """A file of compiled programs is damaged, or not what it should be."""
+
+
+class DamagedBlob(BlobError):
+    """A file of compiled programs is not as it was written."""
+
+    def named(self, name: str) -> DamagedBlob:
+        """The same of an exported model whose name is known."""
+        return DamagedBlob(f"{name}: {self}; export the model anew")
 
 
 class BlobVersionError(BlobError):

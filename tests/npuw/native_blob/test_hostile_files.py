@@ -88,7 +88,7 @@ def test_three_thousand_mutations_give_payloads_or_typed_errors() -> None:
     draw = random.Random(2026)
     outcomes = {outcome(mutate(draw)) for _ in range(3000)}
     # The mutations reach every stage of reading; if not, they are too tame to prove anything.
-    assert {"plain plain", "BlobError BlobError", "BlobVersionError plain"} <= outcomes
+    assert {"plain plain", "DamagedBlob DamagedBlob", "BlobVersionError plain"} <= outcomes
 
 
 @settings(max_examples=200, deadline=None)
@@ -118,7 +118,7 @@ def test_junk_is_refused_or_a_payload(content: bytes, ending: bool) -> None:
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.blob")), ids=lambda path: path.stem)
 def test_what_was_found_stays_fixed(path: Path) -> None:
-    assert outcome(path.read_bytes()).startswith("BlobError")
+    assert outcome(path.read_bytes()).startswith("DamagedBlob")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from driver_layer.abi.layout import field_offset
+from driver_layer.abi.notes import CONTENT_DIGEST, NOTE
+from driver_layer.loader.read import read_blob as read_elf
 from npuw_layer import StaticCompiledModel
 from npuw_layer.native_blob.container import footer, read_blob
 from npuw_layer.native_blob.metadata import Metadata
@@ -28,6 +31,14 @@ def assert_same(compiled: object, model: Any) -> None:
 
 def payload(content: bytes) -> bytes:
     return bytes(read_blob(memoryview(content)).payload.view)
+
+
+def of_others(elf: bytes) -> bytes:
+    """An ELF without the digest of npuc: the name and the type of its note are unknown ones."""
+    (note,) = (each for each in read_elf(elf).sections if each.name == CONTENT_DIGEST)
+    kind = note.offset + field_offset(NOTE, "type")
+    changed = elf[:kind] + b"what" + elf[kind + 4 :]
+    return changed.replace(CONTENT_DIGEST.encode(), b"note.WhateverElse!")
 
 
 def described(elf: bytes, **fields: Any) -> bytes:

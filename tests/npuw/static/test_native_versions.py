@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.npuw.static.native import ANY, RAW, assert_same, described, payload, renamed_version
+from tests.npuw.static.native import (
+    ANY,
+    RAW,
+    assert_same,
+    described,
+    of_others,
+    payload,
+    renamed_version,
+)
 
 from npuw_layer import Core
 from npuw_layer.errors import (
@@ -74,7 +82,8 @@ def test_a_program_for_another_platform_is_refused_whatever_versions_count(whole
 def test_damage_that_no_digest_tells_gives_typed_errors_or_results(whole) -> None:
     """What others write has no digests: the driver must not fall over."""
     draw = np.random.default_rng(7)
-    elf = payload(whole.compiled.export_model())
+    elf = of_others(payload(whole.compiled.export_model()))
+    assert_same(Core().import_model(described(elf), "NPU"), whole)
     outcomes: set[str] = set()
     for _ in range(60):
         damaged = bytearray(described(elf))

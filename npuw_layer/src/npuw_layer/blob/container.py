@@ -1,7 +1,7 @@
 """A file of programs: a header, a manifest, and the programs at pages' beginnings.
 
 Nothing in it is believed: sizes are compared with what is there, every byte is under a digest or
-zero, and whatever is wrong is a BlobError that says where. Where things lie follows from their
+zero, and whatever is wrong is a DamagedBlob that says where. Where things lie follows from their
 sizes alone, so there are no offsets that could be wrong.
 
 Source of the layout's kind: fact sheet npuw §d (the magic, the kind, versions that must be equal)
@@ -10,7 +10,6 @@ and §e.6 (the magic in front, not at the end).
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from driver_layer.content_digest import content_digest
 from npuw_layer.blob.manifest import Constant, Manifest, Part
 from npuw_layer.blob.source import read_ahead
-from npuw_layer.errors import BlobError, BlobVersionError
+from npuw_layer.errors import BlobVersionError, DamagedBlob
 
 MAGIC = b"\x13\x37npuw"
 STAGE, MODEL, STATIC = b"STAGE\0", b"LLMCMO", b"STATIC"
@@ -93,27 +93,27 @@ class Container(Generic[M]):
         """Verify what loading reads.
 
         Raises:
-            BlobError: a program, or what lies between two, is damaged.
+            DamagedBlob: a program, or what lies between two, is damaged.
         """
         for gap in self.gaps:
             if any(gap.view):
-                raise BlobError(f"{gap.size} bytes at {gap.offset} are not zeros")
+                raise DamagedBlob(f"{gap.size} bytes at {gap.offset} are not zeros")
         for part, place in zip(self.manifest.parts, self.places, strict=True):
             if _digest(place.content, place.offset, _others(part)) != part.sha256:
-                raise BlobError(f"{part.name} is damaged")
+                raise DamagedBlob(f"{part.name} is damaged")
 
     def check_constants(self) -> None:
         """Verify the constants, which reads all of them.
 
         Raises:
-            BlobError: one is damaged.
+            DamagedBlob: one is damaged.
         """
         for part, place in zip(self.manifest.parts, self.places, strict=True):
             for constant in part.constants:
                 span = constant.offset, constant.size
                 if _digest(place.content, place.offset, [span]) != constant.sha256:
                     at = f"{constant.size} bytes at {constant.offset}"
-                    raise BlobError(f"{part.name}: a constant of {at} is damaged")
+                    raise DamagedBlob(f"{part.name}: a constant of {at} is damaged")
 
     @property
     def has_constants(self) -> bool:
@@ -147,15 +147,15 @@ def write_container(
         OSError: the file cannot be written.
     """
     text = manifest.model_dump_json().encode()
-    digest = hashlib.sha256(text)
+    digest = content_digest([text])
     *_, total = _ends(len(text), manifest.parts)
-    file.write(_HEADER.pack(MAGIC, kind, *VERSION, total, len(text), digest.digest()) + text)
+    file.write(_HEADER.pack(MAGIC, kind, *VERSION, total, len(text), digest) + text)
     end = _HEADER.size + len(text)
     for program in programs:
         file.write(bytes(-end % PAGE))
         file.write(program)
         end = len(program)  # counted from a page's beginning
-    return digest.hexdigest()
+    return digest.hex()
 
 
 def kind_of(data: memoryview) -> bytes:
@@ -174,17 +174,17 @@ def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Con
 
     Raises:
         BlobVersionError: the file has another version of the format.
-        BlobError: it is of another kind, truncated or damaged.
+        DamagedBlob: it is of another kind, truncated or damaged.
     """
     read_ahead(data, 0, min(len(data), _FIRST))
     header = _read_header(data, kind)
     text = data[_HEADER.size : _HEADER.size + header.manifest_size]
-    if hashlib.sha256(text).digest() != header.manifest_digest:
-        raise BlobError("the manifest is damaged")
+    if content_digest([text]) != header.manifest_digest:
+        raise DamagedBlob("the manifest is damaged")
     manifest = read_manifest(text, manifest_type)
     *ends, total = _ends(len(text), manifest.parts)
     if total != header.total:
-        raise BlobError(f"the parts take {total} bytes, the header says {header.total}")
+        raise DamagedBlob(f"the parts take {total} bytes, the header says {header.total}")
     places = tuple(
         Place(data, _aligned(end), part.size)
         for end, part in zip(ends, manifest.parts, strict=True)
@@ -197,7 +197,7 @@ def read_manifest(text: memoryview, manifest_type: type[M]) -> M:
     """Read a manifest, whose digest is right.
 
     Raises:
-        BlobError: it says what none says, or not all.
+        DamagedBlob: it says what none says, or not all.
     """
     try:
         return manifest_type.model_validate_json(bytes(text))
@@ -205,25 +205,25 @@ def read_manifest(text: memoryview, manifest_type: type[M]) -> M:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         what = f"the manifest is wrong at {place or 'its beginning'}: {first['msg']}"
-        raise BlobError(what) from None
+        raise DamagedBlob(what) from None
 
 
 def _read_header(data: memoryview, kind: bytes) -> Header:
     if len(data) < _HEADER.size:
-        raise BlobError(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
+        raise DamagedBlob(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
     header = Header(*_HEADER.unpack(data[: _HEADER.size]))
     if header.magic != MAGIC:
-        raise BlobError(f"it begins with {header.magic!r}, not {MAGIC!r}")
+        raise DamagedBlob(f"it begins with {header.magic!r}, not {MAGIC!r}")
     if header.kind != kind:
-        raise BlobError(f"it is of kind {header.kind!r}, not {kind!r}")
+        raise DamagedBlob(f"it is of kind {header.kind!r}, not {kind!r}")
     if (header.major, header.minor) != VERSION:
         ours = ".".join(map(str, VERSION))
         raise BlobVersionError("format", f"{header.major}.{header.minor}", ours)
     if header.total != len(data):
-        raise BlobError(f"it has {len(data)} bytes, {header.total} were written")
+        raise DamagedBlob(f"it has {len(data)} bytes, {header.total} were written")
     most = min(_MOST_MANIFEST, len(data) - _HEADER.size)
     if header.manifest_size > most:
-        raise BlobError(f"the manifest has {header.manifest_size} bytes, of at most {most}")
+        raise DamagedBlob(f"the manifest has {header.manifest_size} bytes, of at most {most}")
     return header
 
 
@@ -251,8 +251,9 @@ def _others(part: Part) -> Iterator[Span]:
 
 def _digest(content: memoryview, begin: int, spans: Iterable[Span]) -> str:
     """Hash spans of what begins there."""
-    whole = hashlib.sha256()
-    for offset, size in spans:
-        read_ahead(content, begin + offset, size)
-        whole.update(content[begin + offset : begin + offset + size])
-    return whole.hexdigest()
+    return content_digest(_read(content, begin + offset, size) for offset, size in spans).hex()
+
+
+def _read(content: memoryview, offset: int, size: int) -> memoryview:
+    read_ahead(content, offset, size)
+    return content[offset : offset + size]

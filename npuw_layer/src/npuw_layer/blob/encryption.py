@@ -7,16 +7,16 @@ made of a whole file of programs.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import mmap
 import struct
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, cast
 
+from driver_layer.content_digest import content_digest
 from npuw_layer.blob.container import MAGIC, write_container
 from npuw_layer.blob.manifest import Manifest
-from npuw_layer.errors import BlobError, BlobVersionError, OptionError
+from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, OptionError
 
 OPTION = "CACHE_ENCRYPTION_CALLBACKS"
 
@@ -62,7 +62,7 @@ def encrypt(content: bytes, callbacks: Callbacks) -> bytes:
         OptionError: the owner's function fails.
     """
     secret = encrypted(content, callbacks)
-    digest = hashlib.sha256(secret).digest()
+    digest = content_digest([secret])
     return _HEADER.pack(MAGIC, _KIND, *_VERSION, len(secret), digest) + secret
 
 
@@ -110,16 +110,16 @@ def _secret(data: memoryview) -> memoryview:
     """The encrypted bytes.
 
     Raises:
-        BlobError: they are not those that were written.
+        DamagedBlob: they are not those that were written.
     """
     if len(data) < _HEADER.size:
-        raise BlobError(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
+        raise DamagedBlob(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
     _, _, major, minor, size, digest = _HEADER.unpack_from(data)
     if (major, minor) != _VERSION:
         raise BlobVersionError("encryption", f"{major}.{minor}", "{}.{}".format(*_VERSION))
     secret = data[_HEADER.size :]
-    if len(secret) != size or hashlib.sha256(secret).digest() != digest:
-        raise BlobError("the encrypted bytes are damaged")
+    if len(secret) != size or content_digest([secret]) != digest:
+        raise DamagedBlob("the encrypted bytes are damaged")
     return secret
 
 

@@ -18,7 +18,7 @@ from npuw_layer.blob.manifest import ModelManifest
 from npuw_layer.blob.source import Source, open_blob
 from npuw_layer.cache.key import current_versions, own_version
 from npuw_layer.cache.known_files import KnownFiles
-from npuw_layer.errors import BlobError, BlobVersionError, DeviceError, OptionError
+from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, DeviceError, OptionError
 from npuw_layer.llm.model_files import ModelFiles, needed_files
 from npuw_layer.llm.programs import load
 from npuw_layer.model_blob.checks import check_device, check_options, is_own_platform
@@ -85,7 +85,7 @@ class BlobBytes:
         """Let errors say which blob they are about."""
         try:
             yield
-        except BlobVersionError as error:
+        except (BlobVersionError, DamagedBlob) as error:
             raise error.named(self.name) from None
         except BlobError as error:
             raise BlobError(f"{self.name}: {error}") from None

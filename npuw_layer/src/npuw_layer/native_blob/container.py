@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from npuw_layer.blob.container import PAGE, Place
-from npuw_layer.errors import BlobError
+from npuw_layer.errors import BlobError, DamagedBlob
 from npuw_layer.native_blob.cursor import Cursor
 from npuw_layer.native_blob.metadata import Metadata, read_metadata
 
@@ -60,20 +60,20 @@ def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
         BlobError: it is no native blob, cut off or damaged.
     """
     if len(content) < _LEAST:
-        raise BlobError(f"{len(content)} bytes are too few for a native blob's {_LEAST}")
+        raise DamagedBlob(f"{len(content)} bytes are too few for a native blob's {_LEAST}")
     if not ends_natively(content):
         raise BlobError(
-            f"it does not end with {MAGIC!r}: it is cut off, or a payload alone; for that set "
-            "NPU_IMPORT_RAW_BLOB to YES"
+            f"it does not end with {MAGIC!r}: it is cut off, bytes were appended to it, or it is a "
+            "payload alone; export the model anew, or for a payload set NPU_IMPORT_RAW_BLOB to YES"
         )
     end = len(content) - _FOOTER.size
     size, _ = _FOOTER.unpack(content[end:])
     if not 0 < size <= len(content) - _LEAST:
-        raise BlobError(f"a payload of {size} bytes, in a file of {len(content)}, cannot be")
+        raise DamagedBlob(f"a payload of {size} bytes, in a file of {len(content)}, cannot be")
     cursor = Cursor(content[size:end])
     metadata = read_metadata(cursor, any_version)
     if metadata is not None and sum(metadata.init_sizes) > size:
-        raise BlobError(
+        raise DamagedBlob(
             f"init schedules of {sum(metadata.init_sizes)} bytes in a payload of {size}"
         )
     at = size + cursor.position

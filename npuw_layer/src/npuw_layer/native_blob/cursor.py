@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from npuw_layer.errors import BlobError
+from npuw_layer.errors import DamagedBlob
 
 
 class Cursor:
@@ -31,7 +31,7 @@ class Cursor:
             what: what errors call it.
 
         Raises:
-            BlobError: there are too few bytes.
+            DamagedBlob: there are too few bytes.
         """
         size = struct.calcsize(f"<{code}")
         (found,) = struct.unpack(f"<{code}", self.bytes(size, what))
@@ -45,20 +45,22 @@ class Cursor:
             size: bytes that one of them has at least.
 
         Raises:
-            BlobError: there is no room for so many.
+            DamagedBlob: there is no room for so many.
         """
         found = self.number("Q", f"the number of {what}")
         if found > self.remaining // size:
-            raise BlobError(f"{found} {what} do not fit the {self.remaining} bytes that are left")
+            raise DamagedBlob(f"{found} {what} do not fit the {self.remaining} bytes that are left")
         return found
 
     def bytes(self, size: int, what: str) -> bytes:
         """Read bytes.
 
         Raises:
-            BlobError: there are too few.
+            DamagedBlob: there are too few.
         """
         if size > self.remaining:
-            raise BlobError(f"{what} takes {size} bytes, {self.remaining} are left: it is cut off")
+            raise DamagedBlob(
+                f"{what} takes {size} bytes, {self.remaining} are left: it is cut off"
+            )
         self.position += size
         return bytes(self._data[self.position - size : self.position])

@@ -8,10 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from npuw_layer.adapters.blob_content import check_payload
 from npuw_layer.adapters.level_zero import LevelZeroDevice
 from npuw_layer.blob.container import PAGE, Container, Place
 from npuw_layer.blob.manifest import ModelManifest
-from npuw_layer.errors import BlobError, BlobVersionError, DeviceError, OptionError
+from npuw_layer.errors import (
+    BlobError,
+    BlobVersionError,
+    DamagedBlob,
+    DeviceError,
+    OptionError,
+)
 from npuw_layer.llm.model_files import WeightSources, needed_files
 from npuw_layer.llm.programs import Origin, load
 from npuw_layer.model_blob.checks import check_device
@@ -116,7 +123,7 @@ def _container(payload: Place, section: Section) -> Container[ModelManifest]:
     program, values = (part.size for part in parts)
     filling = payload.size - program
     if values != len(section.values) or not 0 <= filling < PAGE:
-        raise BlobError(
+        raise DamagedBlob(
             f"its parts have {program} and {values} bytes, of {payload.size} and "
             f"{len(section.values)}"
         )
@@ -149,6 +156,7 @@ def _read_plain(
     device = make_device(options)
     check_device(device, options)
     program = payload.place.view
+    check_payload(program)
     try:
         loaded = load(device, program)
     except RuntimeError as error:

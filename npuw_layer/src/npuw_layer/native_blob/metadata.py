@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from npuw_layer.errors import BlobError, BlobVersionError
+from npuw_layer.errors import BlobVersionError, DamagedBlob
 from npuw_layer.native_blob.cursor import Cursor
 
 MAJOR = 2
@@ -145,7 +145,7 @@ def _write_batch(metadata: Metadata) -> bytes:
 def _read_layouts(cursor: Cursor) -> dict[str, Any]:
     counts = [cursor.count(f"{side} layouts", 2) for side in ("input", "output")]
     if sum(counts) > cursor.remaining // 2:
-        raise BlobError(f"{sum(counts)} layouts do not fit the {cursor.remaining} bytes left")
+        raise DamagedBlob(f"{sum(counts)} layouts do not fit the {cursor.remaining} bytes left")
     inputs, outputs = (tuple(_read_layout(cursor) for _ in range(count)) for count in counts)
     return {"input_layouts": inputs, "output_layouts": outputs}
 
@@ -190,7 +190,7 @@ def _write_compatibility(metadata: Metadata) -> bytes:
 def _read_blob_type(cursor: Cursor) -> dict[str, Any]:
     number = cursor.number("B", "the blob's type")
     if number not in set(BlobType):
-        raise BlobError(f"the blob's type is {number}, which is none")
+        raise DamagedBlob(f"the blob's type is {number}, which is none")
     return {"blob_type": BlobType(number)}
 
 

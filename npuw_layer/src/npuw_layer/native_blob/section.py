@@ -15,16 +15,16 @@ payload is encrypted all of this is, too, in the form of ``blob.encryption``.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from dataclasses import dataclass
 
 import numpy as np
 
+from driver_layer.content_digest import content_digest
 from npuw_layer.blob.container import read_manifest
 from npuw_layer.blob.encryption import Callbacks, decrypt, encrypt, is_encrypted
 from npuw_layer.blob.manifest import ModelManifest
-from npuw_layer.errors import BlobError, BlobVersionError
+from npuw_layer.errors import BlobVersionError, DamagedBlob
 
 _MAGIC = b"NPUWMORE"
 _VERSION = (1, 0)
@@ -61,7 +61,7 @@ def write_section(
         OptionError: the owner's function fails.
     """
     text = manifest.model_dump_json().encode()
-    digests = [hashlib.sha256(part).digest() for part in (text, described)]
+    digests = [content_digest([part]) for part in (text, described)]
     whole = _HEADER.pack(_MAGIC, *_VERSION, len(text), *digests) + text + bytes(values)
     return encrypt(whole, callbacks) if callbacks else whole
 
@@ -79,22 +79,22 @@ def read_section(
 
     Raises:
         BlobVersionError: the section has another version.
-        BlobError: it is damaged, or something else; or the metadata is not what it was.
+        DamagedBlob: it is damaged, or something else; or the metadata is not what it was.
     """
     if not np.frombuffer(behind, np.uint8).any():
         return None
     if is_encrypted(behind) != encrypted:
-        raise BlobError("its payload is encrypted, or what is behind its metadata is: not both")
+        raise DamagedBlob("its payload is encrypted, or what is behind its metadata is: not both")
     content = decrypt(behind, callbacks)
     if len(content) < _HEADER.size or bytes(content[: len(_MAGIC)]) != _MAGIC:
-        raise BlobError("what lies between metadata and footer is neither zeros nor known")
+        raise DamagedBlob("what lies between metadata and footer is neither zeros nor known")
     _, major, minor, size, digest, metadata_digest = _HEADER.unpack_from(content)
     if (major, minor) != _VERSION:
         raise BlobVersionError("section", f"{major}.{minor}", "{}.{}".format(*_VERSION))
-    if hashlib.sha256(described).digest() != metadata_digest:
-        raise BlobError("its metadata is damaged")
+    if content_digest([described]) != metadata_digest:
+        raise DamagedBlob("its metadata is damaged")
     text = content[_HEADER.size : _HEADER.size + size]
-    if hashlib.sha256(text).digest() != digest:
-        raise BlobError("the manifest is damaged")
+    if content_digest([text]) != digest:
+        raise DamagedBlob("the manifest is damaged")
     manifest = read_manifest(text, ModelManifest)
     return Section(manifest, digest.hex(), content[_HEADER.size + size :])
