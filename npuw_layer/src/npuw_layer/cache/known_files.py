@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
 
+from driver_layer.content_digest import content_digest
 from driver_layer.regular_file import read_regular
 from npuw_layer.cache.replace import replacing
 
@@ -34,6 +35,13 @@ class _Kept(BaseModel):
 
     file: Seen
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    check: str
+    """Of both: one that is damaged would give a file the identity of another."""
+
+    @property
+    def expected(self) -> str:
+        """The check of what is kept now."""
+        return content_digest([repr((self.file, self.sha256)).encode()]).hex()
 
 
 class KnownFiles:
@@ -55,7 +63,8 @@ class KnownFiles:
             kept = _Kept.model_validate_json(read_regular(place))
         except (OSError, ValidationError):
             return None
-        return kept.sha256 if kept.file == seen(status) else None
+        whole = kept.check == kept.expected
+        return kept.sha256 if whole and kept.file == seen(status) else None
 
     def learn(self, file: Path, status: os.stat_result, digest: str) -> None:
         """Keep what was read in a file whose status was this before and after."""
@@ -68,13 +77,14 @@ class KnownFiles:
         if status.st_ctime_ns % _SECOND_NS:
             self._write(file, status, digest)
 
-    def _write(self, file: Path, status: os.stat_result, digest: str) -> None:
+    def _write(self, known: Path, status: os.stat_result, digest: str) -> None:
         """A disk that is full or read-only keeps none."""
-        place = self._place(file)
+        place = self._place(known)
         if place is not None:
-            content = _Kept(file=seen(status), sha256=digest).model_dump_json()
-            with suppress(OSError), replacing(place) as kept:
-                kept.write(content.encode())
+            kept = _Kept(file=seen(status), sha256=digest, check="")
+            kept = kept.model_copy(update={"check": kept.expected})
+            with suppress(OSError), replacing(place) as file:
+                file.write(kept.model_dump_json().encode())
 
     def _place(self, file: Path) -> Path | None:
         if self._folder is None:

@@ -104,7 +104,9 @@ class PartitionOptions(OptionGroup):
     """A file that says which ops make a submodel, as NPUW_ONLINE_DUMP_PLAN writes it of a static
     model: it counts for all of them. Of <partitioning> each <group> is read, with the names of its
     <layer>s, their types if they are given, and the device in its attribute avoid, which it does
-    not run on. Ops of no group run between the groups. A model that is cut so is not exported."""
+    not run on. Ops of no group run between the groups. A model that is cut so is not exported.
+    NPUW_ONLINE_DUMP_PLAN writes a digest into the first comment, by which a damaged plan is
+    refused; who edits a plan takes the comment out."""
     online_isolate: Annotated[str, AfterValidator(_checked_isolated)] = Field(
         "", alias="NPUW_ONLINE_ISOLATE"
     )

@@ -1,19 +1,25 @@
 """Writes which ops went to which submodel (NPUW_ONLINE_DUMP_PLAN).
 
+    <!--sha256 …-->
     <ensemble>
       <partitioning>
         <group id="1" tag="attn" function="1"> <layer name="…" type="…"/> … </group>
+
+The comment has the digest of all else, so that a damaged plan is told from a whole one. Plans of
+others have none; who edits a plan takes it out.
 
 Source: the names of elements are the original's.
 """
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from driver_layer.content_digest import content_digest
 from npuw_layer.cache.replace import replacing
 from npuw_layer.errors import NpuwFault
 from npuw_layer.partition.ports import AVOIDS, Listener
@@ -21,6 +27,10 @@ from npuw_layer.partition.ports import AVOIDS, Listener
 if TYPE_CHECKING:
     from compiler_layer.passes.partition.parts import Part
     from npuw_layer.partition.container import Call
+
+
+_DECLARATION = b"<?xml version='1.0' encoding='utf-8'?>\n"
+_DIGEST = re.compile(rb"<!--sha256 ([0-9a-f]{64})-->\n")
 
 
 class PlanFile(Listener):
@@ -71,7 +81,31 @@ def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequen
     path = target.expanduser().with_name(f"{target.stem}.{submodel}{target.suffix}")
     try:
         with replacing(path) as file:
-            file.write(ET.tostring(root, encoding="utf-8", xml_declaration=True))
+            file.write(_with_digest(ET.tostring(root, encoding="utf-8")))
     except OSError as error:
         raise NpuwFault(f"NPUW_ONLINE_DUMP_PLAN: {path}: {error.strerror}") from None
     return path
+
+
+def check_digest(content: bytes) -> None:
+    """Verify a plan that has a digest.
+
+    Raises:
+        ValueError: it is not as it was written.
+    """
+    found = _DIGEST.search(content)
+    if found is None:
+        whole = not content.startswith(_DECLARATION + b"<!--")
+    else:
+        rest = content[: found.start()], content[found.end() :]
+        whole = content_digest(rest).hex() == found[1].decode()
+    if not whole:
+        raise ValueError(
+            "it is not as it was written; write it anew with NPUW_ONLINE_DUMP_PLAN, or take out "
+            "the comment <!--sha256 …--> if it was edited on purpose"
+        )
+
+
+def _with_digest(text: bytes) -> bytes:
+    digest = content_digest([_DECLARATION, text]).hex()
+    return _DECLARATION + f"<!--sha256 {digest}-->\n".encode() + text

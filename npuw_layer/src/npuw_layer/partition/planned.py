@@ -20,6 +20,7 @@ from xml.parsers import expat
 from driver_layer.regular_file import open_regular
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
+from npuw_layer.partition.plan_file import check_digest
 from npuw_layer.partition.ports import AVOIDS, Isolation
 from npuw_layer.ports import Device
 
@@ -155,11 +156,17 @@ def read_plan(path: Path) -> list[PlannedGroup]:
         raise OptionError(f"{_OPTION} {path}: {error.strerror}") from None
     if len(content) > _MOST_BYTES:
         raise OptionError(f"{_OPTION} {path}: it has more than {_MOST_BYTES} bytes")
+    try:
+        check_digest(content)
+    except ValueError as error:
+        raise OptionError(f"{_OPTION} {path}: {error}") from None
     reader = _Reader()
     try:
         reader.parser.Parse(content, True)
     except (expat.ExpatError, LookupError, ValueError) as error:
-        raise OptionError(f"{_OPTION} {path}: no plan: {error}") from None
+        raise OptionError(
+            f"{_OPTION} {path}: no plan: {error}; NPUW_ONLINE_DUMP_PLAN writes one"
+        ) from None
     groups = [group for group in reader.groups if group.layers]
     if not groups:
         raise OptionError(f"{_OPTION} {path}: no plan: it has no <group> with a <layer name=…>")
