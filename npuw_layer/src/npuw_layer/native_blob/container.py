@@ -64,7 +64,7 @@ def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
     if not ends_natively(content):
         raise BlobError(
             f"it does not end with {MAGIC!r}: it is cut off, bytes were appended to it, or it is a "
-            "payload alone; export the model anew, or for a payload set NPU_IMPORT_RAW_BLOB to YES"
+            "payload alone; for that set NPU_IMPORT_RAW_BLOB to YES, else export the model anew"
         )
     end = len(content) - _FOOTER.size
     size, _ = _FOOTER.unpack(content[end:])
