@@ -59,20 +59,48 @@ class _Adjuster:
 
     def run(self) -> None:
         declared = [element_of(port.value) for port in self._model.outputs]
-        self._exact.update(
-            port.value for port in self._model.inputs if element_of(port.value) != "f32"
-        )
-        for op in self._model.ops:
-            if isinstance(op, OvOp) and not isinstance(op, Constant):
-                self._adjust(op)
+        ops = [
+            op for op in self._model.ops if isinstance(op, OvOp) and not isinstance(op, Constant)
+        ]
+        self._find_exact(ops)
+        for op in ops:
+            self._adjust(op)
         self._keep_outputs(declared)
         self._drop_identities()
         remove_dead_code(self._model)
         self._model.refresh_signature()
 
+    def _find_exact(self, ops: Sequence[OvOp]) -> None:
+        """Find the values that depend on integers and constants alone: positions, angles, masks.
+
+        Weights that are combined with them are exact, too. An angle is a frequency times a
+        position, so that the error of a frequency grows with the position.
+        """
+        self._exact.update(
+            port.value for port in self._model.inputs if element_of(port.value) != "f32"
+        )
+        weights = set[SSAValue]()
+        for op in ops:
+            inputs = {x for x in op.operands if not isinstance(x.owner, Constant)}
+            others = inputs - weights
+            if isinstance(op, Convert | Dequantize | Reshape) and not others:
+                weights.update(op.results)
+            elif self._may_be_exact(op) and others <= self._exact and (others or not inputs):
+                self._exact.update(op.results)
+        for op in reversed(ops):
+            if weights.issuperset(op.results) and self._is_used_exactly(op):
+                self._exact.update(op.results)
+
+    def _may_be_exact(self, op: OvOp) -> bool:
+        looks_up = isinstance(op, Gather) and element_of(op.data) in ("f32", self._precision)
+        return not isinstance(op, ReadValue) and not looks_up
+
+    def _is_used_exactly(self, op: OvOp) -> bool:
+        users = [use.operation for result in op.results for use in result.uses]
+        return any(result in self._exact for user in users for result in user.results)
+
     def _adjust(self, op: OvOp) -> None:
-        if self._is_exact(op):
-            self._exact.update(op.results)
+        if self._exact.issuperset(op.results):
             return
         if isinstance(op, ReadValue | Assign) and _KEPT in op.attributes:
             self._widen_assigned(op)
@@ -92,16 +120,6 @@ class _Adjuster:
                 op.value, Convert.make([op.value], destination_type=StringAttr("f32"))
             )
             op.refresh_types()
-
-    def _is_exact(self, op: OvOp) -> bool:
-        """Whether it depends on integers and constants alone: positions, angles, masks."""
-        if isinstance(op, ReadValue):
-            return False
-        if isinstance(op, Gather) and element_of(op.data) in ("f32", self._precision):
-            return False
-        inputs = [x for x in op.operands if not isinstance(x.owner, Constant)]
-        from_weights = isinstance(op, Convert | Dequantize | Reshape) and not inputs
-        return not from_weights and all(x in self._exact for x in inputs)
 
     def _narrow_type(self, value: SSAValue) -> str:
         element = element_of(value)
@@ -172,7 +190,8 @@ class AdjustPrecision(ModulePass):
 
     What depends only on integers and constants (positions, their angles, masks) stays f32, and so
     do the model's results, and variables that say so (``keep_type``). Weights keep the type that
-    they are stored in.
+    they are stored in; those that positions are combined with, e.g. rotary frequencies of 8 bits,
+    are widened to f32.
 
     Args:
         precision: f32 (nothing changes), f16 or bf16.
