@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.elementwise import Convert, Multiply, Subtract
+from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import broadcast, element_of, shape_of
@@ -65,17 +68,37 @@ def _fuse(op: Multiply) -> None:
 
 
 def _absorb(op: Convert) -> None:
-    """Let a conversion after the weights, or after their reshape, be part of them."""
+    """Let a conversion after the weights, or after their reshape, be part of them.
+
+    If weights have other uses, those keep the type that they have: no value is rounded twice.
+    """
     reshape = producer(op.x, Reshape)
     weights = producer(op.x if reshape is None else reshape.x, Dequantize)
-    single = weights is not None and weights.output.has_one_use()
-    if weights is None or not single or (reshape is not None and not reshape.output.has_one_use()):
+    if weights is None:
         return
-    weights.properties["destination_type"] = op.destination_type
-    weights.refresh_types()
+    made = [weights] if reshape is None else [weights, reshape]
+    single = all(each.output.has_one_use() for each in made)
+    if not single and constant_of(weights.stored) is None:
+        return  # values of a run are not computed twice
+    wide = weights.clone()
+    wide.properties["destination_type"] = op.destination_type
+    new: list[OvOp] = [wide]
     if reshape is not None:
-        reshape.refresh_types()
-    op.output.replace_all_uses_with(op.x)
+        new.append(reshape.clone({weights.output: wide.output}))
+    for each in new:
+        each.refresh_types()
+    Rewriter.replace_op(op, new)
+
+
+def fuse_dequantize(ops: Iterable[Operation]) -> None:
+    """Recognise compressed weights among ops; the ops that they were made of stay, unused."""
+    listed = list(ops)
+    for each in listed:
+        if isinstance(each, Multiply):
+            _fuse(each)
+    for each in listed:
+        if isinstance(each, Convert):
+            _absorb(each)
 
 
 @dataclass(frozen=True)
@@ -87,7 +110,7 @@ class FuseDequantize(ModulePass):
     After:   %y = ov.Dequantize(%stored, %scale, %zero) : …xf32
 
     So are floats of 8 bits with scales. They are computed in f32 from end to end, as OpenVINO does
-    for f32.
+    for f32, also where several conversions use one product.
     """
 
     name = "fuse-dequantize"
@@ -96,10 +119,5 @@ class FuseDequantize(ModulePass):
         """Rewrite the module in place."""
         del ctx
         model = Model(op)
-        for each in model.ops:
-            if isinstance(each, Multiply):
-                _fuse(each)
-        for each in model.ops:
-            if isinstance(each, Convert):
-                _absorb(each)
+        fuse_dequantize(model.ops)
         remove_dead_code(model)
