@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.npuw.compressed_angles import compressed_angles, cosines
 
 from compiler_layer.dialects.ov.elementwise import Cos, Sin
 from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.rope_cache import MAX_ROWS, cache_rope
 from npuw_layer.llm.stage_graph import stage_graph
@@ -77,3 +79,13 @@ def test_a_table_of_very_many_positions_is_not_made(tiny) -> None:
     model = read_folder(tiny)
     cache_rope(model, MAX_ROWS + 1)
     assert sum(isinstance(op, Sin | Cos) for op in model.body.ops) == 2
+
+
+def test_compressed_frequencies_are_not_rounded() -> None:
+    """Half a unit of f16 at a frequency near 1 is more than half a radian at position 3,000."""
+    model = compressed_angles()
+    cache_rope(model, 4000)
+    assert not any(isinstance(op, Cos) for op in model.body.ops)
+    positions = np.array([[0, 1, 100, 1000, 3000, 3999]])
+    found = Interpreter(model).run({"position_ids": positions})["cos"]
+    np.testing.assert_allclose(found, cosines(positions), atol=1e-6)

@@ -5,7 +5,7 @@ So what a part of a graph means is found by trying it, not by recognising who ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -15,18 +15,24 @@ from compiler_layer.reference.interpreter import evaluate
 from npuw_layer.ports import Array
 
 
-def made_of(value: SSAValue) -> Iterator[SSAValue]:
-    """The inputs and variables, or what else has no operands and is no constant, behind a value."""
-    seen, pending = set[SSAValue](), [value]
+def behind(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
+    """Values, and all values that they are computed from, but for constants; each once."""
+    seen, pending = set[SSAValue](), [*values]
     while pending:
         value = pending.pop()
         if value in seen or isinstance(value.owner, Constant):
             continue
         seen.add(value)
-        if isinstance(value.owner, Block) or not value.owner.operands:
-            yield value
-        else:
+        yield value
+        if isinstance(value.owner, Operation):
             pending += value.owner.operands
+
+
+def made_of(value: SSAValue) -> Iterator[SSAValue]:
+    """The inputs and variables, or what else has no operands and is no constant, behind a value."""
+    for each in behind([value]):
+        if isinstance(each.owner, Block) or not each.owner.operands:
+            yield each
 
 
 class Computed:

@@ -1,7 +1,8 @@
 """Sines and cosines of rotary positions, looked up in tables instead of computed in each run.
 
 A rotary embedding turns a key by an angle that depends on its position alone, so that for a cache
-of so many rows there are only so many sines and cosines. They are computed once, here, in f32.
+of so many rows there are only so many sines and cosines. They are computed once, here, in f32; from
+compressed frequencies, too: an error of a frequency grows with the position.
 
 Source: CACHE_ROPE in NPUW (fact sheet npuw §a.3, step 17). Ours: what the angles depend on is found
 by trying, not by patterns, so scaled embeddings are cached, too. Of those with two sets of factors
@@ -14,15 +15,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Add, Cos, Multiply, Sin
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
+from compiler_layer.passes.fuse_dequantize import fuse_dequantize
 from compiler_layer.passes.remove_dead_code import remove_dead_code
-from npuw_layer.llm.computed import Computed, made_of
+from npuw_layer.llm.computed import Computed, behind, made_of
 from npuw_layer.llm.names import POSITIONS, long_from
 from npuw_layer.ports import Array
 
@@ -47,6 +49,7 @@ def cache_rope(model: Model, rows: int) -> None:
     found = [op for op in found if _is_angle(op, positions, told)]
     if not found:
         return
+    fuse_dequantize(_ops_behind(found))
     tables = [
         _tables(found, positions, rows, told, flag) for flag in range(1 if told is None else 2)
     ]
@@ -57,6 +60,12 @@ def cache_rope(model: Model, rows: int) -> None:
             at = positions if told is None else _behind(g, positions, told, rows)
             Rewriter.replace_op(op, [], [g.gather(g.constant(np.concatenate(whole)), at, 0)])
     remove_dead_code(model)
+
+
+def _ops_behind(ops: Sequence[Operation]) -> list[Operation]:
+    """The ops that compute the operands of some ops."""
+    values = behind(operand for op in ops for operand in op.operands)
+    return list(dict.fromkeys(v.owner for v in values if isinstance(v.owner, Operation)))
 
 
 def _behind(g: GraphBuilder, positions: SSAValue, told: SSAValue, rows: int) -> SSAValue:
