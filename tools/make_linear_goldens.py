@@ -2,8 +2,8 @@
 
 Its short convolutions keep the last tokens in a state of fixed size. The exported graph has a
 branch for prompts, which does not look at the state, and one for single tokens, whose filters are
-other ones when weights have 8 bits. So OpenVINO is asked about whole prompts only, each a token
-longer. Weights of convolutions are made larger, so that it matters what is in a state.
+other ones when weights have 8 bits. So OpenVINO is asked about a whole prompt, and about single
+tokens behind it. Weights of convolutions are made larger, so that it matters what is in a state.
 
 And a Mamba, which is not split: of that nothing is asked.
 
@@ -61,21 +61,22 @@ def write_mamba(folder: Path) -> None:
 
 
 def oracle(xml: Path) -> dict[str, np.ndarray]:
-    """Logits at the end of a prompt, of a longer one …, in f32; and the longest one's states."""
+    """Logits at the end of a prompt and of tokens behind it, in f32; and the states then."""
     import openvino as ov
 
     request = ov.Core().compile_model(xml, "CPU", EXACT).create_infer_request()
     ids = np.random.RandomState(6).randint(10, VOCABULARY, (1, PROMPT + STEPS)).astype(np.int64)
     logits: list[np.ndarray] = []
+    begin = 0
     for end in range(PROMPT, PROMPT + STEPS + 1):
-        request.reset_state()
         inputs = {
-            "input_ids": ids[:, :end],
+            "input_ids": ids[:, begin:end],
             "attention_mask": np.ones((1, end), np.int64),
             "beam_idx": np.zeros(1, np.int32),
         }
         request.infer(inputs)
         logits.append(np.array(request.get_tensor("logits").data[0, -1]))
+        begin = end
     states = {each.name: np.array(each.state.data) for each in request.query_state()}
     return {"ids": ids, "logits": np.array(logits), **states}
 

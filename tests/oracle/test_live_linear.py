@@ -90,15 +90,16 @@ def test_openvino_forgets_its_state_where_several_tokens_go_on(theirs: Reader) -
     assert distance(theirs(ids, [49]), theirs(ids, ())) <= 1e-5
 
 
-def test_openvino_has_other_filters_for_single_tokens_in_8_bits(paths: Any) -> None:
+@pytest.mark.parametrize("most", [1, 8])
+def test_generated_tokens_have_openvinos_filters_in_8_bits(paths: Any, most: int) -> None:
+    """The exporter compresses the filters of prompts alone."""
     read = reader(ov.Core().compile_model(paths("int8"), "CPU", EXACT))
-    ours = reader(
-        Core().compile_model(paths("int8"), "NPU", CHUNKED | {"INFERENCE_PRECISION_HINT": "f32"})
-    )
+    options = {"INFERENCE_PRECISION_HINT": "f32", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": most}
+    ours = reader(Core().compile_model(paths("int8"), "NPU", CHUNKED | options))
     ids = [*range(100, 150)]
-    whole = read(ids, ())
-    assert distance(read(ids, [49]), whole) > 1e-2
-    assert distance(ours(ids, [49]), whole) <= 1e-5
+    assert distance(read(ids, [47, 48, 49]), read(ids, ())) > 1e-2
+    for cuts in ([], [49], [47, 48, 49]):
+        assert distance(ours(ids, cuts), read(ids, cuts)) <= 1e-5
 
 
 def test_npuw_forgets_it_from_chunk_to_chunk(paths: Any, ours: Reader, theirs: Reader) -> None:

@@ -6,11 +6,16 @@ the state. A prompt that is read in pieces would lose what goes before each. Her
 always stand behind the state, so that it does not matter how they were cut; that also mends a
 prompt of a single token, which the exporter puts in the wrong place.
 
+Each branch has filters of its own. An exporter that compresses weights compresses those of prompts
+alone, so that the filters of single tokens are other ones: generated tokens have these, as in
+OpenVINO, however many of them a static model takes.
+
 Source: optimum-intel's patches of LFM-2's and Mamba's mixers say what is exported.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -32,6 +37,7 @@ from compiler_layer.passes.match import stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.errors import ModelError
 from npuw_layer.linear_caches.names import is_linear_cache
+from npuw_layer.llm.computed import made_of
 from npuw_layer.llm.last_token import last_token
 
 
@@ -46,6 +52,8 @@ class _ShortConvolution:
     """What is added to its output."""
     mixed: Add
     """Adds up the two branches."""
+    single: SSAValue
+    """The filters of the branch of a single token, with as many elements."""
 
     @property
     def new(self) -> SSAValue:
@@ -53,24 +61,25 @@ class _ShortConvolution:
         return self.convolution.x
 
 
-def continue_convolutions(model: Model, tokens: int) -> None:
+def continue_convolutions(model: Model, tokens: int, generates: bool = False) -> None:
     """Let short convolutions go on behind their states, and these hold the last tokens in use.
 
     Args:
         model: a stateful graph; changed in place. With several tokens it gets LAST_TOKEN.
         tokens: new tokens that it takes.
+        generates: whether these are generated ones, and not of a prompt.
 
     Raises:
         ModelError: a state is not one of a short convolution.
     """
     found = [_find(each) for each in model.variables() if is_linear_cache(each.name)]
     for one in found:
-        _rewrite(model, one, tokens)
+        _rewrite(model, one, tokens, generates)
     if found:
         remove_dead_code(model)
 
 
-def _rewrite(model: Model, one: _ShortConvolution, tokens: int) -> None:
+def _rewrite(model: Model, one: _ShortConvolution, tokens: int, generates: bool) -> None:
     g = GraphBuilder(model, one.mixed)
     name, element = one.read.variable_id, element_of(one.new)
     _, channels, places = shape_of(one.read.output)
@@ -82,12 +91,15 @@ def _rewrite(model: Model, one: _ShortConvolution, tokens: int) -> None:
         )
     ).output
     joined = g.concat([past, one.new], 2)
+    filters = one.convolution.filters
+    if generates:
+        filters = g.reshape(one.single, *shape_of(filters))
     none, one_step = ints_attr([0]), ints_attr([1])
     # The first of the state only matters to the next one.
     output = g.op(
         GroupConvolution,
         g.slice(joined, 2, 1),
-        one.convolution.filters,
+        filters,
         strides=one_step,
         pads_begin=none,
         pads_end=none,
@@ -128,8 +140,9 @@ def _find(variable: Variable) -> _ShortConvolution:
         for use in value.uses:
             op = use.operation
             if isinstance(op, GroupConvolution) and op.x is value and _fits(op, read):
-                mixed, biases = _mixed(name, op, read)
-                return _ShortConvolution(read, assign, op, biases, mixed)
+                mixed, branch, biases = _mixed(name, op, read)
+                single = _single_filters(name, branch, op)
+                return _ShortConvolution(read, assign, op, biases, mixed, single)
     raise ModelError(f"variable {name!r} belongs to no short convolution that is understood")
 
 
@@ -145,8 +158,10 @@ def _fits(op: GroupConvolution, read: ReadValue) -> bool:
     return (groups, kernel) == (channels, places) and {*steps} == {1} and before == (kernel - 1,)
 
 
-def _mixed(name: str, op: GroupConvolution, read: ReadValue) -> tuple[Add, tuple[SSAValue, ...]]:
-    """Where a convolution's output meets the branch of a single token, and its biases."""
+def _mixed(
+    name: str, op: GroupConvolution, read: ReadValue
+) -> tuple[Add, SSAValue, tuple[SSAValue, ...]]:
+    """Where a convolution's output meets the branch of a single token, that branch, and biases."""
     value: SSAValue = op.output
     biases: list[SSAValue] = []
     while True:
@@ -157,11 +172,22 @@ def _mixed(name: str, op: GroupConvolution, read: ReadValue) -> tuple[Add, tuple
         if isinstance(user, Add):
             other = user.b if user.a is value else user.a
             if any(each is read.output for each in _backward(other, op.x)):
-                return user, tuple(biases)
+                return user, other, tuple(biases)
             if stored_constant(other) is None:
                 raise ModelError(f"variable {name!r}: what is added to its convolution is unknown")
             biases.append(other)
         value = user.results[0]
+
+
+def _single_filters(name: str, branch: SSAValue, op: GroupConvolution) -> SSAValue:
+    """The constant that a branch multiplies a state with, with as many elements as filters have."""
+    count = math.prod(shape_of(op.filters))
+    for value in _backward(branch, op.x):
+        if isinstance(value.owner, Multiply):
+            for factor in value.owner.operands:
+                if math.prod(shape_of(factor)) == count and not any(True for _ in made_of(factor)):
+                    return factor
+    raise ModelError(f"variable {name!r}: the filters of its single tokens are not understood")
 
 
 def _backward(value: SSAValue, end: SSAValue | None = None) -> Iterator[SSAValue]:

@@ -64,6 +64,7 @@ def split(
     past: int,
     head: Head = Head.ALL,
     layout: KVLayout = PLAIN,
+    generates: bool = False,
 ) -> Model:
     """Make a static graph that takes ``tokens`` new tokens after ``past`` stored ones.
 
@@ -73,6 +74,8 @@ def split(
         past: rows of the caches, aligned to the left.
         head: what becomes of the LM head.
         layout: how caches lie.
+        generates: whether new tokens are generated ones; short convolutions may have other filters
+            for them.
 
     Returns:
         A graph with the inputs that follow tokens (``token_inputs``) for as many, e.g. input_ids
@@ -90,17 +93,19 @@ def split(
         ModelError: the graph is no language model with K and V caches.
     """
     try:
-        return _split(model.clone(), tokens, past, head, layout)
+        return _split(model.clone(), tokens, past, head, layout, generates)
     except RecursionError:
         raise ModelError("the graph's ops are nested too deeply") from None
 
 
-def _split(clone: Model, tokens: int, past: int, head: Head, layout: KVLayout) -> Model:
+def _split(
+    clone: Model, tokens: int, past: int, head: Head, layout: KVLayout, generates: bool
+) -> Model:
     inputs = check_ports(clone, tokens)
     take_apart(clone, tokens, past)
     compare_tokens(clone, tokens, past)
     count_positions(clone, tokens)
-    continue_convolutions(clone, tokens)
+    continue_convolutions(clone, tokens, generates)
     look_up_biases(clone, tokens, past)
     compare_tables(clone, tokens, past)
     store_caches(clone, past, 1, layout)

@@ -79,7 +79,8 @@ def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Mode
         layout = resolved(model, layout)
     if stage.slots > 1:
         return split_slots(model, stage.slots, stage.past, head, layout)
-    return split(model, stage.tokens, stage.past, head, layout)
+    generates = stage.kind is Kind.GENERATE
+    return split(model, stage.tokens, stage.past, head, layout, generates)
 
 
 def _of_prompts(model: Model, stage: Stage) -> Model:
