@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 
-_LOOK_S = 0.05
-"""How often who waits looks again, in case nobody wakes it."""
+LOOK_S = 0.05
+"""How often a waiter looks again, in case nobody wakes it."""
 
 
 class Outcome:
@@ -49,6 +49,6 @@ class Outcome:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            if self._running.acquire(timeout=min(left, _LOOK_S)):
+            if self._running.acquire(timeout=min(left, LOOK_S)):
                 self._running.release()
         return True

@@ -7,9 +7,9 @@ a fault, so that a signal that never comes cannot keep a process from ending.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
+from driver_layer.bell import Bell
 from driver_layer.errors import DeviceFault
 
 
@@ -17,14 +17,14 @@ class Doorbell:
     """Lets threads wait until something has become true."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._bell = Bell()
         self._closed = False
 
     def ring(self, change: Callable[[], None]) -> None:
         """Make a change that others may wait for."""
-        with self._changed:
+        with self._bell.lock:
             change()
-            self._changed.notify_all()
+            self._bell.ring()
 
     def wait(self, ready: Callable[[], bool], seconds: float | None = None) -> bool:
         """Wait until something is true, at most so long; tell whether it is.
@@ -32,16 +32,19 @@ class Doorbell:
         Raises:
             DeviceFault: the device shuts down, and it is not.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: ready() or self._closed, seconds)
-            if ready():
-                return True
-            if self._closed:
-                raise DeviceFault("the device shut down while something waited for a signal")
-            return False
+        is_ready = False
+
+        def look() -> bool:
+            nonlocal is_ready
+            is_ready = ready()
+            return is_ready or self._closed
+
+        if self._bell.wait(look, seconds) and not is_ready:
+            raise DeviceFault("the device shut down while something waited for a signal")
+        return is_ready
 
     def close(self) -> None:
         """End all waits, now and from now on."""
-        with self._changed:
+        with self._bell.lock:
             self._closed = True
-            self._changed.notify_all()
+            self._bell.ring()

@@ -1,0 +1,56 @@
+"""A lock, and those who wait until something that it guards has become true.
+
+``threading.Condition`` and what is made of it (Event, Semaphore, Queue, Future) enter their lock in
+Python code. If a signal's handler raises there, as Ctrl-C's does, the lock stays locked, and every
+thread that needs it waits for ever. A plain lock is safe: ``with`` enters and leaves it in C, and
+CPython runs no handler in between.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+from driver_layer.outcome import LOOK_S
+
+
+class Bell:
+    """A lock, and threads that sleep until it is rung."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        """Held by who changes what others wait for; entered by ``with`` alone."""
+        self._sleeping: set[threading.Lock] = set()
+        """Locked locks, each of one waiter; that of an interrupted waiter stays until a ring."""
+
+    def ring(self) -> None:
+        """Let all waiters look again; the caller holds the lock.
+
+        If the caller is interrupted, waiters are woken by their own clocks.
+        """
+        for waiter in tuple(self._sleeping):
+            self._sleeping.discard(waiter)
+            waiter.release()
+
+    def wait(self, ready: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Wait until something is true, at most so long; tell whether it is.
+
+        Args:
+            ready: is called with the lock held.
+            seconds: None waits for ever.
+        """
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        while True:
+            waiter = threading.Lock()
+            waiter.acquire()
+            with self.lock:
+                if ready():
+                    return True
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                self._sleeping.add(waiter)
+            if not waiter.acquire(timeout=min(left, LOOK_S)):
+                self._sleeping.discard(waiter)
