@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from contextlib import suppress
 
@@ -27,6 +28,9 @@ class _Work:
         self.process = os.getpid()
         self.engines = Turns()
         """Held by who uses CMX and the engines: inferences run one at a time."""
+        self.core = threading.Lock()
+        """Held by who uses the management core. It is a plain lock, as programs are prepared in the
+        caller's thread, where a signal's handler may raise (see ``turns``)."""
         self.doorbell = Doorbell()
         self.streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
@@ -50,9 +54,10 @@ class Device:
         self._begin()
 
     def _begin(self) -> None:
-        self._in_process = _Work()
+        work = _Work()
         # At the end of the process as well, if nobody drops the device before.
-        weakref.finalize(self, _shut_down, self._in_process)
+        weakref.finalize(self, _shut_down, work)
+        self._in_process = work
 
     @property
     def _work(self) -> _Work:
@@ -90,11 +95,11 @@ class Device:
             hpi_address: where its HOST_PARSED_INFERENCE record lies.
             footprint: what it reaches; what was prepared for others of its kin serves it as well.
         """
-        with self.engines, suppress(DeviceFault):
+        with self._work.core, suppress(DeviceFault):
             self._core.prepare(Bus(self.cmx, space), hpi_address, footprint)
 
     def run_inference(self, space: AddressSpace, hpi_address: int) -> None:
-        """Execute a loaded program to its end, on the calling thread.
+        """Execute a loaded program to its end, on the calling thread, which is a stream's.
 
         Args:
             space: the memory of the context that loaded it.
@@ -103,7 +108,7 @@ class Device:
         Raises:
             DeviceFault: the program is malformed, deadlocks, or a task fails.
         """
-        with self.engines:
+        with self.engines, self._work.core:
             self._core.run_inference(Bus(self.cmx, space), hpi_address)
 
     def forget(self, space: AddressSpace, hpi_address: int) -> None:

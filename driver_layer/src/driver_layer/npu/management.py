@@ -31,11 +31,12 @@ class _Prepared:
 
     def in_place(self, space: AddressSpace) -> bool:
         """Tell whether all that it reaches is where it was."""
-        if self.frees != space.frees:
+        frees = space.frees  # before anything is looked at
+        if self.frees != frees:
             read = (allocation for allocation, _ in self.sources)
             if any(space.find(one.address) is not one for one in (*self.used, *read)):
                 return False
-            self.frees = space.frees
+            self.frees = frees
         return True
 
     def changed(self) -> bool:

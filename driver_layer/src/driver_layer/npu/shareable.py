@@ -95,9 +95,10 @@ class Shareable:
 
     def close(self) -> None:
         """Close the descriptor; the bytes stay as long as somebody looks at ``data``."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        # Forgotten first: a number that is closed twice is that of another file by then.
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
     def __del__(self) -> None:
         self.close()

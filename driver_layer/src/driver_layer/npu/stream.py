@@ -55,7 +55,6 @@ class Stream:
         self._begin()
 
     def _begin(self) -> None:
-        self._process = os.getpid()
         self._submitting = threading.Lock()
         self._server = _Server()
         self._used = False
@@ -64,6 +63,7 @@ class Stream:
         """Of what was submitted last; None also if a signal came just then."""
         # Who drops a stream lets its thread end, after what was submitted.
         weakref.finalize(self, self._server.jobs.put, None).atexit = False
+        self._process = os.getpid()  # last: what is interrupted before begins anew
 
     def submit(self, job: Job) -> Outcome:
         """Queue a job; the first one starts the thread."""
@@ -81,9 +81,15 @@ class Stream:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for all that was submitted, at most so long; tell whether it has ended."""
         self._look_where()
-        if not self._used:
-            return True
-        return (self._last or self.submit(_nothing)).wait(seconds)
+        return not self._used or self.latest().wait(seconds)
+
+    def latest(self) -> Outcome:
+        """Give the outcome of what was submitted last.
+
+        If a signal came just then, nobody knows it: then that of nothing, which is submitted now.
+        """
+        self._look_where()
+        return self._last or self.submit(_nothing)
 
     def join(self) -> None:
         """Let the thread end, after what was submitted, and wait for that."""

@@ -16,7 +16,11 @@ USUAL = 0
 
 
 class Turns:
-    """A lock that is given to the most urgent; entered as any lock, and not twice by one thread."""
+    """A lock that is given to the most urgent; entered as any lock, and not twice by one thread.
+
+    The threads of streams alone enter it. In the main thread a signal's handler may raise just when
+    the lock was taken: then nobody gives it back.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

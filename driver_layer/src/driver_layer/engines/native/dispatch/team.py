@@ -32,6 +32,8 @@ _CODE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 class Team:
     """Threads that work on one table at a time.
 
+    Threads of streams call it, where no signal's handler raises.
+
     Args:
         kernels: of this host.
         threads: how many, the caller's among them.
@@ -44,7 +46,6 @@ class Team:
         self._gather()
 
     def _gather(self) -> None:
-        self._process = os.getpid()
         self._busy = threading.Lock()
         self._gate = np.zeros((GateWord.WORDS, COUNTER_BYTES // 8), np.int64)
         self._words = np.zeros((self.threads, ThreadWord.WORDS), np.int64)
@@ -55,6 +56,7 @@ class Team:
         self._grow_scratch(0)
         numbers = range(1, self.threads)
         self._helpers = [_Helper(self._help, self._words[i], self._gate) for i in numbers]
+        self._process = os.getpid()  # last: what is interrupted before begins anew
 
     def run(self, table: Table) -> None:
         """Execute a table; ``table.failure`` tells how it went."""
