@@ -27,7 +27,7 @@ from driver_layer.abi.tasks import HOST_PARSED_INFERENCE, MAPPED_INFERENCE
 from driver_layer.errors import DriverUsageError, RelocError
 from driver_layer.loader.kernels import verify_kernels
 from driver_layer.loader.metadata import NetworkMetadata, read_network
-from driver_layer.loader.place import BufferManager, Placement, place
+from driver_layer.loader.place import BufferManager, Placement, give_back, place
 from driver_layer.loader.read import Blob, Buffer, Section, read_blob
 from driver_layer.loader.relocate import RelocationTable, Words, apply
 from driver_layer.loader.verify import find_entry, verify
@@ -108,6 +108,11 @@ class HostParsedInference:
         return self._record.address
 
     @property
+    def loaded(self) -> bool:
+        """Whether it is in device memory."""
+        return self._record is not None
+
+    @property
     def allocated_bytes(self) -> int:
         """Device memory in use by it, without what it shares with clones made from it."""
         record = 0 if self._record is None else self._record.size
@@ -158,13 +163,12 @@ class HostParsedInference:
         return twin
 
     def free(self) -> None:
-        """Give its memory back; a second call does nothing."""
-        if self._memory is not None:
-            if self._record is not None:
-                self._memory.free(self._record)
-            if self._placement is not None:
-                self._placement.free()
-        self._memory = self._placement = self._record = None
+        """Give its memory back; a second call does nothing, or what the first one did not do."""
+        if self._memory is not None and self._record is not None:
+            give_back(self._memory, self._record)
+        if self._placement is not None:
+            self._placement.free()
+        self._record = self._placement = self._memory = None
         self._user, self._applied, self._known = {}, {}, {}
 
     def apply_input_output(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
@@ -211,8 +215,8 @@ class HostParsedInference:
     def _load(self, memory: BufferManager, shared: Placement | None) -> None:
         if self._memory is not None:
             raise DriverUsageError("the inference is loaded already")
-        self._memory = memory
         try:
+            self._memory = memory
             self._placement = place(self._blob, memory, shared)
             self._relocate(self._placement)
             root = self._placement.allocations[self._entry]

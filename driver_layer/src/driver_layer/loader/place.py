@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -46,20 +47,25 @@ class BufferManager(ReadableMemory, Protocol):
         ...
 
 
+class _User:
+    """Stands for a placement that uses what clones share."""
+
+
 @dataclass(slots=True)
 class _Shared:
     """Allocations of all clones, freed with the last of them."""
 
     memory: BufferManager
     allocations: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
-    users: int = 0
+    users: WeakSet[_User] = field(default_factory=WeakSet[_User])
+    """One whose placement was interrupted before anybody was given it is none any more."""
 
-    def release(self) -> None:
-        """One user less."""
-        self.users -= 1
+    def release(self, user: _User) -> None:
+        """Let a user go, if it is one."""
+        self.users.discard(user)
         if not self.users:
             for allocation in self.allocations.values():
-                self.memory.free(allocation)
+                give_back(self.memory, allocation)
 
 
 @dataclass(slots=True)
@@ -69,6 +75,8 @@ class Placement:
     memory: BufferManager
     shared: _Shared
     private: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
+    user: _User = field(default_factory=_User)
+    """What ``shared`` knows it by."""
 
     @property
     def allocations(self) -> dict[int, Allocation]:
@@ -81,11 +89,11 @@ class Placement:
         return sum(allocation.size for allocation in self.private.values())
 
     def free(self) -> None:
-        """Give everything back that no other user needs."""
+        """Give everything back that no other user needs; what was interrupted may be repeated."""
         for allocation in self.private.values():
-            self.memory.free(allocation)
+            give_back(self.memory, allocation)
         self.private = {}
-        self.shared.release()
+        self.shared.release(self.user)
 
 
 def place(blob: Blob, memory: BufferManager, original: Placement | None) -> Placement:
@@ -101,8 +109,8 @@ def place(blob: Blob, memory: BufferManager, original: Placement | None) -> Plac
     """
     patched = {section.info for section in blob.of_type(SectionType.SHT_RELA)}
     placement = Placement(memory, original.shared if original else _Shared(memory))
-    placement.shared.users += 1
     try:
+        placement.shared.users.add(placement.user)
         for section in blob.sections:
             if not needs_memory(section):
                 continue
@@ -116,6 +124,12 @@ def place(blob: Blob, memory: BufferManager, original: Placement | None) -> Plac
         placement.free()
         raise
     return placement
+
+
+def give_back(memory: BufferManager, allocation: Allocation) -> None:
+    """Free an allocation, unless that was done."""
+    if memory.find(allocation.address) is allocation:
+        memory.free(allocation)
 
 
 def needs_memory(section: Section) -> bool:

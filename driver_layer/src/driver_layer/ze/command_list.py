@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from driver_layer.npu.stream import Stream
 from driver_layer.outcome import Outcome
 from driver_layer.ze import types as t
 from driver_layer.ze.context import Pointer, check_device, ze_context_handle_t
@@ -65,6 +66,8 @@ class Command:
     signal: ze_event_handle_t | None = None
     waits: tuple[ze_event_handle_t, ...] = ()
     mutable: Mutable | None = None
+    release: Callable[[], None] | None = None
+    """Called when the list no longer needs what the command uses."""
 
     def __call__(self) -> None:
         """Execute it.
@@ -107,9 +110,9 @@ class ze_command_list_handle_t(Handle):
         self.desc = desc
         self.state = ListState.OPEN
         self.commands: list[Command] = []
-        self.last: Outcome | None = None
-        """The submission that executes it, or did."""
-        self._releases: list[Callable[[], None]] = []
+        self.last: Outcome | Stream | None = None
+        """The submission that executes it, or did; a stream, if it may have been submitted there
+        and a signal came just then."""
 
     @property
     def is_mutable(self) -> bool:
@@ -121,12 +124,8 @@ class ze_command_list_handle_t(Handle):
         """Whether it is for queues that run graphs."""
         return bool(QUEUE_GROUPS[self.desc.commandQueueGroupOrdinal].flags & _COMPUTE)
 
-    def append(
-        self,
-        command: Command | Callable[[], object],
-        release: Callable[[], None] | None = None,
-    ) -> None:
-        """Record a command; ``release`` is called when the list no longer needs what it uses.
+    def append(self, command: Command | Callable[[], object]) -> None:
+        """Record a command.
 
         Raises:
             ZeError: INVALID_ARGUMENT: the list is closed; INVALID_SYNCHRONIZATION_OBJECT: an event
@@ -138,8 +137,6 @@ class ze_command_list_handle_t(Handle):
         for event in (*made.waits, *signals):
             self.check_event(event)
         self.commands.append(made)
-        if release is not None:
-            self._releases.append(release)
 
     def check_open(self) -> None:
         """Raise ZeError INVALID_ARGUMENT if it takes no commands."""
@@ -155,6 +152,8 @@ class ze_command_list_handle_t(Handle):
 
     def check_idle(self) -> None:
         """Raise ZeError HANDLE_OBJECT_IN_USE if it is executing."""
+        if isinstance(self.last, Stream):
+            self.last = self.last.latest()
         if self.last is not None and not self.last.ended:
             message = "the command list is executing; wait for it first"
             raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
@@ -162,10 +161,11 @@ class ze_command_list_handle_t(Handle):
     def reset(self) -> None:
         """Forget all commands; raises ZeError as ``check_idle``."""
         self.check_idle()  # what it uses would go to others
-        for release in self._releases:
-            release()
-        self.commands, self._releases = [], []
-        self.state = ListState.OPEN
+        self.state = ListState.OPEN  # first: what is half emptied is not executed
+        while self.commands:
+            release = self.commands.pop().release  # it goes back once, or not at all
+            if release is not None:
+                release()
 
 
 def zeCommandListCreate(

@@ -133,6 +133,8 @@ def zeCommandQueueExecuteCommandLists(
     if hFence is not None and check(hFence, ze_fence_handle_t).queue is not queue:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
         raise failed(code, "the fence is of another queue")
+    for command_list in lists:
+        command_list.last = queue.stream
     work = queue.submit(lambda: _run_all(commands))
     for command_list in lists:
         command_list.last = work
@@ -251,4 +253,5 @@ def zeFenceQueryStatus(hFence: ze_fence_handle_t) -> ze_result_t:
 def zeFenceReset(hFence: ze_fence_handle_t) -> None:
     """Make a fence as new, not signaled."""
     fence = check(hFence, ze_fence_handle_t)
-    fence.work, fence.signaled = None, False
+    fence.signaled = False  # first: between both it is as it was
+    fence.work = None

@@ -11,8 +11,9 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
-from driver_layer.errors import OutOfMemory
+from driver_layer.errors import DriverUsageError, OutOfMemory
 from driver_layer.npu.memory import PAGE_BYTES, AddressSpace, Allocation, Bytes, MemoryKind
 from driver_layer.npu.shareable import Shareable
 from driver_layer.ze import external_types as x
@@ -81,7 +82,8 @@ class ze_context_handle_t(Handle):
         self.device = device
         self.space = AddressSpace()
         device.spaces.add(self.space)
-        self.memory: dict[int, Memory] = {}
+        self.memory: dict[Allocation, Memory] = {}
+        """What callers allocated, and have not freed."""
         self._numbers = itertools.count(1)
 
     def allocate(self, size: int, alignment: int, kind: t.ze_memory_type_t) -> Memory:
@@ -136,18 +138,21 @@ class ze_context_handle_t(Handle):
             code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
             raise failed(code, str(error)) from error
         memory = Memory(allocation, kind, next(self._numbers))
-        self.memory[allocation.address] = memory
+        self.memory[allocation] = memory
         return memory
 
     def release(self, memory: Memory) -> None:
-        """Take memory out of the context; nothing happens if another thread is doing it."""
-        if self.memory.pop(memory.address, None) is None:
-            return
-        self.space.free(memory.allocation)
-        memory.alive = False
+        """Take memory out of the context; what was done already is left out.
+
+        Memory is the context's until all is done: if that is interrupted, it can be freed again.
+        """
+        with suppress(DriverUsageError):
+            self.space.free(memory.allocation)
         memory.put_back()
         if memory.shareable is not None:
             memory.shareable.close()
+        self.memory.pop(memory.allocation, None)
+        memory.alive = False
 
     def bytes_at(self, pointer: Pointer | None, size: int, write: bool = False) -> Bytes:
         """Give bytes of this context's memory.
@@ -171,7 +176,7 @@ class ze_context_handle_t(Handle):
         """Give the memory that a pointer points into."""
         address = pointer if isinstance(pointer, int) else pointer.address
         allocation = self.space.find(address)
-        memory = None if allocation is None else self.memory.get(allocation.address)
+        memory = None if allocation is None else self.memory.get(allocation)
         return memory if isinstance(pointer, int) or memory is pointer else None
 
     def _resolve(self, pointer: Pointer | None, size: int) -> tuple[Allocation, int]:
@@ -191,7 +196,7 @@ def own_memory(context: ze_context_handle_t, ptr: Memory) -> Memory:
         ZeError: INVALID_ARGUMENT.
     """
     memory = check(given(ptr, "ptr"), Memory)
-    if context.memory.get(memory.address) is not memory:
+    if context.memory.get(memory.allocation) is not memory:
         message = f"no memory of this context at {memory.address:#x}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     return memory

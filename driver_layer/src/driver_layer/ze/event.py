@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
+from weakref import WeakValueDictionary
 
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.doorbell import Doorbell
@@ -84,7 +85,8 @@ class ze_event_pool_handle_t(Handle):
         super().__init__()
         self.context = context
         self.count = count
-        self.events: dict[int, ze_event_handle_t] = {}
+        self.events: WeakValueDictionary[int, ze_event_handle_t] = WeakValueDictionary()
+        """Those that are not destroyed; one that nobody was given, for a signal came, is gone."""
 
 
 class ze_event_handle_t(Handle):
@@ -94,8 +96,7 @@ class ze_event_handle_t(Handle):
         super().__init__()
         self.pool = pool
         self.index = index
-        self.state = EventState.INITIAL
-        self._fault: DeviceFault | None = None
+        self._became: EventState | DeviceFault = EventState.INITIAL
 
     @property
     def context(self) -> ze_context_handle_t:
@@ -105,13 +106,13 @@ class ze_event_handle_t(Handle):
     @property
     def signaled(self) -> bool:
         """Whether waits for it end at once."""
-        return self.state in (EventState.DEVICE_SIGNAL, EventState.HOST_SIGNAL)
+        return self._became in (EventState.DEVICE_SIGNAL, EventState.HOST_SIGNAL)
 
     def become(self, state: EventState) -> None:
         """Signal or reset it."""
 
         def change() -> None:
-            self.state, self._fault = state, None
+            self._became = state
 
         self._doorbell.ring(change)
 
@@ -119,7 +120,8 @@ class ze_event_handle_t(Handle):
         """Let all waits fail: what was to signal it failed."""
 
         def change() -> None:
-            self._fault = fault
+            if not self.signaled:
+                self._became = fault
 
         self._doorbell.ring(change)
 
@@ -143,8 +145,8 @@ class ze_event_handle_t(Handle):
             # Here the doorbell's lock is held; later the event may be another's to reset.
             if self.signaled:
                 return True
-            if self._fault is not None:
-                faults.append(f"event {self.index} was not signaled: {self._fault}")
+            if isinstance(self._became, DeviceFault):
+                faults.append(f"event {self.index} was not signaled: {self._became}")
             elif not self.alive:
                 faults.append(f"event {self.index} was destroyed while something waited for it")
             return bool(faults)
@@ -211,14 +213,16 @@ def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> 
     if not 0 <= desc.index < pool.count or desc.index in pool.events:
         message = f"place {desc.index} of a pool of {pool.count} events is taken, or not there"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    event = pool.events[desc.index] = ze_event_handle_t(pool, desc.index)
+    event = ze_event_handle_t(pool, desc.index)
+    pool.events[desc.index] = event
     return event
 
 
 def zeEventDestroy(hEvent: ze_event_handle_t) -> None:
     """End an event; a list that waits for it fails."""
     event = check(hEvent, ze_event_handle_t)
-    del event.pool.events[event.index]
+    if event.pool.events.get(event.index) is event:  # what was interrupted is repeated
+        del event.pool.events[event.index]
     event.destroy()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from weakref import ref
 
 from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory, ZeError
 from driver_layer.loader.hpi import HostParsedInference
@@ -52,9 +53,10 @@ class ze_graph_handle_t(Handle):
         self.parameter_names = _tensor_names(self.metadata.parameters)
         """What the OpenVINO model calls an input, by its name here."""
         self.result_names = _tensor_names(self.metadata.results)
-        self._loaded = False
-        self._idle: list[HostParsedInference] = []
-        self._recorded: list[HostParsedInference] = []
+        self._holders: dict[HostParsedInference, ref[GraphExecution] | None]
+        self._holders = {self._original: None}
+        """All inferences, and what each is recorded in; idle is also one whose recording is gone,
+        as if a signal's handler raised before anybody was given it."""
 
     @cached_property
     def profile(self) -> GraphProfile:
@@ -71,7 +73,7 @@ class ze_graph_handle_t(Handle):
         Raises:
             ZeError: OUT_OF_DEVICE_MEMORY, or UNKNOWN if the blob's content is malformed.
         """
-        if self._loaded:
+        if self._original.loaded:
             return
         try:
             self._original.load(self.context.space)
@@ -80,11 +82,12 @@ class ze_graph_handle_t(Handle):
             raise failed(code, str(error)) from error
         except BlobError as error:
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
-        self._loaded = True
-        self._idle.append(self._original)
 
-    def record(self) -> HostParsedInference:
+    def record(self, holder: GraphExecution) -> HostParsedInference:
         """Give an inference tied to the present arguments, for one recording to keep.
+
+        Args:
+            holder: the recording.
 
         Raises:
             ZeError: UNINITIALIZED: an argument is missing; INVALID_ARGUMENT: it is too small, or
@@ -94,11 +97,12 @@ class ze_graph_handle_t(Handle):
         pointers = [self._argument(index) for index in range(len(self.tensors))]
         self.initialize()
         try:
-            inference = self._idle.pop() if self._idle else self._original.clone()
+            idle = (one for one, by in self._holders.items() if by is None or by() is None)
+            inference = next(idle, None) or self._original.clone()
         except OutOfMemory as error:
             code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
             raise failed(code, str(error)) from error
-        self._recorded.append(inference)
+        self._holders[inference] = ref(holder)
         try:
             self.relocate(inference, pointers)
         except ZeError:
@@ -121,16 +125,16 @@ class ze_graph_handle_t(Handle):
 
     def release(self, inference: HostParsedInference) -> None:
         """Take an inference back from its recording."""
-        if inference in self._recorded:
-            self._recorded.remove(inference)
-            self._idle.append(inference)
+        if inference in self._holders:
+            self._holders[inference] = None
 
     def destroy(self) -> None:
-        """Unload; nothing that uses it may be executing."""
-        for inference in (*self._idle, *self._recorded):
-            self.context.device.npu.forget(self.context.space, inference.address)
-            inference.free()
-        self._idle, self._recorded = [], []
+        """Unload; nothing that uses it may be executing. What was interrupted may be repeated."""
+        for inference in self._holders:
+            if inference.loaded:
+                self.context.device.npu.forget(self.context.space, inference.address)
+                inference.free()
+        self._holders.clear()
         self.alive = False
 
     def address(self, index: int, pointer: Pointer) -> int:
@@ -166,9 +170,10 @@ class GraphExecution:
 
     def __init__(self, graph: ze_graph_handle_t) -> None:
         self._graph = graph
-        self._inference = graph.record()
+        self._inference = graph.record(self)
         self._pointers = [graph.arguments[index] for index in range(len(graph.tensors))]
         self._changed = False
+        """Whether an argument may lie elsewhere than when relocations were applied."""
         self._prepare()
 
     def run(self) -> None:
@@ -186,8 +191,8 @@ class GraphExecution:
 
     def change(self, index: int, pointer: Pointer) -> None:
         """Let an argument lie elsewhere from the next ``apply`` on."""
-        self._pointers[index] = pointer
         self._changed = True
+        self._pointers[index] = pointer
 
     def apply(self) -> None:
         """Apply the blob's user relocations anew, if an argument was changed.
@@ -197,8 +202,8 @@ class GraphExecution:
         """
         if self._changed:
             self._graph.relocate(self._inference, self._pointers)
-            self._changed = False
             self._prepare()
+            self._changed = False
 
     def _prepare(self) -> None:
         context = self._graph.context

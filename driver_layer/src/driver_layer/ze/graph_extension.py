@@ -164,11 +164,12 @@ class ze_graph_dditable_ext_t:
         run = execution.run
         if hProfilingQuery is not None:
             run = partial(hProfilingQuery.profile, run)
-        command = Command(run, hSignalEvent, tuple(phWaitEvents), execution)
+        release = execution.release
+        command = Command(run, hSignalEvent, tuple(phWaitEvents), execution, release)
         try:
-            command_list.append(command, execution.release)
+            command_list.append(command)
         except ZeError:
-            execution.release()
+            release()
             raise
 
     def pfnGetNativeBinary(self, hGraph: ze_graph_handle_t) -> bytes:

@@ -108,10 +108,10 @@ def zeCommandListUpdateMutableCommandsExp(
         target.check(change.argIndex, pointer)
         changes.append((target, change.argIndex, pointer))
         change = change.pNext
+    if command_list.state is ListState.CLOSED:  # first: half of the changes are not executed
+        command_list.state = ListState.CHANGED
     for target, index, pointer in changes:
         target.change(index, pointer)
-    if command_list.state is ListState.CLOSED:
-        command_list.state = ListState.CHANGED
 
 
 def _check_mutable(command_list: ze_command_list_handle_t) -> None:
