@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import openvino
 import pytest
+from hypothesis import settings
 
 from compiler_layer import compile as to_blob
 from compiler_layer import cut
@@ -24,6 +25,9 @@ from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.place_ddr import touches
+
+settings.register_profile("untimed", deadline=None)  # machines may be busy
+settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDENS = ROOT / "tests" / "goldens"

@@ -2,7 +2,7 @@
 
 ``threading.Condition`` and what is made of it (Event, Semaphore, Queue, Future) enter their lock in
 Python code. If a signal's handler raises there, as Ctrl-C's does, the lock stays locked, and every
-thread that needs it waits for ever. A plain lock is safe: ``with`` enters and leaves it in C, and
+thread that needs it waits for ever. A lock itself is safe: ``with`` enters and leaves it in C, and
 CPython runs no handler in between.
 """
 
@@ -20,8 +20,9 @@ class Bell:
     """A lock, and threads that sleep until it is rung."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        """Held by who changes what others wait for; entered by ``with`` alone."""
+        self.lock = threading.RLock()
+        """Held by who changes what others wait for; entered by ``with`` alone, and again by a
+        signal's handler that interrupts that and changes something itself."""
         self._sleeping: set[threading.Lock] = set()
         """Locked locks, each of one waiter; that of an interrupted waiter stays until a ring."""
 
