@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
+import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import cache, partial
 from numbers import Real
 from typing import Any, TypeVar
 
+from driver_layer.npu.stream import Stream
 from driver_layer.outcome import Outcome
 from npuw_layer.errors import InferenceCancelled, NpuwFault, NpuwUsageError, RequestBusy
 from npuw_layer.in_order import AtAnyTime, Place
@@ -41,17 +43,18 @@ class AsyncRun:
         self._begin()
 
     def _begin(self) -> None:
-        self._process = os.getpid()
         self._lock = threading.Lock()
         self._holder: object | None = None
         """What is running, or about to."""
         self._running: object | None = None
         """What its own thread runs."""
         self._cancelled = False
-        self._worker: ThreadPoolExecutor | None = None
+        self._stream = Stream("npuw-request")
+        _streams.add(self._stream)
         self._thread = 0
         """That runs an inference or its callback, if one does."""
         self._started: Outcome | None = None
+        self._process = os.getpid()  # last: what is interrupted before begins anew
 
     def check_idle(self) -> None:
         """See that nothing is running.
@@ -105,26 +108,28 @@ class AsyncRun:
             NpuwFault: there is no thread to be had: there are too many, or the process ends.
         """
         outcome, before = Outcome(), self._started
+        submitted = False
         try:
             self._claim(outcome)
             with self._place.started() as take:
                 prepare()
                 self._started = outcome  # whoever runs it may begin the next one before it returns
                 self._submit(outcome, partial(self._work, partial(take, work), callback, outcome))
+                submitted = True
         except BaseException:
             with self._lock:
-                # A signal may come when it runs already: then it has begun after all.
-                if self._holder is outcome and self._running is not outcome:
+                # A signal may come when it runs already, or others wait for its turn to end: then
+                # it has begun after all.
+                given_up = not submitted and self._running is not outcome
+                if given_up and self._holder is outcome:
                     self._started, self._holder = before, None
             raise
 
     def _submit(self, outcome: Outcome, work: Work) -> None:
         try:
-            if self._worker is None:
-                self._worker = ThreadPoolExecutor(1, "npuw-request")
-            self._worker.submit(outcome.run, work)
+            _finish_at_exit()
+            self._stream.submit(partial(outcome.run, work))
         except RuntimeError as error:
-            self._worker = None
             raise NpuwFault(
                 f"no thread for a request that runs beside its caller: {error}"
             ) from None
@@ -190,6 +195,15 @@ class AsyncRun:
                     callback()
             finally:
                 self._thread = 0
+
+
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+@cache
+def _finish_at_exit() -> None:
+    """See that what was started ends before the process does, and before its devices shut down."""
+    atexit.register(lambda: [stream.join() for stream in tuple(_streams)])
 
 
 class AsyncRequest:

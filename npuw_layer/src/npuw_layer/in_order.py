@@ -58,53 +58,54 @@ class InOrder:
     """What requests of one model know of one another."""
 
     def __init__(self) -> None:
-        self._places = 0
-        """How many have theirs: those that were started once."""
-        self._last: int = -1
-        """Whose inference was started last."""
-        self._gone: set[int] = set()
-        """Places of requests that there are no more."""
-        self._begin()
+        self._placed: list[weakref.ref[_Placed]] = []
+        """Those that were started once, by their numbers; some are gone."""
+        self._begin(-1)
 
     def place(self) -> Place:
         """Give a request a place, which it takes when it is first started."""
         return _Placed(self)
 
     @contextmanager
-    def started(self, number: int | None) -> Generator[_Turn]:
-        """As ``Place.started``, of a request with a number or, the first time, without one."""
+    def started(self, placed: _Placed) -> Generator[_Turn]:
+        """As ``Place.started``, of a request with a place or, the first time, without one."""
         if self._process != os.getpid():
-            self._begin()
+            self._begin(self._last[0])
         with self._lock:
-            turn = _Turn(self._places if number is None else number, self._ended)
+            numbers = (n for n, one in enumerate(self._placed) if one() is placed)
+            number = next(numbers, len(self._placed))
+            last, ended = self._last
+            turn = _Turn(ended)
             # As in the original, a round may end early: the first begins another at any time.
-            if turn.number and turn.number != self._next():
+            if number and number != self._next():
                 raise NpuwUsageError(
                     f"{NAME} = YES: requests are started in the order of their first inferences; "
-                    f"this is request {turn.number + 1}, and the last was {self._last + 1}"
+                    f"this is request {number + 1}, and the last was {last + 1}"
                 )
-            yield turn
-            self._places = max(self._places, turn.number + 1)
-            self._last, self._ended = turn.number, turn.ended
-
-    def leave(self, number: int) -> None:
-        """A request is gone: nobody waits for it. Called whenever, in any thread."""
-        self._gone.add(number)
+            try:
+                yield turn
+                turn.has_begun = True
+            finally:  # whoever is interrupted may have begun it all the same
+                if turn.has_begun:
+                    if number == len(self._placed):
+                        self._placed.append(weakref.ref(placed))
+                    self._last = number, turn.ended
 
     def _next(self) -> int:
-        """Whose turn is next."""
-        number = self._last + 1
-        while number in self._gone:
+        """Whose turn is next: nobody waits for a request that is gone."""
+        number = self._last[0] + 1
+        while number < len(self._placed) and self._placed[number]() is None:
             number += 1
         return number
 
-    def _begin(self) -> None:
+    def _begin(self, last: int) -> None:
         """Wait for nothing, also in a forked process: nothing of its parent ends there."""
-        self._process = os.getpid()
+        ended = threading.Event()
+        ended.set()
+        self._last: tuple[int, threading.Event] = last, ended
+        """Whose inference was started last, and whether it has ended."""
         self._lock = threading.Lock()
-        self._ended = threading.Event()
-        """Whether what was started last has ended."""
-        self._ended.set()
+        self._process = os.getpid()  # last: what is interrupted before begins anew
 
 
 class _Placed:
@@ -112,35 +113,31 @@ class _Placed:
 
     def __init__(self, order: InOrder) -> None:
         self._order = order
-        self._number: int | None = None
 
     def check_at_once(self) -> None:
         raise NpuwUsageError(f"{NAME} = YES: inferences are started; use start_async and wait")
 
     @contextmanager
     def started(self) -> Generator[Take]:
-        with self._order.started(self._number) as turn:
+        with self._order.started(self) as turn:
             yield turn.take
-        if self._number is None:
-            self._number = turn.number
-            weakref.finalize(self, self._order.leave, turn.number).atexit = False
 
 
 class _Turn:
     """One inference among others.
 
     Args:
-        number: of its request.
         before: set when the one before has ended.
     """
 
-    def __init__(self, number: int, before: threading.Event) -> None:
-        self.number = number
+    def __init__(self, before: threading.Event) -> None:
         self.ended = threading.Event()
+        self.has_begun = False
         self._before = before
 
     def take(self, work: Work) -> None:
         """Do it when the one before has ended, however that did."""
+        self.has_begun = True
         self._before.wait()
         try:
             work()

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import cycle
 
 import numpy as np
 
-from driver_layer.outcome import Outcome
+from driver_layer.npu.stream import Stream
 from npuw_layer.ports import Array
 
 _WORTH_THREADS = 1 << 21
@@ -57,12 +57,17 @@ def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy)
 
 
 def _do_beside(jobs: Sequence[Callable[[], None]]) -> None:
-    """Do jobs on several threads, and wait for all."""
-    outcomes = [Outcome() for _ in jobs]
-    for outcome, job in zip(outcomes, jobs, strict=True):
-        _copiers(os.getpid()).submit(outcome.run, job)
+    """Do jobs on several threads, and wait for all, also if a signal's handler raises."""
+    streams = _copiers()
+    try:
+        outcomes = [stream.submit(job) for stream, job in zip(cycle(streams), jobs, strict=False)]
+        for outcome in outcomes:
+            outcome.wait()
+    except BaseException:
+        for stream in streams:  # what they copy from and to is not the caller's before
+            stream.wait()
+        raise
     for outcome in outcomes:
-        outcome.wait()
         if outcome.error is not None:
             raise outcome.error
 
@@ -93,7 +98,6 @@ def _threads() -> int:
 
 
 @cache
-def _copiers(process: int) -> ThreadPoolExecutor:
-    """The process's threads; a forked one has none of its parent's."""
-    del process
-    return ThreadPoolExecutor(_threads(), "npuw-copy")
+def _copiers() -> Sequence[Stream]:
+    """The process's threads."""
+    return [Stream(f"npuw-copy-{number}") for number in range(_threads())]
