@@ -120,7 +120,7 @@ def test_slots_are_bound_to_the_conversations_own_caches(batching, crowd) -> Non
     for model in models.values():
         program = model._program
         bound = {
-            tensor.name: program._pointers[index]
+            tensor.name: program._pointer(index)
             for index, tensor in enumerate(program._loaded.inputs)
         }
         assert model._sitting == caches

@@ -37,7 +37,7 @@ def test_slots_are_bound_to_the_conversations_own_blocks(batching, crowd) -> Non
     caches = [engine._conversations[request].place.cache for request in everyone]
     (stage, model) = next((s, m) for s, m in engine._runner._models.items() if s.capacity == 72)
     bound = {
-        tensor.name: model._program._pointers[index]
+        tensor.name: model._program._pointer(index)
         for index, tensor in enumerate(model._program._loaded.inputs)
     }
     pieces = KVLayout(block=16).pieces(stage.past)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 
+from driver_layer.bell import Bell
 from npuw_layer.batching.participant import Participant, Submission, reads_prompt
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
@@ -59,12 +60,12 @@ class ContinuousBatching:
         self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._runner = Runner(compiled)
         self._places = places or self._runner.sizes[-1]
-        self._unused: list[Conversation] = []
-        self._made = 0
+        self._caches: list[Conversation] = []
+        """All places; those that no participant has are free, and begin anew."""
         self._conversations: dict[BatchedRequest, Participant] = {}
         self._orders = itertools.count()
         self._closed = False
-        self._changed = threading.Condition()
+        self._changed = Bell()
         """Guards all above but the runner, which belongs to who makes a step."""
         self._stepping = threading.Lock()
         self._stepper = 0
@@ -85,7 +86,7 @@ class ContinuousBatching:
             adapters.set(name, values_of(tensor))
         adapters.check_ranks(adapters.names)
         request = BatchedRequest(self, adapters)
-        with self._changed:
+        with self._changed.lock:
             if self._closed:
                 raise RequestError("no conversation can begin: the engine was closed")
             self._conversations[request] = Participant(request)
@@ -94,26 +95,26 @@ class ContinuousBatching:
     def enqueue(self, request: BatchedRequest, ids: Array, keep: int) -> Future[Array]:
         """Note what a conversation goes on with; see ``BatchedRequest.submit``."""
         check_ids(ids, self._vocabulary)
-        with self._changed:
+        with self._changed.lock:
             conversation = self._conversations.get(request)
             if conversation is None or conversation.over:
                 raise RequestError("the conversation is over")
             last = conversation.submission
-            if last is not None and not last.logits.cancelled():
+            if last is not None and not last.logits.done():
                 raise RequestError("the tokens that were submitted last are not read yet")
             conversation.submission = Submission(ids, keep, next(self._orders))
-            self._changed.notify_all()
+            self._changed.ring()
             return conversation.submission.logits
 
     def leave(self, request: BatchedRequest) -> None:
         """Forget a conversation; its place is given away at the beginning of the next step."""
-        with self._changed:
+        with self._changed.lock:
             conversation = self._conversations.get(request)
             if conversation is None:
                 return
             conversation.over = True
             submission = conversation.submission
-            self._changed.notify_all()
+            self._changed.ring()
         if submission is not None:
             submission.logits.cancel()
 
@@ -128,11 +129,10 @@ class ContinuousBatching:
         Returns:
             Whether there is something to do.
         """
-        with self._changed:
-            found = self._changed.wait_for(lambda: self._closed or self._has_work(), timeout)
-            if patience and found:
-                self._changed.wait_for(lambda: self._closed or self._all_spoke(), patience)
-            return found and not self._closed
+        found = self._changed.wait(lambda: self._closed or self._has_work(), timeout)
+        if patience and found:
+            self._changed.wait(lambda: self._closed or self._all_spoke(), patience)
+        return found and not self._closed
 
     def step(self) -> StepReport:
         """Read a piece of a prompt, and generate a token for each who is waiting for one.
@@ -161,10 +161,10 @@ class ContinuousBatching:
             RequestError: it is called from a future's callback, within a step.
         """
         self._refuse_within_step("close the engine")
-        with self._changed:
+        with self._changed.lock:
             self._closed = True
             requests = list(self._conversations)
-            self._changed.notify_all()
+            self._changed.ring()
         for request in requests:
             self.leave(request)
         with self._stepping:
@@ -195,27 +195,23 @@ class ContinuousBatching:
     def _give_up(self) -> None:
         """Break the promises whose tokens were being read: nobody knows how far it came."""
         error = RequestError("the step that read these tokens was interrupted; submit them again")
-        with self._changed:
+        with self._changed.lock:
             places = [(one, one.place, one.submission) for one in self._conversations.values()]
         for conversation, place, submission in places:
             if place is not None and submission is not None and submission.logits.running():
-                with self._changed:
-                    conversation.submission = None
-                    conversation.request.stored = _stored((conversation, place, submission), error)
-                _settle(submission, error)
+                self._settle((conversation, place, submission), error)
 
     def _collect(self) -> None:
         """Give up conversations that are over, and give their places to those who wait."""
-        with self._changed:
+        with self._changed.lock:
             gone = [one for one in self._conversations.values() if one.over]
-            for conversation in gone:
-                del self._conversations[conversation.request]
-                if conversation.place is not None:
-                    conversation.place.reset()
-                    self._unused.append(conversation.place)
         for conversation in gone:
+            if conversation.place is not None:
+                conversation.place.reset()
             if conversation.submission is not None:
                 _settle(conversation.submission, RequestError("the conversation was closed"))
+            with self._changed.lock:
+                del self._conversations[conversation.request]  # last: its place is free now
 
     def _active(self) -> list[_Active]:
         """Those who have a place and something to say, first come, first served."""
@@ -225,59 +221,44 @@ class ContinuousBatching:
                 place = conversation.place or self._free_place()
             except NpuwError as error:
                 _log.warning("no place for a conversation: %s", error)
-                with self._changed:
-                    conversation.submission = None
                 _settle(submission, error)
                 continue
             if place is not None and _begins(submission):
-                self._take(conversation, place)
+                place.adapters = conversation.request.adapters
+                conversation.place = place
                 found.append((conversation, place, submission))
         return found
 
     def _speaking(self) -> list[tuple[Participant, Submission]]:
-        """Those who have something to say, by age; cancelled words are forgotten."""
-        with self._changed:
-            for one in self._conversations.values():
-                if one.submission is not None and one.submission.logits.cancelled():
-                    one.submission = None
+        """Those who have something to say, by age."""
+        with self._changed.lock:
             speaking = [
                 (one, one.submission)
                 for one in self._conversations.values()
-                if one.submission is not None and not one.over
+                if one.submission is not None and one.speaks and not one.over
             ]
         return sorted(speaking, key=lambda one: one[1].order)
 
     def _free_place(self) -> Conversation | None:
         """A place that nobody has; None if there is none."""
-        if self._unused:
-            return self._unused[-1]
-        if self._made == self._places:
-            return None
-        self._unused.append(Conversation(self._compiled, _always_wanted))
-        self._made += 1
-        return self._unused[-1]
-
-    def _take(self, conversation: Participant, place: Conversation) -> None:
-        place.adapters = conversation.request.adapters
-        with self._changed:
-            conversation.place = place
-            if place in self._unused:
-                self._unused.remove(place)
+        with self._changed.lock:
+            taken = {id(one.place) for one in self._conversations.values()}
+        unused = next((place for place in self._caches if id(place) not in taken), None)
+        if unused is None and len(self._caches) < self._places:
+            unused = Conversation(self._compiled, _always_wanted)
+            self._caches.append(unused)
+        return unused
 
     def _has_work(self) -> bool:
-        free = (
-            self._unused
-            or self._made < self._places
-            or any(one.over for one in self._conversations.values())
-        )
+        having = [one for one in self._conversations.values() if one.place is not None]
+        free = len(having) < self._places or any(one.over for one in self._conversations.values())
         return any(
-            one.submission is not None and (one.place is not None or free)
-            for one in self._conversations.values()
+            one.speaks and (one.place is not None or free) for one in self._conversations.values()
         )
 
     def _all_spoke(self) -> bool:
         return all(
-            one.submission is not None
+            one.speaks
             for one in self._conversations.values()
             if one.place is not None and not one.over
         )
@@ -288,18 +269,24 @@ class ContinuousBatching:
         A promise is fulfilled when the last of its tokens is read. If one is broken, what was
         stored before stays, but for what it gave up itself.
         """
-        conversation, _, submission = active
+        _, _, submission = active
         failed = isinstance(outcome, NpuwError)
         if failed:
             _log.info("a conversation of %d tokens failed: %s", submission.position, outcome)
         else:
             submission.read += count
         if outcome is not None and (failed or not submission.left):
-            with self._changed:
-                conversation.submission = None
-                conversation.request.stored = _stored(active, outcome)
-            _settle(submission, outcome if isinstance(outcome, NpuwError) else outcome.copy())
+            self._settle(active, outcome)
         return not failed
+
+    def _settle(self, active: _Active, outcome: Outcome) -> None:
+        """Fulfil or break a promise; the conversation may submit what comes next from then on."""
+        conversation, _, submission = active
+        conversation.request.stored = _stored(active, outcome)
+        _settle(submission, outcome if isinstance(outcome, NpuwError) else outcome.copy())
+        with self._changed.lock:
+            if conversation.submission is submission:
+                conversation.submission = None  # what it held is not needed any more
 
 
 _Active = tuple[Participant, Conversation, Submission]

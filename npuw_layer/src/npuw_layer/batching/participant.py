@@ -60,7 +60,13 @@ class Participant:
     request: BatchedRequest
     place: Conversation | None = None
     submission: Submission | None = None
+    """The last one; nothing is left of it when its promise was kept, broken or taken back."""
     over: bool = False
+
+    @property
+    def speaks(self) -> bool:
+        """Whether tokens are still to be read."""
+        return self.submission is not None and not self.submission.logits.done()
 
 
 def reads_prompt(submission: Submission, plan: Plan, options: Options) -> bool:

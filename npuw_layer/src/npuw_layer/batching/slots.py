@@ -157,6 +157,7 @@ class SlotModel:
             now = by_slot.get(slot, tokens[0] if before is None else None)
             if now is not None and now.cache is not before:
                 view, states = self._views[slot], self._states[slot]
+                self._sitting[slot] = None  # until all of it is bound
                 self._attached[slot] = now.cache.attach(view, states, self.past, None)
                 now.adapters.bind(view, states)
                 self._sitting[slot] = now.cache
