@@ -115,7 +115,7 @@ def test_the_prefix_of_a_variants_buffer_is_the_smaller_variants_buffer(talks) -
     for variant in request._conversation._generate._variants:
         program, _ = variant._programs[None]
         states = {
-            tensor.name: (program._pointers[index], tensor.shape)
+            tensor.name: (program._pointer(index), tensor.shape)
             for index, tensor in enumerate(program._loaded.inputs)
             if tensor.name.startswith(READ_PREFIX)
         }

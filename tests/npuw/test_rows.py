@@ -58,7 +58,9 @@ class RowsMachine(RuleBasedStateMachine):
         """Exactly the rows that were written and are not in use, once."""
         used = set(self.rows.order().tolist())
         expected = {row for row in self.written - used if row < rows}
-        assert set(self.rows.take_forgotten(rows).tolist()) == expected
+        found = self.rows.forgotten(rows)
+        assert set(found.tolist()) == expected
+        self.rows.clean(found)
         self.written -= expected
 
     @invariant()

@@ -21,9 +21,8 @@ class HostTensors:
 
     def __init__(self, infos: Iterable[TensorInfo]) -> None:
         self._infos = {info.name: info for info in infos}
-        self._views: dict[str, Array] = {}
-        self.places: dict[str, Place] = {}
-        """Where those that are bound lie."""
+        self._bound: dict[str, tuple[Array, Place]] = {}
+        """The values of those that are bound, and where they lie."""
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
         """Let a tensor lie in memory.
@@ -34,12 +33,15 @@ class HostTensors:
         info = self._infos.get(name)
         if info is None:
             raise DeviceError(f"no input or output {name!r}")
-        self._views[name] = view(info, memory, offset)
-        self.places[name] = memory, offset
+        self._bound[name] = view(info, memory, offset), (memory, offset)
 
     def __getitem__(self, name: str) -> Array:
         """The values of a tensor that is bound."""
-        return self._views[name]
+        return self._bound[name][0]
+
+    def place(self, name: str) -> Place:
+        """Where a tensor that is bound lies."""
+        return self._bound[name][1]
 
     def check_bound(self) -> None:
         """See that all are bound.
@@ -47,7 +49,7 @@ class HostTensors:
         Raises:
             DeviceError: some are not.
         """
-        unbound = [name for name in self._infos if name not in self._views]
+        unbound = [name for name in self._infos if name not in self._bound]
         if unbound:
             raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
 

@@ -44,7 +44,7 @@ def relocations(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 def addresses(program: RecordedProgram) -> dict[str, int]:
     """Where a program reads its past."""
     return {
-        tensor.name.removeprefix(READ_PREFIX): program._pointers[index]
+        tensor.name.removeprefix(READ_PREFIX): program._pointer(index)
         for index, tensor in enumerate(program._loaded.inputs)
         if tensor.name.startswith(READ_PREFIX)
     }

@@ -84,9 +84,8 @@ class RecordedProgram:
         self._indices: dict[str, list[int]] = {}
         for index, tensor in enumerate(tensors):
             self._indices.setdefault(tensor.name, []).append(index)
-        self._pointers: dict[int, int] = {}
-        self._memory: dict[int, DeviceMemory] = {}
-        """What the pointers point into: it stays while the program may run."""
+        self._bound: dict[int, tuple[DeviceMemory, int]] = {}
+        """Where the arguments lie: memory, which stays while the program may run, and an offset."""
         self._in_files: list[DeviceMemory] | None = None
         """What of the memory is mapped from files; None if it was not looked for yet."""
         self._moved: set[int] = set()
@@ -107,11 +106,11 @@ class RecordedProgram:
         if not isinstance(memory, DeviceMemory):
             raise DeviceError(f"{name!r}: not memory of this device")
         for index in self._indices[name]:
-            self._pointers[index] = memory.address + offset
-            if self._memory.get(index) is not memory:
-                self._memory[index] = memory
-                self._in_files = None
             self._moved.add(index)
+            before = self._bound.get(index)
+            if before is None or before[0] is not memory:
+                self._in_files = None
+            self._bound[index] = memory, offset  # last: what an interrupt leaves out is not moved
 
     def prepare(self) -> None:
         """Record, or tell the recording what was bound anew.
@@ -160,11 +159,16 @@ class RecordedProgram:
     def _check_files(self) -> None:
         """See that what is mapped from files is still there."""
         if self._in_files is None:
-            memories = {id(memory): memory for memory in self._memory.values()}
+            memories = {id(memory): memory for memory, _ in self._bound.values()}
             self._in_files = [one for one in memories.values() if one.file is not None]
         check_file(self._loaded.file)
         for memory in self._in_files:
             check_file(memory.file)
+
+    def _pointer(self, index: int) -> int:
+        """Where an argument lies."""
+        memory, offset = self._bound[index]
+        return memory.address + offset
 
     def _record(self) -> ze.ze_command_list_handle_t:
         loaded = self._loaded
@@ -179,8 +183,8 @@ class RecordedProgram:
         query = None if self._times is None else self._times.query
         with loaded.recording:
             loaded.graph.arguments.clear()
-            for index, pointer in self._pointers.items():
-                loaded.table.pfnSetArgumentValue(loaded.graph, index, pointer)
+            for index in self._bound:
+                loaded.table.pfnSetArgumentValue(loaded.graph, index, self._pointer(index))
             loaded.table.pfnAppendGraphExecute(commands, loaded.graph, query)
         ze.zeCommandListClose(commands)
         # The inference goes back to the graph when nobody holds the program any more.
@@ -191,9 +195,8 @@ class RecordedProgram:
         """Replace arguments of the recording; closing it applies the blob's relocations anew."""
         changes: ze.ze_mutable_graph_argument_exp_desc_t | None = None
         for index in self._moved:
-            pointer = self._pointers[index]
             changes = ze.ze_mutable_graph_argument_exp_desc_t(
-                self._command, index, pointer, changes
+                self._command, index, self._pointer(index), changes
             )
         chain = ze.ze_mutable_commands_exp_desc_t(changes)
         ze.zeCommandListUpdateMutableCommandsExp(commands, chain)

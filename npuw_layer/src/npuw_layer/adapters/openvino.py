@@ -256,8 +256,8 @@ class IRProgram:
         raw = memory.data[offset : offset + size]
         if raw.size != size:
             raise DeviceError(f"{name!r} needs {size} bytes, {raw.size} are there")
-        self._bound[name] = raw
         self._request = None
+        self._bound[name] = raw
 
     def prepare(self) -> None:
         """Let the plugin compile the graph, if nobody has, and bind the tensors.

@@ -170,11 +170,11 @@ class FlashProgram:
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
         """
-        self._tensors.bind(name, memory, offset)
         piece = self._loaded.attention.stored.get(name)
-        if piece is not None:
+        if piece is not None:  # first: no tile is left that reads what was bound before
             tiles = self._loaded.tiles
             self._tiles = {n: one for n, one in self._tiles.items() if tiles[n].piece != piece}
+        self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
         """Get ready what runs each time; tiles are got ready when they are attended to.
@@ -197,7 +197,7 @@ class FlashProgram:
         work, past = loaded.workspace, attention.shape.past
         new = {QUERY: attention.q, KEYS: attention.k.new, VALUES: attention.v.new}
         tensors = self._tensors
-        places = {name: tensors.places[name] for name in attention.stored}
+        places = {name: tensors.place(name) for name in attention.stored}
         mask = tensors[attention.mask]
         mask = mask.reshape((*attention.shape.mask_dims, mask.shape[-1]))
         with loaded.turn:

@@ -178,11 +178,15 @@ class PlacedModel:
 
     def _next_place(self, place: Place | None) -> Place:
         while self._left:
-            name = self._left.pop(0)
+            name = self._left[0]  # it stays while it compiles, which may be interrupted
             try:
-                return self.elsewhere.place(name, place.loaded if place else None)
+                found = self.elsewhere.place(name, place.loaded if place else None)
             except RuntimeError as error:
                 self._note(name, "does not take it over", error)
+                found = None
+            self._left.remove(name)
+            if found is not None:
+                return found
         reasons = "; ".join(self._notes)
         raise DeviceError(f"{self.name} runs on no device of NPUW_DEVICES: {reasons}")
 

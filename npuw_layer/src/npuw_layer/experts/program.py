@@ -127,8 +127,8 @@ class ExpertsProgram:
             return
         place = WeightPlace(memory, offset)
         if self._places.setdefault(name, place) != place:
+            self._pool.clear()  # first: no program is left that reads what was there before
             self._places[name] = place
-            self._pool.clear()
 
     def prepare(self) -> None:
         """See that all is there: which experts will run is not known yet.

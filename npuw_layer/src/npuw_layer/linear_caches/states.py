@@ -7,11 +7,15 @@ is common (who proposes tokens takes back those that are refused), so that one s
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 from npuw_layer.llm.arena import Arena, nbytes
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device, Program, TensorInfo
+
+_TORN = sys.maxsize
+"""Of how many tokens states are while they are written: more than anybody goes back to."""
 
 
 class LinearStates:
@@ -58,9 +62,10 @@ class LinearStates:
     def advance(self, tokens: int) -> None:
         """Take what a run made of so many more tokens."""
         self._before = self.tokens, {name: self.read(name).copy() for name in self._names}
-        self.tokens += tokens
+        before, self.tokens = self.tokens, _TORN
         for name in self._names:
             self.read(name)[...] = self._tensor(ASSIGN_PREFIX, name)
+        self.tokens = before + tokens
 
     def rewind(self, tokens: int) -> None:
         """Go back to the first tokens, or further: ``tokens`` says to how many.
@@ -74,9 +79,10 @@ class LinearStates:
         if not place or before is None:
             self.reset()
             return
-        self.tokens = place
+        self.tokens = _TORN
         for name, values in before[1].items():
             self.read(name)[...] = values
+        self.tokens = place
 
     def place_of(self, tokens: int) -> int:
         """Of how many tokens they would be if they went back to the first ones."""
@@ -87,9 +93,11 @@ class LinearStates:
 
     def reset(self) -> None:
         """Be of no tokens."""
-        self.tokens, self._before = 0, None
+        self.tokens = _TORN
+        self._before = None
         for name in self._names:
             self.read(name)[...] = 0
+        self.tokens = 0
 
     def hold(self, tokens: int) -> None:
         """Be of so many tokens that were stored from outside; their values are written apart."""

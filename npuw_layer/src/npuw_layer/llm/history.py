@@ -6,7 +6,7 @@ TRUNCATE): the caller counts on, while what is kept was read anew, side by side.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,12 +48,11 @@ class History:
 
     def __init__(self, inputs: Iterable[TokenInput], rereads: bool) -> None:
         names = (one.name for one in inputs if one.name != POSITIONS)
-        self.rows: dict[str, list[Array]] = {name: [] for name in names if rereads or name == IDS}
-        """What the last tokens were given as, one for each that is no unknown one."""
+        self._names = tuple(name for name in names if rereads or name == IDS)
+        self._known: list[tuple[Array, ...]] = []
+        """What the last tokens were given as, by those names: of each that is no unknown one."""
         self.first_position = 0
         """What the caller's position_ids began with."""
-        self.count = 0
-        """Tokens that are kept."""
         self.unknown = 0
         """How many of the first are rows that were set from outside: what they were is not known.
         """
@@ -61,6 +60,17 @@ class History:
         """How many of those that are kept stand before what was dropped."""
         self.dropped = 0
         """Tokens that were dropped."""
+
+    @property
+    def count(self) -> int:
+        """Tokens that are kept."""
+        return self.unknown + len(self._known)
+
+    @property
+    def rows(self) -> Mapping[str, Sequence[Array]]:
+        """What known tokens were given as."""
+        columns = zip(*self._known, strict=True) if self._known else ((),) * len(self._names)
+        return dict(zip(self._names, columns, strict=False))
 
     @property
     def said(self) -> int:
@@ -79,21 +89,21 @@ class History:
 
     def begin(self, first_position: int) -> None:
         """Forget everything."""
-        self.first_position = first_position
         self.forget(0)
         self.sinks = self.dropped = 0
+        self.first_position = first_position
 
     def extend(self, tokens: NewTokens) -> None:
         """Note tokens that were read."""
-        self.count += len(tokens)
-        for name, rows in self.rows.items():
-            rows.extend(np.array(tokens.rows[name]))  # the caller may write over its own
+        # The caller may write over its own.
+        columns = [np.array(tokens.rows[name]) for name in self._names]
+        self._known.extend([*zip(*columns, strict=True)] if columns else [()] * len(tokens))
 
     def hold(self, unknown: int) -> None:
         """Hold rows that were set from outside, and nothing else."""
         self.forget(0)
-        self.count = self.unknown = unknown
         self.sinks = self.dropped = 0
+        self.unknown = unknown
 
     def place_of(self, tokens: NewTokens) -> int:
         """After how many tokens new ones go on, as the caller counts them.
@@ -167,10 +177,11 @@ class History:
         """
         count = len(tokens)
         recent = min(recent, count)
-        self.sinks = min(sinks, count - recent)
-        chosen = np.r_[: self.sinks, count - recent : count]
-        self.dropped += count - len(chosen)
+        sinks = min(sinks, count - recent)
+        chosen = np.r_[:sinks, count - recent : count]
         self.forget(0)
+        self.sinks = sinks
+        self.dropped += count - len(chosen)
         rows = {name: values[chosen] for name, values in tokens.rows.items()}
         rows[POSITIONS] = self._positions(len(chosen))
         return NewTokens(rows, tokens.mask[chosen])
@@ -183,27 +194,23 @@ class History:
             chosen: their numbers from there on, ascending.
         """
         known = begin - self.unknown
-        for rows in self.rows.values():
-            rows[known:] = [rows[known + number] for number in chosen]
-        self.count = begin + len(chosen)
+        self._known[known:] = [self._known[known + number] for number in chosen]
 
     def restore(self, said: Said) -> None:
         """Take what another conversation noted; all is unknown where it noted less than this."""
         self.begin(said.first_position)
-        self.count, self.sinks, self.dropped = said.count, said.sinks, said.dropped
-        if not self.rows.keys() <= said.rows.keys():
-            self.unknown = said.count
-            return
-        for name, own in self.rows.items():
-            own.extend(said.rows[name])
-            self.unknown = said.count - len(own)
+        self.sinks, self.dropped = said.sinks, said.dropped
+        known: list[tuple[Array, ...]] = []
+        if {*self._names} <= said.rows.keys():
+            columns = [said.rows[name] for name in self._names]
+            known = [*zip(*columns, strict=True)] if columns else [()] * said.count
+        self.unknown = said.count - len(known)
+        self._known = known
 
     def _positions(self, count: int) -> Array:
         return np.arange(count, dtype=np.int64) + self.first_position
 
     def forget(self, kept: int) -> None:
         """Keep the first of those that are kept alone: the others are noted anew."""
-        for rows in self.rows.values():
-            del rows[max(kept - self.unknown, 0) :]
-        self.count = kept
+        del self._known[max(kept - self.unknown, 0) :]
         self.unknown = min(self.unknown, kept)

@@ -163,13 +163,14 @@ class KVCache:
     def prepare_past(self, rows: int) -> None:
         """Copy new rows, and zero those among the first that are forgotten."""
         self.settle()
-        forgotten = self.rows.take_forgotten(rows)
+        forgotten = self.rows.forgotten(rows)
         if not len(forgotten):
             return
         first, last = int(forgotten[0]), int(forgotten[-1])
         solid = last - first + 1 == len(forgotten)
         for stack in self._stacks:
             stack.rows[:, slice(first, last + 1) if solid else forgotten] = 0
+        self.rows.clean(forgotten)
 
     def truncate(self, tokens: int) -> None:
         """Keep only the first tokens; nothing moves."""

@@ -25,28 +25,34 @@ class KVRows:
     def __init__(self, rows: int, window: int, sinks: int = 0) -> None:
         self._window = window
         self._sinks = sinks
-        self._held = np.full(rows, _FREE, np.int64)
         self._dirty = np.zeros(rows, np.bool_)
-        self._plain = True
-        self.tokens = 0
-        """Tokens that were said so far: the number of the next one."""
+        """Rows that were written to since they were zeros."""
+        self._now: tuple[int, Array | None] = 0, None
+        """How many tokens were said so far, and which of them each row holds; None if row n holds
+        token n. It is replaced as a whole, and so never half changed by who is interrupted."""
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._dirty)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that were said so far: the number of the next one."""
+        return self._now[0]
 
     @property
     def stored(self) -> int:
         """Tokens in the cache."""
-        return self.tokens if self._plain else int((self._held >= 0).sum())
+        tokens, held = self._now
+        return tokens if held is None else int((held >= 0).sum())
 
     @property
     def plain(self) -> bool:
         """Whether row n holds token n."""
-        return self._plain
+        return self._now[1] is None
 
     def numbers(self) -> Array:
         """The tokens that are stored, by their numbers, ascending, i64 [stored]."""
-        return self._held[self.order()]
+        return self._held()[self.order()]
 
     @property
     def window(self) -> int:
@@ -62,27 +68,29 @@ class KVRows:
         Returns:
             Which of them are held, i64.
         """
-        self.truncate(0)
         surplus = max(len(numbers) - self._window, 0)
         sinks = int((numbers < self._sinks).sum())
         chosen = (
             np.r_[:sinks, sinks + surplus : len(numbers)] if surplus else np.arange(len(numbers))
         )
         count = len(chosen)
-        self._held[:count] = numbers[chosen]
+        held = np.full(len(self), _FREE, np.int64)
+        held[:count] = numbers[chosen]
         self._dirty[:count] = True
-        self.tokens = int(numbers[-1]) + 1 if count else 0
-        self._plain = self.tokens == count
+        tokens = int(numbers[-1]) + 1 if count else 0
+        self._now = tokens, None if tokens == count else held
         return chosen
 
     @property
     def reach(self) -> int:
         """The first rows, among which all tokens in the cache are."""
-        return self.tokens if self._plain else self._window
+        tokens, held = self._now
+        return tokens if held is None else self._window
 
     def holds(self, token: int) -> bool:
         """Whether a token is stored."""
-        return 0 <= token < self.tokens and (self._plain or bool((self._held == token).any()))
+        tokens, held = self._now
+        return 0 <= token < tokens and (held is None or bool((held == token).any()))
 
     @property
     def unbroken(self) -> int:
@@ -92,10 +100,11 @@ class KVRows:
 
     def order(self) -> Array:
         """The rows in use, in the order of their tokens, i64 [stored]."""
-        if self._plain:
-            return np.arange(self.tokens)
-        used = np.flatnonzero(self._held >= 0)
-        return used[np.argsort(self._held[used])]
+        tokens, held = self._now
+        if held is None:
+            return np.arange(tokens)
+        used = np.flatnonzero(held >= 0)
+        return used[np.argsort(held[used])]
 
     def expect(self, count: int) -> None:
         """Note that rows behind the last one in use are about to be written to, used or not."""
@@ -103,9 +112,11 @@ class KVRows:
 
     def append(self, count: int) -> None:
         """Note new tokens in the rows behind the last one in use; they were expected."""
-        begin = self.tokens
-        self._held[begin : begin + count] = np.arange(begin, begin + count)
-        self.tokens += count
+        tokens, held = self._now
+        if held is not None:
+            held = self._held()
+            held[tokens : tokens + count] = np.arange(tokens, tokens + count)
+        self._now = tokens + count, held
 
     def place(self, count: int) -> int | Array:
         """Give new tokens rows: behind the last one, or those of the oldest tokens.
@@ -114,29 +125,30 @@ class KVRows:
             The row of the first one; or, once the window is full, i64 [count].
         """
         begin = self.tokens
-        if self._plain and begin + count <= self._window:
+        if self.plain and begin + count <= self._window:
             self.expect(count)
             self.append(count)
             return begin
-        held = self._held[: self._window]
+        held = self._held()
         # Free rows are older than any token, sinks are newer.
-        age = np.where((held >= 0) & (held < self._sinks), begin, held)
+        used = held[: self._window]
+        age = np.where((used >= 0) & (used < self._sinks), begin, used)
         rows = np.argsort(age, kind="stable")[:count]
-        self._held[rows] = np.arange(begin, begin + count)
+        held[rows] = np.arange(begin, begin + count)
         self._dirty[rows] = True
-        self.tokens, self._plain = begin + count, False
+        self._now = begin + count, held
         return rows
 
     def truncate(self, tokens: int) -> None:
         """Forget all tokens from a number on."""
-        if tokens >= self.tokens:
+        before, held = self._now
+        if tokens >= before:
             return
-        if self._plain:
-            self._held[tokens : self.tokens] = _FREE
-        else:
-            self._held[self._held >= tokens] = _FREE
-            self._plain = np.array_equal(self._held[:tokens], np.arange(tokens))
-        self.tokens = tokens
+        if held is not None:
+            held = np.where(held >= tokens, _FREE, held)
+            if np.array_equal(held[:tokens], np.arange(tokens)):
+                held = None
+        self._now = tokens, held
 
     def columns(self, mask: Array, rows: int) -> Array:
         """Give the mask over the first rows: 0 where a row is free.
@@ -146,15 +158,26 @@ class KVRows:
             rows: what a model reads.
         """
         found = np.zeros(rows, np.int64)
-        if self._plain:
-            found[: self.tokens] = mask[: self.tokens]
+        tokens, held = self._now
+        if held is None:
+            found[:tokens] = mask[:tokens]
         else:
-            held = self._held[:rows]
+            held = held[:rows]
             found[held >= 0] = mask[held[held >= 0]]
         return found
 
-    def take_forgotten(self, rows: int) -> Array:
-        """Give the rows among the first that hold what was forgotten, i64; they become clean."""
-        forgotten = np.flatnonzero(self._dirty[:rows] & (self._held[:rows] < 0))
-        self._dirty[forgotten] = False
-        return forgotten
+    def forgotten(self, rows: int) -> Array:
+        """Give the rows among the first that hold what was forgotten, i64."""
+        return np.flatnonzero(self._dirty[:rows] & (self._held()[:rows] < 0))
+
+    def clean(self, rows: Array) -> None:
+        """Note that rows that nobody uses are zeros again."""
+        self._dirty[rows] = False
+
+    def _held(self) -> Array:
+        """Which token each row holds, i64 [rows]; a copy."""
+        tokens, held = self._now
+        if held is not None:
+            return held.copy()
+        numbers = np.arange(len(self))
+        return np.where(numbers < tokens, numbers, _FREE)

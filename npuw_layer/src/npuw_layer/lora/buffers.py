@@ -64,8 +64,10 @@ class AdapterBuffers:
             return
         changed = [name for name in self._tensors if self._held.get(name) is not values.get(name)]
         values.check_ranks(changed)
+        self._version = None
         for name in changed:
             tensor, given = self._tensors[name], values.get(name)
+            self._held.pop(name, None)  # until all of it is copied
             tensor.data[...] = 0
             held = convert_values(given, numpy_element(given.dtype), tensor.info.element)
             tensor.data[tuple(map(slice, given.shape))] = held

@@ -80,9 +80,10 @@ class WeightsRing:
         """Held by who runs a model."""
         if self._process != os.getpid():
             # A forked process has none of the threads that held it, or would end copies.
-            self._process, self._turn = os.getpid(), threading.Lock()
             for slot in self._slots:
                 slot.holds = slot.arriving = None
+            self._turn = threading.Lock()
+            self._process = os.getpid()  # last: what is interrupted before begins anew
         return self._turn
 
     def begin(self, weights: LayerWeights) -> None:
@@ -128,7 +129,8 @@ class WeightsRing:
             slot.arriving = None
         transfer = self._transfer(weights, layer)
         transfer.start()
-        slot.holds, slot.arriving = (weights, layer), transfer
+        slot.arriving = transfer
+        slot.holds = weights, layer  # last: what is not known to arrive is not there
         self.traffic.copies += 1
         self.traffic.nbytes += sum(place.nbytes for place in weights.sources[layer])
 

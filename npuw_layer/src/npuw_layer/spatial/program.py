@@ -122,8 +122,8 @@ class RowTilesProgram:
             DeviceError: there is no such tensor, or it is not this device's memory.
         """
         if name in self._infos:
+            self._bound = None  # first: what is bound is never taken for what it was before
             self._places[name] = memory, offset
-            self._bound = None
         else:
             self._program.bind(name, memory, offset)
 
@@ -170,6 +170,7 @@ class RowTilesProgram:
         """Bind the program to the rows from one on."""
         if begin == self._bound:
             return
+        self._bound = None  # until all of it is bound
         for name in self._loaded.tiling.ports:
             info, (memory, offset) = self._infos[name], self._places[name]
             row = ELEMENT_TYPES[info.element].itemsize * info.shape[-1]

@@ -51,6 +51,10 @@ class _Port:
     offset: int
 
 
+class _Unbound:
+    """Stands for what inputs are bound to while nobody knows, or before they are."""
+
+
 class BlockAttachment:
     """A program's bindings; satisfies ``kv_strategy.Attachment``.
 
@@ -75,8 +79,8 @@ class BlockAttachment:
         self._past = past
         self._inputs = _inputs(blocks.layout, inputs, past)
         """Of each block."""
-        self._read: list[Block | None] | None = None
-        """What inputs are bound to, None in place of a dummy; None before they are bound at all."""
+        self._read: list[Block | _Unbound | None] = [_Unbound()] * len(self._inputs)
+        """What inputs are bound to; None is a dummy."""
         self._outputs: Sequence[_Port] = ()
         self._target = 0
         """The block that is written to."""
@@ -91,22 +95,24 @@ class BlockAttachment:
         if self._outputs:
             pool.grow(self._target + 1)
             if pool[self._target] is not self._written:
+                self._written = None  # until all of it is bound
+                self._bind(self._outputs, pool[self._target])
                 self._written = pool[self._target]
-                self._bind(self._outputs, self._written)
         if self._is_current():
             return
         if not self._outputs:
             self._look_ahead()
         found = [pool.find(number) for number in range(len(self._inputs))]
         for number, (ports, block) in enumerate(zip(self._inputs, found, strict=True)):
-            if self._read is None or block is not self._read[number]:
+            if block is not self._read[number]:
+                self._read[number] = _Unbound()  # until all of it is bound
                 self._bind(ports, block)
-        self._read = found
+                self._read[number] = block
 
     def _is_current(self) -> bool:
         """Whether all that is read is bound, and nothing that is gone."""
         pool, needed = self._blocks.pool, self._needed(0)
-        return self._read is not None and all(
+        return all(
             block is pool.find(number) or (block is None and number >= needed)
             for number, block in enumerate(self._read)
         )

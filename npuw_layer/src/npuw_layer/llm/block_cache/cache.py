@@ -98,13 +98,14 @@ class BlockKVCache:
     def prepare_past(self, rows: int) -> None:
         """Copy new rows, and zero those among the first that are forgotten."""
         self.settle()
-        forgotten = self.rows.take_forgotten(rows)
+        forgotten = self.rows.forgotten(rows)
         if not len(forgotten):
             return
         for span in self._scatter(forgotten):
             if span.block < len(self._pool):  # one that is gone comes back as zeros
                 for stack in self._pool[span.block].stacks:
                     stack[:, span.inside] = 0
+        self.rows.clean(forgotten)
 
     def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
         """Append new rows when somebody is about to read them; see ``KVStrategy``."""
