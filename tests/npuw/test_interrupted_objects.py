@@ -67,10 +67,13 @@ def test_rows_hold_tokens_as_before_or_as_after(tokens: int, change: Callable[..
     def seen(made: KVRows) -> tuple[Any, ...]:
         return made.tokens, made.plain, made.numbers().tolist(), made.order().tolist()
 
+    def act() -> None:
+        change(made)
+
     made, after = rows(tokens), rows(tokens)
     before = seen(made)
     change(after)
-    for _ in interruptions(lambda: change(made)):
+    for _ in interruptions(act):
         assert seen(made) in (before, seen(after))
         made = rows(tokens)
     assert seen(made) == seen(after)
@@ -101,18 +104,24 @@ def test_a_history_counts_the_tokens_that_it_has(noted: bool, change: Callable[.
     def seen(made: History) -> tuple[Any, ...]:
         return made.said, made.count, made.ids
 
+    def act() -> None:
+        change(made)
+
     made, after = history(6, noted), history(6, noted)
     before = seen(made)
     change(after)
-    for _ in interruptions(lambda: change(made)):
+    for _ in interruptions(act):
         assert seen(made) in (before, seen(after))
         made = history(6, noted)
     assert seen(made) == seen(after)
 
 
 def test_an_unknown_history_is_forgotten_before_it_is_counted_anew() -> None:
+    def act() -> None:
+        made.hold(4)
+
     made = history(6, True)
-    for _ in interruptions(lambda: made.hold(4)):
+    for _ in interruptions(act):
         assert (made.count, made.unknown) in ((6, 0), (0, 0), (4, 4))
         made = history(6, True)
     assert made.is_unknown
@@ -138,8 +147,11 @@ class TestLinearStates:
 
     @pytest.mark.parametrize(("back", "value"), [(3, 1.0), (0, 0.0)])
     def test_an_interrupted_way_back_is_gone_once_more(self, back, value) -> None:
+        def act() -> None:
+            made.rewind(back)
+
         made = self.states()
-        for _ in interruptions(lambda: made.rewind(back)):
+        for _ in interruptions(act):
             made.rewind(back)
             assert (made.tokens, made.read("s").tolist()) == (back, [value] * 4)
             made = self.states()

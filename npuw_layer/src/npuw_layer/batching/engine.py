@@ -144,8 +144,8 @@ class ContinuousBatching:
         """
         self._refuse_within_step("make a step")
         with self._stepping:
-            self._stepper = threading.get_ident()
             try:
+                self._stepper = threading.get_ident()
                 return self._step()
             except BaseException:
                 if threading.current_thread() is threading.main_thread():
@@ -173,7 +173,7 @@ class ContinuousBatching:
 
     def _refuse_within_step(self, what: str) -> None:
         """Refuse what would wait for the end of the step that it is called from."""
-        if self._stepper == threading.get_ident():
+        if self._stepping.locked() and self._stepper == threading.get_ident():
             raise RequestError(f"a future's callback cannot {what}; it may submit what comes next")
 
     def _step(self) -> StepReport:

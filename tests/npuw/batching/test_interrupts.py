@@ -1,0 +1,108 @@
+"""A step that a signal's handler ends at any bytecode: who has which place, what is promised."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.driver.interrupted import interruptions
+
+from npuw_layer.batching import engine as batching
+from npuw_layer.batching.engine import ContinuousBatching
+from npuw_layer.batching.request import BatchedRequest
+from npuw_layer.batching.runner import Generated
+from npuw_layer.errors import RequestError
+
+PLACES = 2
+
+
+class Talk:
+    """A place that remembers whose tokens it was given."""
+
+    def __init__(self, *_: Any) -> None:
+        self.adapters: Any = None
+        self.history = SimpleNamespace(said=0)
+        self.ids: list[int] = []
+
+    def reset(self) -> None:
+        self.ids, self.history.said = [], 0
+
+
+class Answers:
+    """Answers each token with all that its place was told."""
+
+    sizes = (1, PLACES)
+
+    def __init__(self, *_: Any) -> None:
+        """Nothing."""
+
+    def generate(self, everyone: Any) -> Generated:
+        outcomes = []
+        for place, said in everyone:
+            del place.ids[said.position :]
+            place.ids.append(int(said.ids[said.read]))
+            place.history.said = len(place.ids)
+            outcomes.append(np.array(place.ids))
+        return Generated(outcomes, len(everyone), 0)
+
+    def free(self) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def engine(monkeypatch) -> ContinuousBatching:
+    monkeypatch.setattr(batching, "Runner", Answers)
+    monkeypatch.setattr(batching, "Conversation", Talk)
+    monkeypatch.setattr(batching, "check_slots", lambda *_: None)
+    monkeypatch.setattr(batching, "reads_prompt", lambda *_: False)
+    nothing = SimpleNamespace(token_inputs=(), token_outputs=(), vocabulary=100)
+    compiled = SimpleNamespace(**vars(nothing), adapter_shapes={}, plan=None, options=None)
+    return ContinuousBatching(compiled)
+
+
+def say(engine: ContinuousBatching, *requests: BatchedRequest, ids: list[int]) -> list[list[int]]:
+    """What each is answered."""
+    futures = [request.submit([number]) for request, number in zip(requests, ids, strict=True)]
+    for _ in range(8):
+        engine.step()
+    return [future.result(0).tolist() for future in futures]
+
+
+def test_each_conversation_has_a_place_of_its_own_after_any_step(engine) -> None:
+    first, second, third = (engine.open() for _ in range(3))
+    assert say(engine, first, second, ids=[1, 2]) == [[1], [2]]
+
+    def act() -> None:
+        second.close()
+        futures.append(first.submit([10]))
+        futures.append(third.submit([30]))
+        engine.step()
+
+    futures: list[Any] = []
+    locks = (engine._changed.lock, engine._stepping)
+    for _ in interruptions(act, *locks, inside=[batching.__name__]):
+        for future in futures:  # it is answered, or told to submit again
+            for _ in range(2):
+                if not future.done():
+                    engine.step()
+            assert future.done()
+        held = [one.place for one in engine._conversations.values() if one.place is not None]
+        assert len({*map(id, held)}) == len(held)
+        assert len(engine._caches) <= PLACES
+        second.close()
+        engine.step()
+        known = [1]
+        first_answer = (first.submit([50], keep=1), engine.step())[0].result(0).tolist()
+        assert first_answer == [*known, 50]
+        third_answer = (third.submit([60], keep=0), engine.step())[0].result(0).tolist()
+        assert third_answer == [60]
+        third.close()
+        engine.step()
+        second, third = engine.open(), engine.open()
+        assert say(engine, second, ids=[2]) == [[2]]
+        futures.clear()
+    engine.close()
+    with pytest.raises(RequestError):
+        engine.open()
