@@ -203,7 +203,13 @@ _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 @cache
 def _finish_at_exit() -> None:
     """See that what was started ends before the process does, and before its devices shut down."""
-    atexit.register(lambda: [stream.join() for stream in tuple(_streams)])
+
+    def finish() -> None:
+        for stream in tuple(_streams):
+            stream.wait()
+            stream.join()
+
+    atexit.register(finish)
 
 
 class AsyncRequest:
