@@ -30,7 +30,8 @@ from npuw_layer.llm.block_cache.layout import BlockLayout
 from npuw_layer.llm.block_cache.pool import BlockPool
 from npuw_layer.llm.history import History
 from npuw_layer.llm.kv_rows import KVRows
-from npuw_layer.llm.names import IDS, POSITIONS
+from npuw_layer.llm.lm_head import LMHead
+from npuw_layer.llm.names import EMBED, IDS, LOGITS, POSITIONS
 from npuw_layer.llm.new_tokens import NewTokens
 from npuw_layer.lora.buffers import AdapterBuffers
 from npuw_layer.lora.values import AdapterValues
@@ -39,6 +40,8 @@ from npuw_layer.offload.ring import LayerWeights, WeightsRing
 from npuw_layer.offload.sources import Layout, Place
 from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, TensorInfo
 from npuw_layer.spatial.program import RowTilesProgram
+from npuw_layer.static.bound_tensor import BoundTensor
+from npuw_layer.static.variable_state import VariableState
 
 ROWS, WINDOW, SINKS = 9, 8, 2
 
@@ -183,6 +186,10 @@ class Bindings:
     def prepare(self) -> None:
         """Nothing."""
 
+    def run(self) -> None:
+        """Note where what is bound was when it ran last."""
+        self.ran = dict(self.bound)
+
 
 def test_a_program_reads_the_blocks_that_are_there() -> None:
     infos = [TensorInfo(f"{READ_PREFIX}0.key_block_{n}", "f32", (1, 4, 1, 1)) for n in range(3)]
@@ -302,6 +309,55 @@ def test_what_a_recorded_program_is_bound_to_is_told_to_its_recording() -> None:
         made.bind("x", one, 0)
         made._moved.clear()
         made._in_files = []
+
+
+def bound_tensor() -> tuple[Any, str]:
+    made: Any = object.__new__(BoundTensor)
+    made.port = SimpleNamespace(any_name="x", is_input=False)
+    made._near = lambda: made._given
+    return made, "_given"
+
+
+def variable_state() -> tuple[Any, str]:
+    made: Any = object.__new__(VariableState)
+    made._variable = SimpleNamespace(arguments=("x", "y"), port=SimpleNamespace(byte_size=0))
+    return made, "_tensor"
+
+
+@pytest.mark.parametrize("make", [bound_tensor, variable_state])
+def test_a_static_program_is_bound_to_what_was_set(make: Callable[..., tuple[Any, str]]) -> None:
+    program = Bindings()
+    made, given = make()
+    made._program, made._bound, made._transfers = program, None, SimpleNamespace(in_place=0)
+    one, other = (SimpleNamespace(memory=object(), offset=n) for n in range(2))
+    setattr(made, given, SimpleNamespace(piece=lambda: one))
+    made.before()
+
+    def elsewhere() -> None:
+        setattr(made, given, SimpleNamespace(piece=lambda: other))
+        made.before()
+
+    for _ in interruptions(elsewhere):
+        setattr(made, given, SimpleNamespace(piece=lambda: one))
+        made.before()
+        assert {*program.bound.values()} == {(one.memory, 0)}
+
+
+def test_logits_are_written_where_they_are_wanted() -> None:
+    made: Any = object.__new__(LMHead)
+    programs: list[Bindings] = []
+
+    def make() -> Bindings:
+        programs.append(Bindings())
+        return programs[-1]
+
+    states = np.zeros((1, 1, 2))
+    made._models, made._make, made._elsewhere = {1: ({EMBED: states}, None)}, {1: make}, {}
+    made.write(states, "one", 0)
+    for _ in interruptions(lambda: made.write(states, "other", 64)):
+        made.write(states, "one", 0)
+        program, *_ = made._elsewhere[1]
+        assert program.ran == {LOGITS: ("one", 0)}
 
 
 def test_a_device_whose_compilation_was_interrupted_is_asked_again() -> None:

@@ -78,6 +78,7 @@ class LMHead:
         arena[EMBED][...] = states
         program, *bound = self._elsewhere.get(count) or (self._make[count](),)
         if bound != [memory, offset]:
+            self._elsewhere.pop(count, None)  # until it is bound
             program.bind(LOGITS, memory, offset)
             self._elsewhere[count] = program, memory, offset
         program.run()

@@ -114,6 +114,7 @@ class BoundTensor:
         near = self._near()
         piece = (near or self._own_memory()).piece()
         if piece is not self._bound:
+            self._bound = None  # until it is
             self._program.bind(self.port.any_name, piece.memory, piece.offset)
             self._bound = piece
         if not self.port.is_input:

@@ -108,6 +108,7 @@ class VariableState:
         """
         piece = self._tensor.piece()
         if piece is not self._bound:
+            self._bound = None  # until all of it is
             for argument in self._variable.arguments:
                 self._program.bind(argument, piece.memory, piece.offset)
             self._bound = piece
