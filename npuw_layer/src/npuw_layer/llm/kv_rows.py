@@ -168,7 +168,10 @@ class KVRows:
 
     def forgotten(self, rows: int) -> Array:
         """Give the rows among the first that hold what was forgotten, i64."""
-        return np.flatnonzero(self._dirty[:rows] & (self._held()[:rows] < 0))
+        tokens, held = self._now
+        if held is None:
+            return np.flatnonzero(self._dirty[tokens:rows]) + tokens
+        return np.flatnonzero(self._dirty[:rows] & (held[:rows] < 0))
 
     def clean(self, rows: Array) -> None:
         """Note that rows that nobody uses are zeros again."""
