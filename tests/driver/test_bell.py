@@ -13,7 +13,7 @@ from driver_layer.npu.doorbell import Doorbell
 
 
 def is_free(bell: Bell) -> bool:
-    """Whether another thread still gets the lock, and wakes those who wait."""
+    """Check that another thread still gets the lock and wakes the waiters."""
     rung = threading.Event()
 
     def ring() -> None:

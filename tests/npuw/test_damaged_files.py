@@ -201,7 +201,7 @@ def test_a_flipped_bit_of_an_elfs_weights_is_found(maker: Maker, kind: str) -> N
 
 
 def test_the_cache_asks_for_a_file_whose_digest_is_of_an_older_version(tiny, tmp_path) -> None:
-    """They had nothing that tells a damaged one from a whole one."""
+    """Such files had no digest before."""
     model, known = tiny / "model.safetensors", KnownFiles(tmp_path)
     status = model.stat()
     known.learn_own(model, status, "ab" * 32)

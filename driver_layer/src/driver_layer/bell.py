@@ -17,30 +17,30 @@ from driver_layer.outcome import LOOK_S
 
 
 class Bell:
-    """A lock, and threads that sleep until it is rung."""
+    """A lock, and threads that wait until what it guards has changed."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         """Held by who changes what others wait for; entered by ``with`` alone, and again by a
         signal's handler that interrupts that and changes something itself."""
         self._sleeping: set[threading.Lock] = set()
-        """Locked locks, each of one waiter; that of an interrupted waiter stays until a ring."""
+        """One locked lock for each waiter; an interrupted waiter's stays until the next ring."""
 
     def ring(self) -> None:
-        """Let all waiters look again; the caller holds the lock.
+        """Let all waiters check again; the caller holds the lock.
 
-        If the caller is interrupted, waiters are woken by their own clocks.
+        If the caller is interrupted, waiters check again after ``LOOK_S``.
         """
         for waiter in tuple(self._sleeping):
             self._sleeping.discard(waiter)
             waiter.release()
 
     def wait(self, ready: Callable[[], bool], seconds: float | None = None) -> bool:
-        """Wait until something is true, at most so long; tell whether it is.
+        """Wait until ``ready`` is true; return False after a timeout.
 
         Args:
-            ready: is called with the lock held.
-            seconds: None waits for ever.
+            ready: the condition, called with the lock held.
+            seconds: the timeout; None waits for ever.
         """
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         while True:

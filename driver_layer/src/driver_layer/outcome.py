@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 LOOK_S = 0.05
-"""How often a waiter looks again, in case nobody wakes it."""
+"""Period of a waiter's own checks, in case an interrupted thread never wakes it."""
 
 
 class Outcome:

@@ -40,7 +40,7 @@ class HostTensors:
         return self._bound[name][0]
 
     def place(self, name: str) -> Place:
-        """Where a tensor that is bound lies."""
+        """Return the memory and offset of a bound tensor."""
         return self._bound[name][1]
 
     def check_bound(self) -> None:

@@ -59,7 +59,7 @@ class InOrder:
 
     def __init__(self) -> None:
         self._placed: list[weakref.ref[_Placed]] = []
-        """Those that were started once, by their numbers; some are gone."""
+        """Requests by the order of their first start; some no longer exist."""
         self._begin(-1)
 
     def place(self) -> Place:
@@ -92,7 +92,7 @@ class InOrder:
                     self._last = number, turn.ended
 
     def _next(self) -> int:
-        """Whose turn is next: nobody waits for a request that is gone."""
+        """Return the number of the next request, skipping requests that no longer exist."""
         number = self._last[0] + 1
         while number < len(self._placed) and self._placed[number]() is None:
             number += 1
@@ -103,7 +103,7 @@ class InOrder:
         ended = threading.Event()
         ended.set()
         self._last: tuple[int, threading.Event] = last, ended
-        """Whose inference was started last, and whether it has ended."""
+        """Number of the request started last, and an event set when its inference ended."""
         self._lock = threading.Lock()
         self._process = os.getpid()  # last: what is interrupted before begins anew
 

@@ -1,4 +1,4 @@
-"""Objects that hold a device's memory, and so are neither copied nor pickled."""
+"""Base class of objects that hold a device's memory: neither copied nor pickled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from npuw_layer.errors import RequestError
 
 
 class Uncopied:
-    """An object of which there is one: copy, deepcopy and pickle reject it in words."""
+    """An object that copy, deepcopy and pickle reject with a typed error."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
         """Reject copies and pickles.

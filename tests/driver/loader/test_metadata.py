@@ -61,7 +61,7 @@ STARTS = {
     name: array.offset
     for name, array in zip(NAMES, abi.decode_container(GOOD, list(KINDS.values())), strict=True)
 }
-"""Where each array begins."""
+"""Offset of each array."""
 
 LAST_LINK = STARTS["ov_results"] - abi.CHAIN.itemsize
 

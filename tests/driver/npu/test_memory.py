@@ -131,7 +131,7 @@ def test_threads_may_allocate_free_and_look_at_once() -> None:
 
 
 def whole(space: AddressSpace, living: set[Allocation]) -> bool:
-    """Whether exactly the given allocations are there, apart, and each is found."""
+    """Check that exactly the given allocations exist, do not touch, and are found."""
     there = space.allocations()
     apart = all(one.end < other.address for one, other in pairwise(there))
     found = all(space.find(one.address) is one for one in there)

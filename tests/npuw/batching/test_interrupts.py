@@ -63,7 +63,7 @@ def engine(monkeypatch) -> ContinuousBatching:
 
 
 def say(engine: ContinuousBatching, *requests: BatchedRequest, ids: list[int]) -> list[list[int]]:
-    """What each is answered."""
+    """Return the answer of each conversation."""
     futures = [request.submit([number]) for request, number in zip(requests, ids, strict=True)]
     for _ in range(8):
         engine.step()

@@ -25,7 +25,7 @@ VOCABULARY, HEADS, WIDTH = 16, 2, 4
 
 @dataclass(frozen=True)
 class Places:
-    """What a model knows of where tokens are: i64, to broadcast to [1, 1, new, total]."""
+    """Token places that a model computes with: i64, broadcast to [1, 1, new, total]."""
 
     g: GraphBuilder
     past: SSAValue

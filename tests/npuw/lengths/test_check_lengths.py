@@ -24,7 +24,7 @@ def number(p: Places, value: SSAValue) -> SSAValue:
 
 
 def agrees(bias: Bias, stored: int, new: int) -> bool:
-    """Whether padded static models give what the stateful one gives."""
+    """Check that padded static models give the logits of the stateful one."""
     model = decoder(bias)
     ids = [int(each) for each in np.random.default_rng(2).integers(0, 16, stored + new)]
     expected, caches = run_dynamic(model, ids, stored)
@@ -77,13 +77,13 @@ def key_numbers(p: Places) -> SSAValue:
 
 
 def whole_blocks(p: Places) -> SSAValue:
-    """Whether all blocks of 8 tokens are full."""
+    """A flag: all blocks of 8 tokens are full."""
     full = p.g.op(elementwise.Mod, p.total, p.scalar(8))
     return number(p, p.g.op(logic.Equal, full, p.scalar(0)))
 
 
 def last_keys(p: Places) -> SSAValue:
-    """Whether a key is one of the last four rows."""
+    """A flag: the key is one of the last four rows."""
     first = p.g.op(elementwise.Subtract, p.total, p.scalar(4))
     return number(p, p.g.op(logic.GreaterEqual, p.keys, first))
 

@@ -33,7 +33,7 @@ def mixture_refusal(op: OvOp) -> str | None:
 
 
 def _follows_choice(op: Operation) -> bool:
-    """Whether an op takes what follows from a TopK, with no product in between: a router's."""
+    """Return whether an op depends on a TopK with no matmul in between, as a router's choice."""
     waiting, seen = [op], {op}
     while waiting:
         for value in waiting.pop().operands:
@@ -47,7 +47,7 @@ def _follows_choice(op: Operation) -> bool:
 
 
 def _reaches_experts(op: Operation) -> bool:
-    """Whether rows whose number depends on the data are multiplied, or put back among tokens."""
+    """Return whether data-dependent rows reach a matmul, or are scattered back among the tokens."""
     waiting: list[SSAValue] = [*op.results]
     seen: set[Operation] = set()
     while waiting:

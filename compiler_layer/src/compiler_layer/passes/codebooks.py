@@ -18,7 +18,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import producer
 
 REMEDY = "export the model with --weight-format int4 or int8"
-"""What to do about weights in codebooks."""
+"""Remedy for weights in codebooks."""
 
 
 def codebook_refusal(op: Operation) -> str | None:

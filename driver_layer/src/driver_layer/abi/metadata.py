@@ -56,7 +56,7 @@ PREPROCESSING_INFO = record(
     ("output_format", 260, "<u4"),
     ("algorithm", 264, "<u4"),
 )
-"""How an image input would be converted; this stack writes none."""
+"""Conversion of an image input; this stack writes none."""
 
 OV_NODE = record(
     8784,

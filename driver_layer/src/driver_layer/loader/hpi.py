@@ -109,7 +109,7 @@ class HostParsedInference:
 
     @property
     def loaded(self) -> bool:
-        """Whether it is in device memory."""
+        """True while the inference is in device memory."""
         return self._record is not None
 
     @property

@@ -76,7 +76,7 @@ class Placement:
     shared: _Shared
     private: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
     user: _User = field(default_factory=_User)
-    """What ``shared`` knows it by."""
+    """Key of this placement among the users of ``shared``."""
 
     @property
     def allocations(self) -> dict[int, Allocation]:

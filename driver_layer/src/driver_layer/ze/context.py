@@ -83,7 +83,7 @@ class ze_context_handle_t(Handle):
         self.space = AddressSpace()
         device.spaces.add(self.space)
         self.memory: dict[Allocation, Memory] = {}
-        """What callers allocated, and have not freed."""
+        """Memory that callers allocated and have not freed."""
         self._numbers = itertools.count(1)
 
     def allocate(self, size: int, alignment: int, kind: t.ze_memory_type_t) -> Memory:

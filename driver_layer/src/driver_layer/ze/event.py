@@ -86,7 +86,7 @@ class ze_event_pool_handle_t(Handle):
         self.context = context
         self.count = count
         self.events: WeakValueDictionary[int, ze_event_handle_t] = WeakValueDictionary()
-        """Those that are not destroyed; one that nobody was given, for a signal came, is gone."""
+        """Living events by index; an event whose creation was interrupted is dropped by itself."""
 
 
 class ze_event_handle_t(Handle):

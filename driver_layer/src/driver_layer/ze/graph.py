@@ -173,7 +173,7 @@ class GraphExecution:
         self._inference = graph.record(self)
         self._pointers = [graph.arguments[index] for index in range(len(graph.tensors))]
         self._changed = False
-        """Whether an argument may lie elsewhere than when relocations were applied."""
+        """True if an argument may have moved since relocations were applied."""
         self._prepare()
 
     def run(self) -> None:

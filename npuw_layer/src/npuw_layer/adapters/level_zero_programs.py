@@ -85,7 +85,7 @@ class RecordedProgram:
         for index, tensor in enumerate(tensors):
             self._indices.setdefault(tensor.name, []).append(index)
         self._bound: dict[int, tuple[DeviceMemory, int]] = {}
-        """Where the arguments lie: memory, which stays while the program may run, and an offset."""
+        """Memory and offset of each argument; the memory stays while the program may run."""
         self._in_files: list[DeviceMemory] | None = None
         """What of the memory is mapped from files; None if it was not looked for yet."""
         self._moved: set[int] = set()
@@ -166,7 +166,7 @@ class RecordedProgram:
             check_file(memory.file)
 
     def _pointer(self, index: int) -> int:
-        """Where an argument lies."""
+        """Return the device address of an argument."""
         memory, offset = self._bound[index]
         return memory.address + offset
 

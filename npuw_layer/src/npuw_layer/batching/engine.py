@@ -230,7 +230,7 @@ class ContinuousBatching:
         return found
 
     def _speaking(self) -> list[tuple[Participant, Submission]]:
-        """Those who have something to say, by age."""
+        """Return participants with a pending submission, oldest first."""
         with self._changed.lock:
             speaking = [
                 (one, one.submission)

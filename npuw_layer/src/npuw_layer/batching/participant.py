@@ -65,7 +65,7 @@ class Participant:
 
     @property
     def speaks(self) -> bool:
-        """Whether tokens are still to be read."""
+        """True while submitted tokens are still to be read."""
         return self.submission is not None and not self.submission.logits.done()
 
 

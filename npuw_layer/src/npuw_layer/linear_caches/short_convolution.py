@@ -161,7 +161,7 @@ def _fits(op: GroupConvolution, read: ReadValue) -> bool:
 def _mixed(
     name: str, op: GroupConvolution, read: ReadValue
 ) -> tuple[Add, SSAValue, tuple[SSAValue, ...]]:
-    """Where a convolution's output meets the branch of a single token, that branch, and biases."""
+    """Return the Add of both branches, the single-token branch, and the biases."""
     value: SSAValue = op.output
     biases: list[SSAValue] = []
     while True:

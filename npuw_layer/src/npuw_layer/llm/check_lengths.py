@@ -122,9 +122,9 @@ class _Edge:
 
     what: str
     operands: tuple[int, ...]
-    """Which of its operands are places."""
+    """Indices of the operands that are places."""
     periodic: bool = False
-    """Whether it reads a remainder or a quotient of a length, other than as a shape."""
+    """True if the op reads a remainder or a quotient of a length, other than as a shape."""
 
 
 def check_lengths(model: Model, tokens: int, past: int) -> None:

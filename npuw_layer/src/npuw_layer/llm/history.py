@@ -50,7 +50,7 @@ class History:
         names = (one.name for one in inputs if one.name != POSITIONS)
         self._names = tuple(name for name in names if rereads or name == IDS)
         self._known: list[tuple[Array, ...]] = []
-        """What the last tokens were given as, by those names: of each that is no unknown one."""
+        """Input values of the latest tokens, ordered as ``_names``; unknown tokens have none."""
         self.first_position = 0
         """What the caller's position_ids began with."""
         self.unknown = 0
@@ -68,7 +68,7 @@ class History:
 
     @property
     def rows(self) -> Mapping[str, Sequence[Array]]:
-        """What known tokens were given as."""
+        """Input values of the known tokens, by input name."""
         columns = zip(*self._known, strict=True) if self._known else ((),) * len(self._names)
         return dict(zip(self._names, columns, strict=False))
 

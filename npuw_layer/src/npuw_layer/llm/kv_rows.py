@@ -28,8 +28,8 @@ class KVRows:
         self._dirty = np.zeros(rows, np.bool_)
         """Rows that were written to since they were zeros."""
         self._now: tuple[int, Array | None] = 0, None
-        """How many tokens were said so far, and which of them each row holds; None if row n holds
-        token n. It is replaced as a whole, and so never half changed by who is interrupted."""
+        """The number of tokens so far, and the token of each row; None if row n holds token n. The
+        pair is replaced as a whole, so that an interrupt never leaves it half changed."""
 
     def __len__(self) -> int:
         return len(self._dirty)
@@ -178,7 +178,7 @@ class KVRows:
         self._dirty[rows] = False
 
     def _held(self) -> Array:
-        """Which token each row holds, i64 [rows]; a copy."""
+        """Return the token number of each row, i64 [rows]; a copy."""
         tokens, held = self._now
         if held is not None:
             return held.copy()

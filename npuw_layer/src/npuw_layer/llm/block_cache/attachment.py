@@ -80,7 +80,7 @@ class BlockAttachment:
         self._inputs = _inputs(blocks.layout, inputs, past)
         """Of each block."""
         self._read: list[Block | _Unbound | None] = [_Unbound()] * len(self._inputs)
-        """What inputs are bound to; None is a dummy."""
+        """Blocks that the inputs are bound to; None is the dummy."""
         self._outputs: Sequence[_Port] = ()
         self._target = 0
         """The block that is written to."""
