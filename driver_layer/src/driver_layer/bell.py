@@ -1,8 +1,8 @@
-"""A lock, and those who wait until something that it guards has become true.
+"""A condition variable that survives signal handlers that raise.
 
-``threading.Condition`` and what is made of it (Event, Semaphore, Queue, Future) enter their lock in
-Python code. If a signal's handler raises there, as Ctrl-C's does, the lock stays locked, and every
-thread that needs it waits for ever. A lock itself is safe: ``with`` enters and leaves it in C, and
+``threading.Condition``, and Event, Semaphore, Queue and Future, which are built on it, enter their
+lock in Python code. If a signal's handler raises there, as Ctrl-C's does, the lock stays locked and
+every thread that needs it hangs. A lock itself is safe: ``with`` enters and leaves it in C, and
 CPython runs no handler in between.
 """
 
@@ -21,8 +21,8 @@ class Bell:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """Held by who changes what others wait for; entered by ``with`` alone, and again by a
-        signal's handler that interrupts that and changes something itself."""
+        """Held while the guarded state changes; entered by ``with`` alone. A signal's handler that
+        interrupts its holder may enter it again."""
         self._sleeping: set[threading.Lock] = set()
         """One locked lock for each waiter; an interrupted waiter's stays until the next ring."""
 
