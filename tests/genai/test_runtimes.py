@@ -12,6 +12,7 @@ import pytest
 from genai_layer import PropertyError
 from genai_layer.adapters.openvino import load_core
 from genai_layer.runtime import CompiledModel
+from genai_layer.runtimes import load_core as load_runtime
 from genai_layer.testing.check_runtime import CHECKS, check_runtime
 from genai_layer.testing.memory_runtime import MemoryCompiledModel, MemoryRequest
 
@@ -54,6 +55,19 @@ def test_the_real_openvino(openvino_model: CompiledModel, check) -> None:
 
 def test_all_checks_at_once() -> None:
     check_runtime(memory, TOKENS)
+
+
+def test_a_device_whose_package_is_not_installed_names_the_extra(monkeypatch) -> None:
+    for package in ("openvino", "npuw_layer"):
+        monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    with pytest.raises(PropertyError, match=r"npuw_layer is not installed; .*genai_layer\[npu\]"):
+        load_runtime("NPU")
+    with pytest.raises(
+        PropertyError, match=r"openvino is not installed; .*genai_layer\[openvino\]"
+    ):
+        load_runtime("CPU")
+    with pytest.raises(PropertyError, match=r"available: none; pip install 'genai_layer\[npu\]'"):
+        load_runtime("GPU")
 
 
 class Forgetful(MemoryRequest):

@@ -199,12 +199,16 @@ def test_characters_that_a_terminal_has_not_are_written_as_numbers(command, word
         assert "1f0c\\u2026.blob" in done.stdout
 
 
-def test_a_locale_without_characters_takes_utf8_all_the_same(demo: Path) -> None:
-    """In a C locale Python makes each byte of an argument a lone surrogate."""
+@pytest.mark.parametrize("typed", [False, True])
+def test_a_locale_without_characters_takes_utf8_all_the_same(demo: Path, typed: bool) -> None:
+    """In a C locale Python makes a surrogate of each byte of an argument, and no text of input."""
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    question = "Qué é um NPU?"
+    words = [] if typed else ["--prompt", question]
     answers = [
         subprocess.run(
-            [COMMANDS / "npu-chat", demo, "--prompt", "Qué é um NPU?", "-c", "MAX_PROMPT_LEN=64"],
+            [COMMANDS / "npu-chat", demo, *words, "-c", "MAX_PROMPT_LEN=64"],
+            input=question.encode() if typed else b"",
             env=os.environ | environment,
             capture_output=True,
             check=True,

@@ -7,6 +7,7 @@ here.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -113,7 +114,9 @@ def _streams() -> Generator[_Output]:
         )
         _take_all_characters(written)
         if isinstance(given, io.TextIOWrapper):
-            given.reconfigure(errors="replace")  # what is no text is nothing to give up for
+            # In a C locale the encoding is ASCII, while terminals send UTF-8.
+            ascii_only = codecs.lookup(given.encoding).name == "ascii"
+            given.reconfigure(encoding="utf-8" if ascii_only else None, errors="replace")
         output = _Output(written)
         sys.stdin, sys.stdout, sys.stderr = given, cast(TextIO, output), complaints
         try:
