@@ -72,7 +72,7 @@ def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Mode
         cache_rope(model, rope_rows(stage, options))
     if stage.kind is Kind.PREFILL:
         model = _of_prompts(model, stage)
-    if check and stage.slots == 1:
+    if check:
         check_lengths(model, stage.tokens, stage.past)
     layout = kv_layout(options)
     if options.optimize_fp8:
