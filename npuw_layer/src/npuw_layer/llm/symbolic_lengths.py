@@ -6,8 +6,7 @@ that rewrite such arithmetic compare these sums, not the ops that an exporter ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
@@ -55,6 +54,8 @@ class Lengths:
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self._dims: dict[SSAValue, Dims] = {}
+        """Dimensions of all values; empty until one is asked for."""
         self._found: dict[SSAValue, Length | None] = {}
         self._constant: dict[SSAValue, bool] = {}
 
@@ -103,22 +104,21 @@ class Lengths:
         return None
 
     def _dimension(self, value: SSAValue, index: int) -> Length | None:
+        if not self._dims:
+            self._carry()
         dims = self._dims.get(value, ())
         return dims[index] if -len(dims) <= index < len(dims) else None
 
-    @cached_property
-    def _dims(self) -> Mapping[SSAValue, Dims]:
-        """Dimensions of all values, carried through the graph, each op after its operands."""
-        dims: dict[SSAValue, Dims] = {}
+    def _carry(self) -> None:
+        """Carry dimensions through the graph, each op after its operands, whose are known then."""
         for port in self._model.inputs:
             counted = {MASK: TOTAL, **dict.fromkeys(TOKENS, NEW)}.get(port.name)
-            dims[port.value] = _with_known(shape_of(port.value), [None, counted, None])
+            self._dims[port.value] = _with_known(shape_of(port.value), [None, counted, None])
         for op in self._model.ops:
-            of = [dims.get(operand, ()) for operand in op.operands]
+            of = [self._dims.get(operand, ()) for operand in op.operands]
             for result in op.results:
                 carried = self._carried(op, of) if -1 in shape_of(result) else ()
-                dims[result] = _with_known(shape_of(result), carried)
-        return dims
+                self._dims[result] = _with_known(shape_of(result), carried)
 
     def _carried(self, op: Operation, of: Sequence[Dims]) -> Sequence[Length | None]:
         """Return the known dimensions of an op's result, given those of its operands."""
