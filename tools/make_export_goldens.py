@@ -116,7 +116,28 @@ def more_configs() -> dict[str, Any]:
         "falcon": t.FalconConfig(**width),
         "glm4": t.Glm4Config(head_dim=16, **grouped),
         "gpt_bigcode": t.GPTBigCodeConfig(n_positions=512, **gpt),
+        # Its window is a table of booleans, as long as the model has positions.
+        "gpt_neo": t.GPTNeoConfig(
+            max_position_embeddings=192,
+            hidden_size=96,
+            num_layers=2,
+            num_heads=6,
+            attention_types=[[["global", "local"], 1]],
+            window_size=16,
+            **ends,
+        ),
         "gptj": t.GPTJConfig(rotary_dim=16, n_positions=512, **gpt),
+        # Chunks and temperatures count tokens: with a full layer, and one in chunks.
+        "llama4": t.Llama4TextConfig(
+            attention_chunk_size=32,
+            floor_scale=16,
+            head_dim=16,
+            intermediate_size_mlp=160,
+            num_local_experts=4,
+            interleave_moe_layer_step=2,
+            no_rope_layers=[1, 0],
+            **grouped,
+        ),
         "mixtral": t.MixtralConfig(num_local_experts=4, **grouped),
         "mpt": t.MptConfig(
             d_model=96, n_heads=6, n_layers=2, max_seq_len=512, vocab_size=VOCABULARY

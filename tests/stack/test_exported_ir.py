@@ -33,8 +33,8 @@ def test_all_architectures_and_precisions_are_there() -> None:
         *("gemma2", "gemma3", "gpt2", "gpt_neox"),
     )
     more = (
-        *("bloom", "cohere", "dbrx", "falcon", "glm4", "gpt_bigcode", "gptj", "mpt"),
-        *("opt", "phi", "qwen2_moe", "stablelm"),
+        *("bloom", "cohere", "dbrx", "falcon", "glm4", "gpt_bigcode", "gpt_neo", "gptj", "llama4"),
+        *("mpt", "opt", "phi", "qwen2_moe", "stablelm"),
     )
     matrix = {
         f"{a}_{p}"
