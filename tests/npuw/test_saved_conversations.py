@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.npuw.forged_state import with_fitting_digest
 
-from driver_layer.content_digest import content_digest
 from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy, StateError
 
 IDS = np.random.default_rng(7).integers(0, 97, 150).tolist()
@@ -217,11 +217,9 @@ def test_forged_metadata_is_refused(talks, saved, change, message) -> None:
     header = json.loads(content[8 : 8 + length])
     said = json.loads(header["__metadata__"]["conversation"]) | change
     header["__metadata__"]["conversation"] = json.dumps(said)
-    del header["__metadata__"]["digest"]
-    rows = content[8 + length :]
-    header["__metadata__"]["digest"] = content_digest([json.dumps(header).encode(), rows]).hex()
     text = json.dumps(header).encode()
-    saved.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    forged = len(text).to_bytes(8, "little") + text + content[8 + length :]
+    saved.write_bytes(with_fitting_digest(forged))
     with pytest.raises(StateError, match=message):
         talks().request.load_state(saved)
 

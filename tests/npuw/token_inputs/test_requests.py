@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.npuw.forged_state import with_fitting_digest
 
 from npuw_layer.errors import ModelError, PromptTooLong, StateError, TensorError
 
@@ -88,7 +89,7 @@ def test_what_is_not_known_cannot_be_read_anew(llava, tmp_path) -> None:
         talk.tell(127)
 
 
-def test_a_damaged_file_of_embeddings_is_refused(llava, tmp_path) -> None:
+def test_a_forged_file_of_embeddings_is_refused(llava, tmp_path) -> None:
     talk = llava.begin(**FULL)
     talk.tell(0, 20)
     talk.request.save_state(tmp_path / "talk")
@@ -100,7 +101,7 @@ def test_a_damaged_file_of_embeddings_is_refused(llava, tmp_path) -> None:
         (b'"shape": [20, 96]', b'"shape": [19, 96]'),
     ):
         assert old in content
-        (tmp_path / "bad").write_bytes(content.replace(old, new))
+        (tmp_path / "bad").write_bytes(with_fitting_digest(content.replace(old, new)))
         with pytest.raises(StateError, match="bad: not a saved conversation"):
             talk.request.load_state(tmp_path / "bad")
     assert close(talk.tell(20), llava_at(llava, 20))
