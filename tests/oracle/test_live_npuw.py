@@ -33,6 +33,10 @@ BEYOND_NPUW = {"bloom": "at", "mpt": "at", "dbrx": "dynamic", "mixtral": "dynami
 """Architectures that it does not run, and a word of its message: attention biased by distance, for
 want of positions; experts whose rows it leaves dynamic."""
 
+WRONG_IN_NPUW = ("gpt_neo", "llama4")
+"""Architectures that it computes from padded lengths: errors of 0.4, and NaN. OpenVINO's CPU plugin
+on the same IR, which knows no padding, says what ours says (tests/stack/test_exported_ir.py)."""
+
 WRITTEN = [
     *("gpt2", "gpt_neox", "gpt_neox_serial", "granite", "llama_biased", "llama_linear"),
     *("llama_yarn", "olmo2", "phi3_longrope", "qwen3"),
@@ -53,7 +57,21 @@ def is_beyond_npuw(name: str) -> bool:
     return name.rpartition("_")[0] in BEYOND_NPUW
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not is_beyond_npuw(name)])
+def is_wrong_in_npuw(name: str) -> bool:
+    return name.rpartition("_")[0] in WRONG_IN_NPUW
+
+
+@pytest.mark.parametrize("name", filter(is_wrong_in_npuw, NAMES))
+def test_it_computes_two_architectures_from_padded_lengths(
+    exported: Callable[[str], Path], name: str
+) -> None:
+    with pytest.raises(AssertionError, match="100 tokens at 100"):
+        Both(exported(name), CHUNKED).check(np.arange(10, 110))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if not is_beyond_npuw(name) and not is_wrong_in_npuw(name)]
+)
 def test_each_exported_architecture_says_the_same(
     exported: Callable[[str], Path], name: str
 ) -> None:
