@@ -61,7 +61,7 @@ def is_wrong_in_npuw(name: str) -> bool:
     return name.rpartition("_")[0] in WRONG_IN_NPUW
 
 
-@pytest.mark.parametrize("name", filter(is_wrong_in_npuw, NAMES))
+@pytest.mark.parametrize("name", [*filter(is_wrong_in_npuw, NAMES)])
 def test_it_computes_two_architectures_from_padded_lengths(
     exported: Callable[[str], Path], name: str
 ) -> None:
