@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler_layer.model import Model
 from npuw_layer.embedding.whole import whole_graph
 from npuw_layer.errors import ModelError
@@ -54,6 +56,26 @@ def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Mode
         return decoder_graph(model, stage, options)
     if options.reads_texts and not model.variables():
         return whole_graph(model, stage.tokens)
+    if stage.kind is Kind.HEAD:
+        return _head_graph(_stateful_graph(model, stage, options), stage, options)
+    if check:
+        alone = replace(stage, slots=1)
+        check_lengths(_stateful_graph(model, alone, options), stage.tokens, stage.past)
+    model = _stateful_graph(model, stage, options)
+    every = stage.kind is Kind.GENERATE or options.text_embed
+    whole = Head.ALL if every else Head.LAST
+    head = Head.CUT if options.cuts_head else whole
+    layout = kv_layout(options)
+    if options.optimize_fp8:
+        layout = resolved(model, layout)
+    if stage.slots > 1:
+        return split_slots(model, stage.slots, stage.past, head, layout)
+    generates = stage.kind is Kind.GENERATE
+    return split(model, stage.tokens, stage.past, head, layout, generates)
+
+
+def _stateful_graph(model: Model, stage: Stage, options: Options) -> Model:
+    """The stateful graph as it is split: with usual axes, and made for the stage."""
     model = usual_axes(model, CacheAxes(options.batch_dim, options.seq_len_dim))
     if reads_adapters(model):
         model = model.clone()
@@ -62,25 +84,12 @@ def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Mode
     check_linear_caches(variables, options)
     check_trees((port.name for port in model.inputs), variables, options)
     if stage.kind is Kind.HEAD:
-        return _head_graph(model, stage, options)
-    every = stage.kind is Kind.GENERATE or options.text_embed
-    whole = Head.ALL if every else Head.LAST
-    head = Head.CUT if options.cuts_head else whole
+        return model
     model = tell_reach(model)
     if options.caches_rope:
         model = model.clone()
         cache_rope(model, rope_rows(stage, options))
-    if stage.kind is Kind.PREFILL:
-        model = _of_prompts(model, stage)
-    if check:
-        check_lengths(model, stage.tokens, stage.past)
-    layout = kv_layout(options)
-    if options.optimize_fp8:
-        layout = resolved(model, layout)
-    if stage.slots > 1:
-        return split_slots(model, stage.slots, stage.past, head, layout)
-    generates = stage.kind is Kind.GENERATE
-    return split(model, stage.tokens, stage.past, head, layout, generates)
+    return _of_prompts(model, stage) if stage.kind is Kind.PREFILL else model
 
 
 def _of_prompts(model: Model, stage: Stage) -> Model:
