@@ -18,11 +18,11 @@ import numpy as np
 
 from compiler_layer.explain import explain
 from npuw_layer import Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.level_zero_programs import LoadedBlob, RecordedProgram
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_programs import LoadedBlob, RecordedProgram
+from npuw_layer.backends.protocols import Array
 from npuw_layer.batching import BatchedRequest, ContinuousBatching
-from npuw_layer.ports import Array
 
 REQUESTS = (1, 4, 8)
 BAR = 2.5

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from npuw_layer import Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.compiled_model import CompiledModel
-from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.llm.compiled_model import CompiledModel
+from npuw_layer.llm.request.infer_request import InferRequest
 
 _MB = 1e6
 

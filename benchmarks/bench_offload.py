@@ -26,9 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from npuw_layer import Core
-from npuw_layer.compiled_model import CompiledModel
-from npuw_layer.offload.report import OffloadReport
-from npuw_layer.offload.timeline import PassTime
+from npuw_layer.execution.offload.report import OffloadReport
+from npuw_layer.execution.offload.timeline import PassTime
+from npuw_layer.llm.compiled_model import CompiledModel
 
 MIB = 1 << 20
 _ROW = "{:<22} {:>9} {:>9} {:>10} {:>9} {:>9} {:>11} {:>10}"

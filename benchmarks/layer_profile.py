@@ -23,9 +23,9 @@ from models import draw_prompts
 
 from driver_layer.npu.device import Device
 from genai_layer import GenerationConfig, LLMPipeline
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.level_zero_programs import RecordedProgram
-from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_programs import RecordedProgram
+from npuw_layer.llm.request.infer_request import InferRequest
 
 DEMO = Path(__file__).resolve().parent.parent / "models" / "demo"
 PYTHON_BAR_MS = 1.0

@@ -23,7 +23,7 @@ from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
 from driver_layer.abi.platforms import PLATFORMS
 from npuw_layer import Core
-from npuw_layer.llm.split import split
+from npuw_layer.llm.graph.split import split
 
 PLATFORM = PLATFORMS["4000"]
 TILES = 4

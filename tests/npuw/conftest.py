@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
-from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.llm.request.infer_request import InferRequest
 
 VOCABULARY, HIDDEN, HEADS, KV_HEADS, WIDTH, INNER, LAYERS = 97, 32, 4, 2, 8, 48, 2
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from compiler_layer.model import Model
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, Program, TensorInfo
 from npuw_layer.errors import DeviceError
-from npuw_layer.llm.arena import ELEMENT_TYPES
-from npuw_layer.ports import Array, Device, LoadedModel, Memory, Program, TensorInfo
 
 Spoil = Callable[[str, Array], None]
 """Is given each output by name, its values in place, after each run."""

@@ -21,7 +21,7 @@ from npuw_layer.errors import ModelError
 
 
 class SerialCompiler:
-    """Satisfies ``npuw_layer.ports.Compiler``."""
+    """Satisfies ``npuw_layer.backends.protocols.Compiler``."""
 
     version = "serial 1"
 

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuw_layer import Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.interpreter import InterpreterDevice
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.openvino import OpenVINODevice
-from npuw_layer.devices.accuracy import nrmse
-from npuw_layer.devices.several import Policy, SeveralDevices
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.interpreter import InterpreterDevice
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.openvino import OpenVINODevice
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Array, Device
 from npuw_layer.errors import DeviceError
+from npuw_layer.execution.devices.accuracy import nrmse
+from npuw_layer.execution.devices.several import Policy, SeveralDevices
 from npuw_layer.llm.names import EMBED, LOGITS, is_transposed
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, Array, Device
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
 SMALL = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from npuw_layer.async_run import AsyncRun
+from npuw_layer.api.async_run import AsyncRun
 from npuw_layer.errors import NpuwFault, RequestBusy
 
 FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")

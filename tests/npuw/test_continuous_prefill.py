@@ -15,8 +15,8 @@ from tests.npuw.faulty_device import FaultyDevice
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer import Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.interpreter import InterpreterDevice
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.errors import (
     DeviceError,
     InferenceCancelled,
@@ -26,8 +26,8 @@ from npuw_layer.errors import (
     StateError,
     TensorError,
 )
-from npuw_layer.llm.infer_request import InferRequest
-from npuw_layer.llm.stored_tokens import StoredTokensState
+from npuw_layer.llm.request.infer_request import InferRequest
+from npuw_layer.llm.request.stored_tokens import StoredTokensState
 
 CHUNKED = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
 IDS = np.random.default_rng(11).integers(0, 97, 300).tolist()

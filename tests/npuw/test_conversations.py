@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer import Core
+from npuw_layer.backends.protocols import READ_PREFIX
 from npuw_layer.errors import CapacityError, ModelError, OptionError, PromptTooLong, TensorError
-from npuw_layer.ports import READ_PREFIX
 
 tokens = st.lists(st.integers(0, 96), min_size=1, max_size=90)
 few = settings(max_examples=12, deadline=None)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.npuw.conftest import SMALL, Talks
-from tests.npuw.static.conftest import EXACT, classifier, recurrent
+from tests.npuw.kinds.static.conftest import EXACT, classifier, recurrent
 
 from compiler_layer.model import Model
 from compiler_layer.tools.npuc import main as npuc
@@ -22,11 +22,11 @@ from compiler_layer.writers.openvino_ir import write_ir
 from driver_layer.engines.native.jit.cache import ObjectCache
 from driver_layer.loader.read import read_blob
 from npuw_layer import Core
-from npuw_layer.cache.blob_cache import BlobCache
-from npuw_layer.cache.key import CacheKey
-from npuw_layer.cache.known_files import KnownFiles
 from npuw_layer.errors import BlobError, DamagedBlob, NpuwError, OptionError, StateError
-from npuw_layer.partition.planned import read_plan
+from npuw_layer.execution.partition.planned import read_plan
+from npuw_layer.storage.cache.blob_cache import BlobCache
+from npuw_layer.storage.cache.key import CacheKey
+from npuw_layer.storage.cache.known_files import KnownFiles
 
 FLIPS = 40
 IDS = np.arange(1, 41)

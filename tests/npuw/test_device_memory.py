@@ -19,11 +19,11 @@ from driver_layer import ze
 from driver_layer.npu.management import ManagementCore
 from driver_layer.npu.shareable import CAN_SHARE
 from npuw_layer import Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.level_zero_programs import RecordedProgram
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_programs import RecordedProgram
+from npuw_layer.backends.protocols import Program
 from npuw_layer.errors import DeviceError
-from npuw_layer.ports import Program
 from npuw_layer.testing.check_device import CONFIG, small_graph, weights
 
 SHARES = pytest.mark.skipif(not CAN_SHARE, reason="weights are shared on Linux")

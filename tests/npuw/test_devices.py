@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.interpreter import InterpreterDevice
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.level_zero_memory import DeviceMemory
-from npuw_layer.adapters.openvino import OpenVINODevice
-from npuw_layer.devices.make import make_device
-from npuw_layer.devices.several import Policy, SeveralDevices
-from npuw_layer.devices.stored import Head, StoredProgram
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.interpreter import InterpreterDevice
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_memory import DeviceMemory
+from npuw_layer.backends.openvino import OpenVINODevice
+from npuw_layer.backends.protocols import SUBMODEL, Device
 from npuw_layer.errors import DeviceError, ModelError, OptionError
-from npuw_layer.llm.split import split
+from npuw_layer.execution.devices.make import make_device
+from npuw_layer.execution.devices.several import Policy, SeveralDevices
+from npuw_layer.execution.devices.stored import Head, StoredProgram
+from npuw_layer.llm.graph.split import split
 from npuw_layer.options import parse_options
-from npuw_layer.ports import SUBMODEL, Device
-from npuw_layer.read_model import read_model
+from npuw_layer.storage.read_model import read_model
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
 SMALL = {

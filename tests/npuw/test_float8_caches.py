@@ -29,10 +29,10 @@ from compiler_layer.model import Model
 from compiler_layer.writers.openvino_ir import write_ir
 from driver_layer.abi.float8 import E4M3, FORMATS, f8_to_f32
 from npuw_layer import Core
-from npuw_layer.llm.kv_layout import KVLayout
-from npuw_layer.llm.split import split
-from npuw_layer.llm.stored_float8 import resolved
-from npuw_layer.read_model import read_model
+from npuw_layer.llm.graph.split import split
+from npuw_layer.llm.graph.stored_float8 import resolved
+from npuw_layer.llm.kv.kv_layout import KVLayout
+from npuw_layer.storage.read_model import read_model
 
 FILES = Path(__file__).parents[1] / "goldens" / "fp8"
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}

@@ -12,9 +12,9 @@ from tests.npuw.test_float8_caches import large_keys
 
 from driver_layer.abi.dtypes import bf16_to_f32, f32_to_bf16
 from npuw_layer import Core
+from npuw_layer.api.tensor import Tensor
 from npuw_layer.errors import OptionError, StateError
 from npuw_layer.options import parse_options
-from npuw_layer.tensor import Tensor
 
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 IDS = np.random.default_rng(3).integers(3, 90, (1, 101))

@@ -25,9 +25,9 @@ from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options
 from npuw_layer import Core
-from npuw_layer.adapters.interpreter import InterpreterDevice
+from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.split import split
+from npuw_layer.llm.graph.split import split
 
 PROMPT = 50
 LENGTHS = {

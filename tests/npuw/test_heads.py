@@ -18,9 +18,9 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
 from npuw_layer.errors import NoHead
-from npuw_layer.llm.head import Head, cut_head
-from npuw_layer.llm.split import split
-from npuw_layer.read_model import read_model
+from npuw_layer.llm.graph.head import Head, cut_head
+from npuw_layer.llm.graph.split import split
+from npuw_layer.storage.read_model import read_model
 
 IDS = np.random.default_rng(2).integers(0, 97, 60).tolist()
 

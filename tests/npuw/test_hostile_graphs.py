@@ -14,7 +14,7 @@ from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.split import split
+from npuw_layer.llm.graph.split import split
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import numpy as np
 import openvino as ov
 import pytest
 from tests.npuw.conftest import SMALL
-from tests.npuw.static.conftest import EXACT, classifier, recurrent
+from tests.npuw.kinds.static.conftest import EXACT, classifier, recurrent
 
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
+from npuw_layer.api.results import Results
 from npuw_layer.errors import ModelError, NpuwError, OptionError, TensorError
-from npuw_layer.results import Results
 
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens"
 DRAW = np.random.default_rng(4)

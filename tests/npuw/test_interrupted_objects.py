@@ -15,33 +15,33 @@ import numpy as np
 import pytest
 from tests.driver.interrupted import interruptions
 
-from npuw_layer.adapters import level_zero_programs
-from npuw_layer.adapters.interpreter import HostMemory, InterpreterDevice
-from npuw_layer.adapters.level_zero_memory import DeviceMemory
-from npuw_layer.adapters.level_zero_programs import RecordedProgram
-from npuw_layer.async_run import AsyncRun
-from npuw_layer.devices.placed import PlacedModel
-from npuw_layer.host_tensors import HostTensors, view
-from npuw_layer.in_order import InOrder
-from npuw_layer.linear_caches.states import LinearStates
-from npuw_layer.llm import copies
-from npuw_layer.llm.block_cache.attachment import BlockAttachment, Blocks
-from npuw_layer.llm.block_cache.layout import BlockLayout
-from npuw_layer.llm.block_cache.pool import BlockPool
-from npuw_layer.llm.history import History
-from npuw_layer.llm.kv_rows import KVRows
-from npuw_layer.llm.lm_head import LMHead
+from npuw_layer.api.async_run import AsyncRun
+from npuw_layer.api.in_order import InOrder
+from npuw_layer.backends import level_zero_programs
+from npuw_layer.backends.host_tensors import HostTensors, view
+from npuw_layer.backends.interpreter import HostMemory, InterpreterDevice
+from npuw_layer.backends.level_zero_memory import DeviceMemory
+from npuw_layer.backends.level_zero_programs import RecordedProgram
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, TensorInfo
+from npuw_layer.execution.devices.placed import PlacedModel
+from npuw_layer.execution.offload.plan import plan_offload
+from npuw_layer.execution.offload.ring import LayerWeights, WeightsRing
+from npuw_layer.execution.offload.sources import Layout, Place
+from npuw_layer.execution.token_tiles.program import RowTilesProgram
+from npuw_layer.kinds.static.bound_tensor import BoundTensor
+from npuw_layer.kinds.static.variable_state import VariableState
+from npuw_layer.llm.kv import copies
+from npuw_layer.llm.kv.block_cache.attachment import BlockAttachment, Blocks
+from npuw_layer.llm.kv.block_cache.layout import BlockLayout
+from npuw_layer.llm.kv.block_cache.pool import BlockPool
+from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.names import EMBED, IDS, LOGITS, POSITIONS
-from npuw_layer.llm.new_tokens import NewTokens
-from npuw_layer.lora.buffers import AdapterBuffers
-from npuw_layer.lora.values import AdapterValues
-from npuw_layer.offload.plan import plan_offload
-from npuw_layer.offload.ring import LayerWeights, WeightsRing
-from npuw_layer.offload.sources import Layout, Place
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, TensorInfo
-from npuw_layer.spatial.program import RowTilesProgram
-from npuw_layer.static.bound_tensor import BoundTensor
-from npuw_layer.static.variable_state import VariableState
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.traits.linear_states.states import LinearStates
+from npuw_layer.traits.lora.buffers import AdapterBuffers
+from npuw_layer.traits.lora.values import AdapterValues
 
 ROWS, WINDOW, SINKS = 9, 8, 2
 

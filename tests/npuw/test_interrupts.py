@@ -16,8 +16,8 @@ from tests.torn import alarm
 from npuw_layer import Core
 from npuw_layer.batching.slots import SlotModel
 from npuw_layer.errors import RequestError
-from npuw_layer.llm import kv_cache
-from npuw_layer.llm.block_cache import cache as block_cache
+from npuw_layer.llm.kv import kv_cache
+from npuw_layer.llm.kv.block_cache import cache as block_cache
 
 COPIED = {"NPUW_LLM_KV_SWITCHOVER": "COPY"}
 BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}

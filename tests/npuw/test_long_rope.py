@@ -18,11 +18,11 @@ from tests.npuw.conftest import Talk
 from compiler_layer.dialects.ov.elementwise import Cos, Sin
 from npuw_layer import Core
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.stage_graph import stage_graph
 from npuw_layer.llm.names import LONG_ROPE, long_from
-from npuw_layer.llm.stage_graph import stage_graph
-from npuw_layer.llm.stages import plan
+from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
-from npuw_layer.read_model import read_model
+from npuw_layer.storage.read_model import read_model
 
 LONGROPE = GOLDENS / "longrope"
 CONTEXT = 64

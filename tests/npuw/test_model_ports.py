@@ -10,8 +10,8 @@ import pytest
 from tests.npuw.conftest import SMALL, VOCABULARY
 
 from npuw_layer import Core
+from npuw_layer.api.model_port import OpenPort
 from npuw_layer.errors import TensorError
-from npuw_layer.model_port import OpenPort
 
 EXPORTED = Path(__file__).resolve().parents[1] / "goldens" / "exported"
 WAYS: dict[str, dict[str, Any]] = {

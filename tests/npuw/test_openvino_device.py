@@ -19,10 +19,10 @@ from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer import Core
-from npuw_layer.adapters.interpreter import HostMemory, InterpreterDevice
-from npuw_layer.adapters.openvino import OpenVINODevice
+from npuw_layer.backends.interpreter import HostMemory, InterpreterDevice
+from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.llm.split import split
+from npuw_layer.llm.graph.split import split
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
@@ -203,9 +203,9 @@ import sys
 sys.modules["openvino"] = None                     # as if it were not installed
 from npuw_layer import Core
 from npuw_layer.errors import DeviceError
-import npuw_layer.adapters.openvino
+import npuw_layer.backends.openvino
 try:
-    npuw_layer.adapters.openvino.OpenVINODevice()
+    npuw_layer.backends.openvino.OpenVINODevice()
 except DeviceError as error:
     print(error)
 """
@@ -218,7 +218,7 @@ def test_signals_are_handled_when_another_thread_drops_the_device() -> None:
     """Where OpenVINO's CPU plugin is unloaded there, the next signal ends the process."""
     program = """if True:
         import signal, threading
-        from npuw_layer.adapters.openvino import OpenVINODevice
+        from npuw_layer.backends.openvino import OpenVINODevice
         from npuw_layer.testing.check_device import CONFIG, small_graph
         device = OpenVINODevice()
         loaded = device.load(device.compile(small_graph(), CONFIG))

@@ -12,10 +12,10 @@ import pytest
 from tests.npuw.conftest import SMALL
 
 from npuw_layer import Core
-from npuw_layer.cache.key import partition_choices
 from npuw_layer.errors import OptionError
-from npuw_layer.llm.stages import plan
+from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
+from npuw_layer.storage.cache.key import partition_choices
 
 
 @pytest.fixture

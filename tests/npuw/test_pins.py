@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from npuw_layer.devices.pins import parse_pins
 from npuw_layer.errors import OptionError
+from npuw_layer.execution.devices.pins import parse_pins
 
 SUBMODELS = ["prefill_64", "generate_96", "generate_128", "lm_head"]
 

@@ -26,15 +26,15 @@ from compiler_layer.tools.npuc import main as npuc
 from driver_layer.loader.read import read_blob
 from driver_layer.npu.timeline import predict
 from npuw_layer import CompiledModel, Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.blob.container import STAGE, read_container
-from npuw_layer.blob.manifest import EntryManifest
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.errors import ModelError, OptionError
-from npuw_layer.llm.stage_graph import stage_graph
-from npuw_layer.llm.stages import Stage
+from npuw_layer.llm.graph.stage_graph import stage_graph
+from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.options import Options, parse_options
 from npuw_layer.plan import EXPECTED_ERROR, Plan, plan_model
+from npuw_layer.storage.container import STAGE, read_container
+from npuw_layer.storage.manifest import EntryManifest
 
 MEMORY_ERROR = 0.05
 """Of all memory; weights and caches are known exactly."""

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuw_layer.errors import OptionError
-from npuw_layer.llm.lengths import plan_lengths
-from npuw_layer.llm.stages import isolated_attention, plan
-from npuw_layer.llm.variants import given_ladder, ladder, select_generate_request
+from npuw_layer.llm.plan.lengths import plan_lengths
+from npuw_layer.llm.plan.stages import isolated_attention, plan
+from npuw_layer.llm.plan.variants import given_ladder, ladder, select_generate_request
 from npuw_layer.options import NAMES, parse_options
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npuw_layer.llm.stages import Kind, choose_prefill, plan
+from npuw_layer.llm.plan.stages import Kind, choose_prefill, plan
 from npuw_layer.options import parse_options
 
 few = settings(max_examples=10, deadline=None)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npuw_layer.llm.prefix_cache import PrefixCache
+from npuw_layer.llm.kv.prefix_cache import PrefixCache
 
 CACHING = {
     "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",

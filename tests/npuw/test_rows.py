@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from npuw_layer.llm.copies import RowCopy, copy_kvcache
-from npuw_layer.llm.kv_rows import KVRows
+from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
+from npuw_layer.llm.kv.kv_rows import KVRows
 
 ROWS, WINDOW, SINKS = 24, 20, 3
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.interpreter import InterpreterDevice
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.openvino import OpenVINODevice
-from npuw_layer.devices.several import Policy, SeveralDevices
-from npuw_layer.devices.staged import StagedDevice
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.interpreter import InterpreterDevice
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.openvino import OpenVINODevice
+from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.errors import DeviceError, OptionError
-from npuw_layer.ports import Compiler, Device
+from npuw_layer.execution.devices.several import Policy, SeveralDevices
+from npuw_layer.execution.devices.staged import StagedDevice
 from npuw_layer.testing.check_device import CONFIG, DEVICE_CHECKS, check_compiler, small_graph
 
 SMALL = {

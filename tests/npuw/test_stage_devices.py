@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
-from npuw_layer.adapters.compiler_layer import StaticCompiler
-from npuw_layer.adapters.interpreter import InterpreterDevice
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.level_zero_memory import DeviceMemory
-from npuw_layer.devices.staged import StagedDevice
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.interpreter import InterpreterDevice
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_memory import DeviceMemory
 from npuw_layer.errors import DeviceError, OptionError
+from npuw_layer.execution.devices.staged import StagedDevice
 
 SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 64,
@@ -137,7 +137,7 @@ def test_where_one_stage_fails_it_may_not_be_taken_over(
 ) -> None:
     """NPUW_FALLBACK_EXEC of the stage, whatever it is of the others."""
     faulty = load_module(Path(__file__).with_name("faulty_device.py")).FaultyDevice
-    from npuw_layer.devices import make
+    from npuw_layer.execution.devices import make
 
     found = make.plugin
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX
 from npuw_layer.errors import BlobError, OptionError
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import parse_options
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX
 
 TRANSPOSED = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}
 IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import openvino as ov
 import pytest
-from tests.npuw.static.batches import EXACT, items, scorer
+from tests.npuw.kinds.static.batches import EXACT, items, scorer
 
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import BatchedCompiledModel, Core

@@ -13,7 +13,7 @@ from tests.oracle.real_npuw import EXACT
 from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.writers.openvino_ir import write_ir
-from npuw_layer.llm.rope_cache import cache_rope
+from npuw_layer.llm.graph.rope_cache import cache_rope
 
 pytestmark = pytest.mark.oracle
 

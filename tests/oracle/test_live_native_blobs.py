@@ -17,8 +17,8 @@ from compiler_layer.model import Model
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
 from npuw_layer.errors import BlobError
-from npuw_layer.native_blob.container import footer, read_blob
-from npuw_layer.native_blob.metadata import BlobType, Metadata
+from npuw_layer.storage.native_blob.container import footer, read_blob
+from npuw_layer.storage.native_blob.metadata import BlobType, Metadata
 
 pytestmark = [
     pytest.mark.oracle,

@@ -33,7 +33,7 @@ from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.read import Section, read_blob
 from driver_layer.npu.memory import AddressSpace
 from driver_layer.testing.blobs import dense_blob
-from npuw_layer.llm.split import split
+from npuw_layer.llm.graph.split import split
 
 CHECKOUT = os.environ.get("NPU_PUBLIC_ELF", "")
 COMPILER = shutil.which("c++")

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openvino import opset13 as ops
-from tests.npuw.trees.conftest import EAGLE, OPTIONS, STATES, Talk, Tree, distance, result
-from tests.npuw.trees.test_paths import MOST, Round, rounds
+from tests.npuw.traits.trees.conftest import EAGLE, OPTIONS, STATES, Talk, Tree, distance, result
+from tests.npuw.traits.trees.test_paths import MOST, Round, rounds
 from tests.oracle.real_npuw import EXACT, EXACTLY, ON_CPU
 
 from npuw_layer import Core

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
-from npuw_layer.llm.infer_request import InferRequest
+from npuw_layer.llm.request.infer_request import InferRequest
 
 Goldens = Mapping[str, np.ndarray]
 Run = Callable[..., subprocess.CompletedProcess[str]]

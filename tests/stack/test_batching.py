@@ -17,8 +17,8 @@ from compiler_layer.explain import explain
 from compiler_layer.pipeline import Options
 from npuw_layer import Core
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.split_slots import split_slots
-from npuw_layer.read_model import read_model
+from npuw_layer.llm.graph.split_slots import split_slots
+from npuw_layer.storage.read_model import read_model
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
 CONFIG = {

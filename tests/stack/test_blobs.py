@@ -27,7 +27,7 @@ from driver_layer.loader.read import read_blob
 from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.tools.objdump import main as objdump
-from npuw_layer.llm.split import split
+from npuw_layer.llm.graph.split import split
 
 PLATFORM = PLATFORMS["4000"]
 

@@ -11,10 +11,10 @@ from compiler_layer.compile import compile_model, foldings
 from compiler_layer.explain import explain
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options
-from npuw_layer.llm.kv_layout import KVLayout
-from npuw_layer.llm.split import split
-from npuw_layer.llm.split_slots import split_slots
-from npuw_layer.read_model import read_model
+from npuw_layer.llm.graph.split import split
+from npuw_layer.llm.graph.split_slots import split_slots
+from npuw_layer.llm.kv.kv_layout import KVLayout
+from npuw_layer.storage.read_model import read_model
 
 PAST, BLOCK = 1151, 128
 """Eight blocks and a tail of 127 rows."""

@@ -17,8 +17,8 @@ from compiler_layer.errors import NotPeriodic
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.pipeline import Options
 from compiler_layer.repetition import kept_repetitions
-from npuw_layer.llm.split import split
-from npuw_layer.llm.value_caches import value_caches
+from npuw_layer.llm.graph.split import split
+from npuw_layer.llm.graph.value_caches import value_caches
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
 NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xml.xz"))

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from npuw_layer.compiled_model import CompiledModel
-    from npuw_layer.core import Core
-    from npuw_layer.llm.infer_request import InferRequest
-    from npuw_layer.llm.variable_state import VariableState
+    from npuw_layer.api.core import Core
+    from npuw_layer.api.tensor import Tensor
+    from npuw_layer.kinds.static.batched_model import BatchedCompiledModel
+    from npuw_layer.kinds.static.compiled_model import StaticCompiledModel
+    from npuw_layer.kinds.static.infer_request import StaticInferRequest
+    from npuw_layer.llm.compiled_model import CompiledModel
+    from npuw_layer.llm.request.infer_request import InferRequest
+    from npuw_layer.llm.request.variable_state import VariableState
     from npuw_layer.remote.context import RemoteContext
     from npuw_layer.remote.pages import page_aligned_bytes
     from npuw_layer.remote.properties import FileDescriptor
     from npuw_layer.remote.tensor import RemoteTensor
-    from npuw_layer.static.batched_model import BatchedCompiledModel
-    from npuw_layer.static.compiled_model import StaticCompiledModel
-    from npuw_layer.static.infer_request import StaticInferRequest
-    from npuw_layer.tensor import Tensor
 
 __all__ = [
     "BatchedCompiledModel",
@@ -39,17 +39,17 @@ __all__ = [
 ]
 
 _HOME = {
-    "CompiledModel": "npuw_layer.compiled_model",
-    "Core": "npuw_layer.core",
+    "CompiledModel": "npuw_layer.llm.compiled_model",
+    "Core": "npuw_layer.api.core",
     "FileDescriptor": "npuw_layer.remote.properties",
-    "InferRequest": "npuw_layer.llm.infer_request",
+    "InferRequest": "npuw_layer.llm.request.infer_request",
     "RemoteContext": "npuw_layer.remote.context",
     "RemoteTensor": "npuw_layer.remote.tensor",
-    "BatchedCompiledModel": "npuw_layer.static.batched_model",
-    "StaticCompiledModel": "npuw_layer.static.compiled_model",
-    "StaticInferRequest": "npuw_layer.static.infer_request",
-    "Tensor": "npuw_layer.tensor",
-    "VariableState": "npuw_layer.llm.variable_state",
+    "BatchedCompiledModel": "npuw_layer.kinds.static.batched_model",
+    "StaticCompiledModel": "npuw_layer.kinds.static.compiled_model",
+    "StaticInferRequest": "npuw_layer.kinds.static.infer_request",
+    "Tensor": "npuw_layer.api.tensor",
+    "VariableState": "npuw_layer.llm.request.variable_state",
     "page_aligned_bytes": "npuw_layer.remote.pages",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npuw_layer.llm.kv_layout import KVLayout
+from npuw_layer.llm.kv.kv_layout import KVLayout
 
 BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
 

@@ -10,7 +10,7 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.errors import BlobError
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.stages import Kind, Stage, plan
+from npuw_layer.llm.plan.stages import Kind, Stage, plan
 from npuw_layer.options import parse_options
 from npuw_layer.plan import plan_model
 

@@ -10,18 +10,18 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 
 from driver_layer.bell import Bell
+from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.participant import Participant, Submission, reads_prompt
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
 from npuw_layer.batching.schedule import Work, plan_step
 from npuw_layer.errors import NpuwError, RequestError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.conversation import Conversation
-from npuw_layer.llm.token_ids import check_ids
-from npuw_layer.llm.token_inputs import check_slots
-from npuw_layer.lora.values import AdapterValues
-from npuw_layer.ports import Array
+from npuw_layer.llm.request.conversation import Conversation
+from npuw_layer.llm.request.token_ids import check_ids
+from npuw_layer.llm.request.token_inputs import check_slots
 from npuw_layer.remote.tensor import AnyTensor, values_of
+from npuw_layer.traits.lora.values import AdapterValues
 
 _log = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from typing import Protocol, Self, SupportsIndex, cast
 
 import numpy as np
 
+from npuw_layer.api.uncopied import Uncopied
+from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
-from npuw_layer.lora.values import AdapterValues
-from npuw_layer.ports import Array
-from npuw_layer.uncopied import Uncopied
+from npuw_layer.traits.lora.values import AdapterValues
 
 
 class Engine(Protocol):

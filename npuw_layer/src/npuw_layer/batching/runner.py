@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.participant import Submission
 from npuw_layer.batching.schedule import fitting
 from npuw_layer.batching.slots import SlotModel, SlotToken
 from npuw_layer.errors import NpuwError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.conversation import Conversation
-from npuw_layer.llm.lm_head import LMHead
-from npuw_layer.llm.stages import Kind, Stage
-from npuw_layer.lora.buffers import AdapterBuffers
-from npuw_layer.ports import Array
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.request.conversation import Conversation
+from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.traits.lora.buffers import AdapterBuffers
 
 Speaker = tuple[Conversation, Submission]
 """Where a conversation's caches are, and what it has to say."""

@@ -8,11 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.llm.arena import Arena
-from npuw_layer.llm.copies import RowCopy
-from npuw_layer.llm.kv_kinds import present_rows
-from npuw_layer.llm.kv_strategy import Attachment, KVStrategy
-from npuw_layer.llm.lm_head import LMHead
+from npuw_layer.backends.arena import Arena
+from npuw_layer.backends.protocols import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    Array,
+    Device,
+    LoadedModel,
+    Memory,
+    Program,
+    TensorInfo,
+)
+from npuw_layer.llm.kv.copies import RowCopy
+from npuw_layer.llm.kv.kv_kinds import present_rows
+from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.names import (
     CACHE_POSITION,
     EMBED,
@@ -24,18 +33,9 @@ from npuw_layer.llm.names import (
     slot_of,
     slot_variable,
 )
-from npuw_layer.llm.request_buffers import ProgramBuffers
-from npuw_layer.ports import (
-    ASSIGN_PREFIX,
-    READ_PREFIX,
-    Array,
-    Device,
-    LoadedModel,
-    Memory,
-    Program,
-    TensorInfo,
-)
-from npuw_layer.weights_bank import WeightsBank
+from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.llm.request.request_buffers import ProgramBuffers
+from npuw_layer.weights.bank import WeightsBank
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,29 +9,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.cache.model_digest import model_files
-from npuw_layer.dumps import dumped
+from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, TensorInfo
 from npuw_layer.errors import ModelError, NoHead, OtherAxes
-from npuw_layer.linear_caches.names import linear_inputs
+from npuw_layer.execution.dumps import dumped
+from npuw_layer.execution.profiling.labels import labelled
+from npuw_layer.llm.kv.prefix_cache import PrefixCache
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.names import LAST_HIDDEN_STATE, vocabulary_of
-from npuw_layer.llm.prefix_cache import PrefixCache
+from npuw_layer.llm.plan.ruled_out import check_ruled_out
+from npuw_layer.llm.plan.stages import Plan, Stage, lengths_of, plan
 from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
-from npuw_layer.llm.ruled_out import check_ruled_out
-from npuw_layer.llm.stages import Plan, Stage, lengths_of, plan
-from npuw_layer.llm.token_inputs import TokenInput, token_inputs
-from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
-from npuw_layer.lora.names import adapter_inputs
+from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
+from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
 from npuw_layer.options import Options
-from npuw_layer.ports import READ_PREFIX, Device, LoadedModel, TensorInfo
-from npuw_layer.profiling.labels import labelled
-from npuw_layer.sharing.bank import share_bank
-from npuw_layer.trees.tree_mask import TreeMask
-from npuw_layer.weights_bank import WeightsBank
+from npuw_layer.storage.cache.model_digest import model_files
+from npuw_layer.traits.linear_states.names import linear_inputs
+from npuw_layer.traits.lora.names import adapter_inputs
+from npuw_layer.traits.trees.tree_mask import TreeMask
+from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.weights.sharing.bank import share_bank
 
 if TYPE_CHECKING:
-    from npuw_layer.lora.adaptation import Adaptation
-    from npuw_layer.sharing.arena import SharedArena
+    from npuw_layer.traits.lora.adaptation import Adaptation
+    from npuw_layer.weights.sharing.arena import SharedArena
 
 _log = logging.getLogger(__name__)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from npuw_layer.blob.container import MODEL
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.programs import blob_weights
-from npuw_layer.model_blob.checks import exported
-from npuw_layer.model_blob.exported import Exported, write_model
+from npuw_layer.storage.container import MODEL
+from npuw_layer.storage.model_blob.checks import exported
+from npuw_layer.storage.model_blob.exported import Exported, write_model
 
 
 def export_llm(compiled: CompiledLLM, file: BinaryIO) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from npuw_layer.embedding.imported_ports import check_whole_ports, keeps_nothing
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError, ModelError
-from npuw_layer.linear_caches.imported_ports import check_states
-from npuw_layer.linear_caches.names import is_linear_cache
-from npuw_layer.llm.kv_layout import KVLayout
+from npuw_layer.kinds.embedding.imported_ports import check_whole_ports, keeps_nothing
+from npuw_layer.kinds.whisper.imported_ports import check_cross_attention
+from npuw_layer.kinds.whisper.names import is_cross_variable
+from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.names import (
     EMBED,
     LAST_TOKEN,
@@ -18,16 +19,15 @@ from npuw_layer.llm.names import (
     slot_variable,
     vocabulary_of,
 )
-from npuw_layer.llm.stages import Kind, Stage, kv_layout, lengths_of
-from npuw_layer.llm.token_inputs import TOKENS, TokenInput, token_inputs
-from npuw_layer.llm.token_outputs import TokenOutput, token_outputs
-from npuw_layer.lora.names import is_adapter_input
-from npuw_layer.lora.ports import check_adapters
+from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout, lengths_of
+from npuw_layer.llm.request.token_inputs import TOKENS, TokenInput, token_inputs
+from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
 from npuw_layer.options import Options
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
-from npuw_layer.trees.imported_ports import check_tree_masks
-from npuw_layer.whisper.imported_ports import check_cross_attention
-from npuw_layer.whisper.names import is_cross_variable
+from npuw_layer.traits.linear_states.imported_ports import check_states
+from npuw_layer.traits.linear_states.names import is_linear_cache
+from npuw_layer.traits.lora.names import is_adapter_input
+from npuw_layer.traits.lora.ports import check_adapters
+from npuw_layer.traits.trees.imported_ports import check_tree_masks
 
 _Row = tuple[str, tuple[int, ...]]
 """Element type, and the shape of what one token has."""

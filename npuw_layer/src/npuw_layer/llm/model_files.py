@@ -8,11 +8,11 @@ from pathlib import Path
 
 from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
-from npuw_layer.cache.known_files import KnownFiles, Seen, seen
-from npuw_layer.cache.model_digest import digest_files, join_digests
+from npuw_layer.backends.protocols import LoadedModel
 from npuw_layer.errors import ModelError
-from npuw_layer.ports import LoadedModel
-from npuw_layer.stored_weights import StoredWeights
+from npuw_layer.storage.cache.known_files import KnownFiles, Seen, seen
+from npuw_layer.storage.cache.model_digest import digest_files, join_digests
+from npuw_layer.weights.stored_weights import StoredWeights
 
 
 @dataclass(frozen=True, slots=True)

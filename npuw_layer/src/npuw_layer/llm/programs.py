@@ -10,31 +10,31 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.blob.container import Span
-from npuw_layer.blob.source import drop_pages
-from npuw_layer.cache.blob_cache import BlobCache, Obtained, Refused
-from npuw_layer.cache.key import (
+from npuw_layer.backends.protocols import SUBMODEL, Device, FindsConstants, LoadedModel, MovesOn
+from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
+from npuw_layer.execution.devices.staged import device_of
+from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
+from npuw_layer.llm.imported_ports import check_ports
+from npuw_layer.llm.model_files import ModelFiles
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.options import Options
+from npuw_layer.storage.cache.blob_cache import BlobCache, Obtained, Refused
+from npuw_layer.storage.cache.key import (
     CacheKey,
     current_versions,
     stage_key,
     stage_versions,
     weights_key,
 )
-from npuw_layer.cache.model_digest import digest_model
-from npuw_layer.devices.staged import device_of
-from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
-from npuw_layer.llm.folded_graphs import FoldedGraphs
-from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.model_files import ModelFiles
-from npuw_layer.llm.stages import Kind, Stage
-from npuw_layer.options import Options
-from npuw_layer.ports import SUBMODEL, Device, FindsConstants, LoadedModel, MovesOn
-from npuw_layer.stored_weights import PART, StoredWeights, WantedWeights
-from npuw_layer.weights_bank import WeightsBank
+from npuw_layer.storage.cache.model_digest import digest_model
+from npuw_layer.storage.container import Span
+from npuw_layer.storage.source import drop_pages
+from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from npuw_layer.lora.adaptation import Adaptation
+    from npuw_layer.traits.lora.adaptation import Adaptation
 
 _log = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class ProgramMaker:
 
     def _compiled(self, stage: Stage) -> bytes:
         # Imported here and below: a warm start, which compiles nothing, loads no graphs.
-        from npuw_layer.llm.stage_graph import stage_graph
+        from npuw_layer.llm.graph.stage_graph import stage_graph
 
         options, device = self._options.of_stage(stage.kind.value), self._of(stage)
         graphs = self._graphs.setdefault(id(device), FoldedGraphs(device, lambda: self._whole))
@@ -198,12 +198,12 @@ class ProgramMaker:
 
     @cached_property
     def _whole(self) -> Model:
-        from npuw_layer.embedding.prepare import prepare_text
-        from npuw_layer.read_model import read_model
+        from npuw_layer.kinds.embedding.prepare import prepare_text
+        from npuw_layer.storage.read_model import read_model
 
         model = read_model(self._path)
         if self._adaptation is not None:
-            from npuw_layer.lora.insert import insert_adapters
+            from npuw_layer.traits.lora.insert import insert_adapters
 
             insert_adapters(model, self._adaptation)
         return prepare_text(model, self._options) if self._options.reads_texts else model

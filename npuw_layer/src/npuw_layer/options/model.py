@@ -7,6 +7,7 @@ from typing import Self
 
 from pydantic import model_validator
 
+from npuw_layer.backends.protocols import DEVICE_ROUTED, EXPERTS
 from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.cache import CacheOptions
 from npuw_layer.options.compiler import CompilerOptions
@@ -30,7 +31,6 @@ from npuw_layer.options.texts import TextOptions
 from npuw_layer.options.turns import TurnOptions
 from npuw_layer.options.weights import WeightOptions
 from npuw_layer.options.whisper import WhisperOptions
-from npuw_layer.ports import DEVICE_ROUTED, EXPERTS
 
 GROUPS: tuple[type[OptionGroup], ...] = (
     LengthOptions,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from npuw_layer.llm.arena import padded
-from npuw_layer.llm.lengths import Lengths
-from npuw_layer.llm.stages import Kind, Stage, kv_layout
+from npuw_layer.backends.arena import padded
+from npuw_layer.llm.plan.lengths import Lengths
+from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:

@@ -14,10 +14,16 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.garbage import collected_later
 from driver_layer.paths import looking_at
 from npuw_layer.errors import ModelError, OptionError
-from npuw_layer.llm.lengths import Lengths
-from npuw_layer.llm.stages import SMALLEST_PREFILL, Kind, Stage, choose_prefill, isolated_attention
-from npuw_layer.llm.stages import Plan as Stages
-from npuw_layer.llm.stages import plan as plan_stages
+from npuw_layer.llm.plan.lengths import Lengths
+from npuw_layer.llm.plan.stages import (
+    SMALLEST_PREFILL,
+    Kind,
+    Stage,
+    choose_prefill,
+    isolated_attention,
+)
+from npuw_layer.llm.plan.stages import Plan as Stages
+from npuw_layer.llm.plan.stages import plan as plan_stages
 from npuw_layer.options import Options
 from npuw_layer.plan.beside import beside
 from npuw_layer.plan.memory import Item, cache_bytes, new_row_bytes

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from npuw_layer.llm.arena import padded
+from npuw_layer.backends.arena import padded
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX
 from npuw_layer.options import Options
-from npuw_layer.ports import ASSIGN_PREFIX, READ_PREFIX
 
 if TYPE_CHECKING:
     from compiler_layer.estimate import Part
     from compiler_layer.frontends.huggingface.sample import Sample
-    from npuw_layer.llm.stages import Stage
+    from npuw_layer.llm.plan.stages import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePlan:
     """
     from compiler_layer.estimate import estimate
     from compiler_layer.pipeline import Options as CompilerOptions
-    from npuw_layer.llm.stage_graph import stage_graph
+    from npuw_layer.llm.graph.stage_graph import stage_graph
 
     own = options.of_stage(stage.kind.value)
     graph = stage_graph(sample.model, stage, own)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy.typing as npt
 
 from compiler_layer.elements import NUMPY
-from npuw_layer.adapters.level_zero import LevelZeroDevice
+from npuw_layer.api.uncopied import Uncopied
+from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.errors import RemoteError
 from npuw_layer.remote.memory import make_memory
 from npuw_layer.remote.properties import L0_CONTEXT, parse_properties
 from npuw_layer.remote.tensor import RemoteTensor, element_name
-from npuw_layer.uncopied import Uncopied
 
 _MOST_DIMENSIONS = 64
 """Of numpy's arrays, which a tensor's values are; numpy has the number in its C headers alone."""

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 
 from driver_layer import ze
-from npuw_layer.adapters.level_zero_lists import destroy_list
-from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
-from npuw_layer.ports import Array
+from npuw_layer.backends.level_zero_lists import destroy_list
+from npuw_layer.backends.level_zero_memory import DeviceMemory, reported
+from npuw_layer.backends.protocols import Array
 from npuw_layer.remote.memory import Piece
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from driver_layer import ze
 from driver_layer.mapped_file import MappedFile
 from driver_layer.regular_file import open_regular
-from npuw_layer.adapters.level_zero_memory import DeviceMemory, reported
+from npuw_layer.backends.level_zero_memory import DeviceMemory, reported
+from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import RemoteError
-from npuw_layer.ports import Array
 from npuw_layer.remote.pages import PAGE_BYTES, whole_pages
 from npuw_layer.remote.properties import FileDescriptor, MemType, RemoteProperties, TensorType
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.ports import Device, UsesMemoryOf
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import Device, UsesMemoryOf
 
 
 def npu_of(device: Device) -> LevelZeroDevice | None:

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from compiler_layer.elements import FOUR_BIT, NUMPY, numpy_element
 from driver_layer import ze
-from npuw_layer.adapters.level_zero import LevelZeroDevice
-from npuw_layer.adapters.level_zero_memory import check_file
-from npuw_layer.adapters.release import release_waiting, release_with
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_memory import check_file
+from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.release import release_waiting, release_with
 from npuw_layer.errors import RemoteError, TensorError
-from npuw_layer.ports import Array
 from npuw_layer.remote.copies import copy_bytes, fetch_bytes, store_bytes
 from npuw_layer.remote.memory import Piece
 from npuw_layer.remote.properties import (
@@ -25,7 +26,6 @@ from npuw_layer.remote.properties import (
     TENSOR_TYPE,
     RemoteProperties,
 )
-from npuw_layer.tensor import Tensor
 
 
 class RemoteTensor:

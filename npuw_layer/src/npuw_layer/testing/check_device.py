@@ -19,7 +19,7 @@ from compiler_layer.dialects.ov import elementwise
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.model import Model
-from npuw_layer.ports import (
+from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
     READ_PREFIX,
     Compiler,
@@ -29,7 +29,7 @@ from npuw_layer.ports import (
     ProfilesPrograms,
     Program,
 )
-from npuw_layer.profiling.recording import recording
+from npuw_layer.execution.profiling.recording import recording
 
 CONFIG: Mapping[str, str] = {
     "INFERENCE_PRECISION_HINT": "f32",

@@ -1,4 +1,4 @@
-"""Puts a device whose memory can be shared through what ``npuw_layer.sharing`` relies on.
+"""Puts a device whose memory can be shared through what ``npuw_layer.weights.sharing`` relies on.
 
 ``check_sharing_device(make)`` needs no test framework; it raises AssertionError with what is wrong.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from npuw_layer.ports import SharingDevice
+from npuw_layer.backends.protocols import SharingDevice
 
 NBYTES = 10_000
 

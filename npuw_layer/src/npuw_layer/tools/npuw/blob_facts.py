@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from npuw_layer.blob.container import kind_of
-from npuw_layer.blob.encryption import is_encrypted
-from npuw_layer.blob.manifest import EntryManifest, Manifest, ModelManifest
-from npuw_layer.blob.source import open_blob
 from npuw_layer.errors import BlobError
-from npuw_layer.native_blob.container import ends_natively, looks_native, read_blob
-from npuw_layer.native_blob.metadata import Metadata
-from npuw_layer.native_blob.section import read_section
+from npuw_layer.storage.container import kind_of
+from npuw_layer.storage.encryption import is_encrypted
+from npuw_layer.storage.manifest import EntryManifest, Manifest, ModelManifest
+from npuw_layer.storage.native_blob.container import ends_natively, looks_native, read_blob
+from npuw_layer.storage.native_blob.metadata import Metadata
+from npuw_layer.storage.native_blob.section import read_section
+from npuw_layer.storage.source import open_blob
 from npuw_layer.tools.npuw.read_programs import KINDS, read_programs
 
 Facts = dict[str, Any]

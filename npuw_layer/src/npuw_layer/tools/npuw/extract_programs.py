@@ -10,16 +10,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from driver_layer.paths import looking_at
-from npuw_layer.blob.container import kind_of
-from npuw_layer.blob.source import open_blob
-from npuw_layer.cache.replace import remove_leftovers, replacing
 from npuw_layer.errors import BlobError, NpuwFault
-from npuw_layer.native_blob.container import ends_natively
-from npuw_layer.native_blob.payload import open_payload
+from npuw_layer.kinds.static.parts import VALUES
 from npuw_layer.options import parse_options
-from npuw_layer.static.parts import VALUES
-from npuw_layer.stored_weights import PART
+from npuw_layer.storage.cache.replace import remove_leftovers, replacing
+from npuw_layer.storage.container import kind_of
+from npuw_layer.storage.native_blob.container import ends_natively
+from npuw_layer.storage.native_blob.payload import open_payload
+from npuw_layer.storage.source import open_blob
 from npuw_layer.tools.npuw.read_programs import read_programs
+from npuw_layer.weights.stored_weights import PART
 
 
 def extract_programs(source: Path, folder: Path) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuw_layer.blob.container import (
+from npuw_layer.storage.container import (
     MODEL,
     STAGE,
     STATIC,
@@ -10,8 +10,8 @@ from npuw_layer.blob.container import (
     kind_of,
     read_container,
 )
-from npuw_layer.blob.encryption import decrypt
-from npuw_layer.blob.manifest import EntryManifest, ModelManifest
+from npuw_layer.storage.encryption import decrypt
+from npuw_layer.storage.manifest import EntryManifest, ModelManifest
 
 KINDS = {
     STAGE: "an entry of the cache",

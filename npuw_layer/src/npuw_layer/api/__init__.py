@@ -1,0 +1,4 @@
+"""OpenVINO's objects: Core, requests, ports and tensors, and what all kinds of models share.
+
+Begin with ``core``, then ``ready_model`` and ``request``, the bases of models and requests.
+"""

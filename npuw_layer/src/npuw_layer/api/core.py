@@ -1,0 +1,262 @@
+"""Compiles models, as OpenVINO's ``Core`` does."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from compiler_layer.garbage import collected_later
+from driver_layer.paths import looking_at
+from npuw_layer.api.core_devices import CoreDevices
+from npuw_layer.api.core_models import compile_any, compile_split, import_any
+from npuw_layer.api.core_properties import CoreProperties, Properties
+from npuw_layer.api.uncopied import Uncopied
+from npuw_layer.backends.protocols import Compiler, Device
+from npuw_layer.errors import ModelError, OptionError, RemoteError
+from npuw_layer.kinds.embedding.compiled_model import TextCompiledModel
+from npuw_layer.kinds.kokoro.compiled_model import KokoroCompiledModel
+from npuw_layer.kinds.routing import route
+from npuw_layer.kinds.static.batched_model import StaticModel
+from npuw_layer.llm.compiled_model import CompiledModel
+from npuw_layer.options import parse_options
+from npuw_layer.options.idle import idle
+from npuw_layer.remote.context import RemoteContext
+from npuw_layer.remote.properties import L0_CONTEXT
+from npuw_layer.storage.source import Source
+from npuw_layer.traits.lora.adaptation import Adaptation, LowRank, Mode, adapted_options
+
+if TYPE_CHECKING:
+    from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
+
+_LOG = logging.getLogger(__name__)
+
+_NPU = "NPU"
+"""The one device by its name."""
+
+
+class Core(Uncopied):
+    """Compiles models for the NPU; all models of a Core share memory in place.
+
+    Args:
+        compiler: used instead of the one that NPUW_COMPILER names.
+        device: used instead of those that NPUW_DEVICES names.
+    """
+
+    def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
+        self._devices = CoreDevices(compiler, device)
+        self._properties = CoreProperties(self._devices.npu)
+
+    @property
+    def available_devices(self) -> list[str]:
+        """The names that ``compile_model`` takes."""
+        return [_NPU]
+
+    def get_available_devices(self) -> list[str]:
+        """As ``available_devices``."""
+        return self.available_devices
+
+    @overload
+    def set_property(self, properties: Properties, /) -> None: ...
+    @overload
+    def set_property(self, device_name: str, properties: Properties, /) -> None: ...
+
+    def set_property(
+        self, device_name: str | Properties, properties: Properties | None = None, /
+    ) -> None:
+        """Set options that all later models have, unless their call gives others.
+
+        Args:
+            device_name: "NPU"; it may be left out.
+            properties: options under OpenVINO's names, or a pair of one and its value. Of these
+                what is imported takes those of a run alone: a blob decides on all others.
+
+        Raises:
+            OptionError: as ``compile_model``, and nothing is set; or a property is read-only.
+        """
+        given: object = properties
+        if isinstance(device_name, str):
+            _check_name(device_name)
+        else:
+            given = device_name
+        self._properties.update(given)
+
+    def get_property(self, device_name: str, name: str | None = None, /) -> Any:
+        """Give an option as it was set for all models, or its default; or what the device says.
+
+        Args:
+            device_name: "NPU"; it may be left out.
+            name: of an option; or SUPPORTED_PROPERTIES, a dict of all names with "RO" or "RW"; or a
+                fact, such as FULL_DEVICE_NAME or NPU_MAX_TILES (``adapters.level_zero_facts``).
+
+        Raises:
+            OptionError: there is no such property, or no such device.
+        """
+        if name is not None:
+            _check_name(device_name)
+        return self._properties.read(device_name if name is None else name)
+
+    def compile_model(
+        self,
+        model: str | Path,
+        device_name: str = "NPU",
+        config: Mapping[str, Any] | None = None,
+    ) -> CompiledModel | TextCompiledModel | StaticModel | KokoroCompiledModel | PagedCompiledModel:
+        """Compile a model: a language model as NPUW does, a static one as it is or through NPUW.
+
+        With NPUW_TEXT_EMBED or NPUW_TEXT_RERANK it is one that reads texts and generates nothing,
+        with NPUW_KOKORO one that makes speech of text, with NPUW_PA one whose caches are the
+        caller's.
+
+        Args:
+            model: an ``openvino_model.xml``, or a Hugging Face folder.
+            device_name: "NPU".
+            config: options under OpenVINO's names; see ``npuw_layer.options``. With BLOB_PATH
+                nothing is compiled, unless EXPORT_BLOB says to write that file.
+
+        Raises:
+            OptionError: an option is unknown or wrong.
+            ModelError: the model cannot be read, or is not supported.
+            BlobError: the file of BLOB_PATH is damaged.
+            NpuwError: compiling or loading failed.
+        """
+        _check_name(device_name)
+        path = _model_path(model)
+        given = self._properties.to_compile(config)
+        options = parse_options(given)
+        options.set_log_level()
+        for reason in (*options.alike(), *idle(options)):
+            _LOG.info("%s", reason)
+        if options.blob_path and not options.export_blob:
+            source = Path(options.blob_path).expanduser()
+            return import_any(self._devices, source, self._properties.to_import(config), path)
+        with collected_later():
+            return compile_any(self._devices, path, route(path, options))
+
+    def adaptable_products(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
+        """Tell what of a model LoRA adapters can be put beside, as ``compile_adapted`` calls it.
+
+        Args:
+            model: as ``compile_model`` takes it.
+
+        Returns:
+            The products y = x Wᵀ by name, in their order, with the widths of x and of y.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        from npuw_layer.storage.read_model import read_model
+        from npuw_layer.traits.lora.products import products, widths
+
+        with collected_later():
+            found = products(read_model(_model_path(model)))
+            return {name: widths(op) for name, op in found.items()}
+
+    def compile_adapted(
+        self,
+        model: str | Path,
+        device_name: str,
+        config: Mapping[str, Any],
+        adapters: Mapping[str, LowRank],
+        mode: str = Mode.DYNAMIC.value,
+        /,
+    ) -> CompiledModel | TextCompiledModel:
+        """Compile a language model with LoRA adapters.
+
+        Args:
+            model: as ``compile_model`` takes it.
+            device_name: "NPU".
+            config: as ``compile_model`` takes it; BLOB_PATH is where to export to.
+            adapters: what is added to products, by the names of ``adaptable_products``.
+            mode: DYNAMIC, states of rank 0 to NPUW_LLM_MAX_LORA_RANK, which requests set to what
+                they want; STATIC_RANK, states of at most the rank that is given; STATIC, constants
+                beside weights; FUSE, added to weights, which must be floats.
+
+        Raises:
+            OptionError: as ``compile_model``; the rank is too large; or the model goes another way
+                than that of language models, or is imported.
+            ModelError: it cannot be read, or adapted with these.
+            NpuwError: compiling or loading failed.
+        """
+        _check_name(device_name)
+        path = _model_path(model)
+        adaptation = Adaptation(adapters, Mode(mode))
+        given = self._properties.to_compile(config)
+        options = adapted_options(route(path, parse_options(given)), adaptation)
+        with collected_later():
+            return compile_split(self._devices, path, options, adaptation)
+
+    def import_model(
+        self,
+        model: Source,
+        device_name: str = "NPU",
+        config: Mapping[str, Any] | None = None,
+    ) -> CompiledModel | TextCompiledModel | StaticModel:
+        """Load a model that ``export_model`` wrote.
+
+        Args:
+            model: the path of a file, which is mapped; a stream; or bytes, also as a tensor. What a
+                static model for the NPU itself was exported as is that of OpenVINO's plugin.
+            device_name: "NPU".
+            config: WEIGHTS_PATH or MODEL_PTR for a blob without weights, CACHE_DIR to remember
+                what was verified, NPU_IMPORT_RAW_BLOB for an ELF alone; others must be as they were
+                when the model was compiled.
+
+        Raises:
+            BlobError: it is damaged; or, as BlobVersionError, made by other versions.
+            OptionError: an option is wrong or contradicts the blob, or the weights are nowhere.
+            ModelError: the weights are not those of the blob.
+        """
+        _check_name(device_name)
+        return import_any(self._devices, model, self._properties.to_import(config))
+
+    def get_default_context(self, device_name: str = "NPU", /) -> RemoteContext:
+        """Give where remote tensors are made that models of this Core bind in place.
+
+        Raises:
+            OptionError: there is no such device.
+        """
+        return self.create_context(device_name, {})
+
+    def create_context(
+        self, device_name: str, properties: Mapping[str, Any] | None = None, /
+    ) -> RemoteContext:
+        """Give a remote context of a device; all of one Core and one platform are the same memory.
+
+        Args:
+            device_name: "NPU".
+            properties: NPU_PLATFORM, if it is not the default; L0_CONTEXT, which can only be this
+                Core's own.
+
+        Raises:
+            OptionError: there is no such device, platform or property.
+            RemoteError: L0_CONTEXT is another Core's.
+        """
+        _check_name(device_name)
+        given = self._properties.to_compile(properties)
+        wanted = given.pop(L0_CONTEXT, None)
+        npu = self._devices.npu(parse_options(given))
+        if wanted is not None and wanted is not npu.context:
+            raise RemoteError(
+                "L0_CONTEXT is not this Core's context; memory is shared within one Core alone"
+            )
+        return RemoteContext(npu)
+
+
+def _check_name(device_name: str) -> None:
+    if device_name != _NPU:
+        raise OptionError(f"device {device_name!r}; this runtime has NPU alone")
+
+
+def _model_path(model: object) -> Path:
+    """An IR of a folder is preferred to its weights."""
+    if not isinstance(model, str | os.PathLike):
+        raise ModelError(f"a model is the path of its IR or folder, not {model!r}; save it first")
+    path = Path(cast("str | os.PathLike[str]", model))
+    with looking_at(path, ModelError):
+        if not path.exists():
+            raise ModelError(f"{path}: no such file or folder")
+        ir = path / "openvino_model.xml"
+        return ir if path.is_dir() and ir.is_file() else path

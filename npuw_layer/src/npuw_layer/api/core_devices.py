@@ -1,0 +1,133 @@
+"""What runs the models of one Core: the devices that their options name, in parts where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_memory import Contexts
+from npuw_layer.backends.protocols import STATIC_MODEL, Compiler, Device
+from npuw_layer.errors import OptionError
+from npuw_layer.execution.devices.make import make_compiler, make_device
+from npuw_layer.execution.devices.several import SeveralDevices
+from npuw_layer.execution.devices.staged import staged
+from npuw_layer.execution.devices.told import tell, told
+from npuw_layer.execution.isolations import in_parts
+from npuw_layer.llm.plan.stages import plan
+from npuw_layer.options import NAMES, RUN_TIME, Options
+from npuw_layer.options.devices import device_names
+from npuw_layer.options.stage_maps import RUNS, WHERE
+from npuw_layer.options.stages import KINDS, StageKind
+from npuw_layer.remote.npu import npu_of
+
+
+class CoreDevices:
+    """Makes devices; all of them share memory.
+
+    Args:
+        compiler: used instead of the one that NPUW_COMPILER names.
+        device: used instead of those that NPUW_DEVICES names.
+    """
+
+    def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
+        self._compiler = compiler
+        self._device = device
+        self._contexts = Contexts()
+
+    def of_llm(self, options: Options) -> Device:
+        """Make what runs a language model: one device, or one for each kind of static model.
+
+        Raises:
+            OptionError: options name what there is not, or contradict one another.
+            DeviceError: a device is not there.
+        """
+        names = [stage.name for stage in plan(options).stages]
+        own: dict[StageKind, Options] = {kind: options.of_stage(kind) for kind in KINDS}
+        if _alike(own, WHERE):
+            return self._in_parts(own["prefill"], partial(self._whole, submodels=names))
+        return self._staged(own, names)
+
+    def of_static(self, options: Options, submodels: Sequence[str] = (STATIC_MODEL,)) -> Device:
+        """Make what runs a static model: the NPU itself, or what NPUW gives its submodels to.
+
+        Raises:
+            OptionError, DeviceError: as ``of_llm``.
+        """
+        if not options.use_npuw:
+            return self.npu(options)
+        return self._in_parts(options, partial(self._whole, submodels=submodels))
+
+    def npu_of(self, device: Device, options: Options) -> LevelZeroDevice:
+        """The NPU whose memory a device uses; devices that compute on the host use any."""
+        return npu_of(device) or self.npu(options)
+
+    def npu(self, options: Options) -> LevelZeroDevice:
+        """The NPU itself.
+
+        Raises:
+            OptionError: there is another device in its place.
+        """
+        device = self._device or LevelZeroDevice(
+            self._compiler or make_compiler(options), options.platform, self._contexts
+        )
+        if not isinstance(device, LevelZeroDevice):
+            raise OptionError("static models and remote tensors need the NPU, not another device")
+        return told(device, options)
+
+    def _staged(self, stages: Mapping[StageKind, Options], submodels: Sequence[str]) -> Device:
+        """Make a device for each kind; where they run apart, each tells where that is.
+
+        Where they differ in what counts when they run alone, programs are those of one device.
+        """
+        made: list[Device] = []
+        apart, same = not _alike(stages, RUNS), _alike(stages, WHERE - RUN_TIME)
+
+        def whole(options: Options, kind: StageKind) -> Device:
+            made.append(self._made(options, submodels, kind if apart else ""))
+            return made[-1]
+
+        device = staged(
+            {
+                kind: self._in_parts(options, partial(whole, kind=kind), KINDS if same else [kind])
+                for kind, options in stages.items()
+            }
+        )
+        tell(made, stages["prefill"])
+        return device
+
+    def _in_parts(
+        self,
+        options: Options,
+        whole: Callable[[Options], Device],
+        kinds: Sequence[StageKind] = KINDS,
+    ) -> Device:
+        return in_parts(whole(options), options, partial(self._without, options, whole), kinds)
+
+    def _whole(self, options: Options, submodels: Sequence[str]) -> Device:
+        return told(self._made(options, submodels), options)
+
+    def _made(self, options: Options, submodels: Sequence[str], kind: str = "") -> Device:
+        return self._device or make_device(options, submodels, self._compiler, self._contexts, kind)
+
+    def _without(self, options: Options, whole: Callable[[Options], Device], name: str) -> Device:
+        """Make the devices of NPUW_DEVICES but one."""
+        every = device_names(options.devices)
+        names = [each for each in every if each != name]
+        if not names or names == every or self._device is not None:
+            raise OptionError(
+                f"NPUW_ONLINE_AVOID: NPUW_DEVICES = {options.devices} has no {name}, or nothing "
+                "that takes over"
+            )
+        others = {"devices": ",".join(names), "submodel_device": ""}
+        rest = whole(options.model_copy(update=others))
+        # Even one is taken as several are, whose models tell where they run.
+        return (
+            rest if isinstance(rest, SeveralDevices) else SeveralDevices({names[0]: lambda: rest})
+        )
+
+
+def _alike(stages: Mapping[StageKind, Options], names: frozenset[str]) -> bool:
+    """Whether some options are the same in all stages."""
+    found = [[getattr(own, NAMES[name]) for name in sorted(names)] for own in stages.values()]
+    return all(each == found[0] for each in found)

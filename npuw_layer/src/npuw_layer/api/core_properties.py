@@ -1,0 +1,91 @@
+"""What is set for all models of one Core, and what its device says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+from npuw_layer.api.properties import SUPPORTED_PROPERTIES, Facts, read_property
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_facts import DEVICE_FACTS
+from npuw_layer.errors import OptionError
+from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
+from npuw_layer.storage.versions import compiler_number
+
+Properties = Mapping[str, Any] | tuple[str, Any]
+"""By name, or one with its value, as OpenVINO takes them."""
+
+
+_COMPILER = "NPU_COMPILER_VERSION"
+_READ_ONLY = (SUPPORTED_PROPERTIES, _COMPILER, *DEVICE_FACTS)
+
+
+class CoreProperties:
+    """Options that models have unless their call says otherwise, and facts.
+
+    Args:
+        npu: gives the NPU that options name.
+    """
+
+    def __init__(self, npu: Callable[[Options], LevelZeroDevice]) -> None:
+        self._npu = npu
+        self._set: dict[str, Any] = {}
+
+    def update(self, properties: object) -> None:
+        """Set options for all later models; all of them or, if one is wrong, none.
+
+        Raises:
+            OptionError: as ``parse_options``; or a property is a fact.
+        """
+        given = _mapped(properties)
+        for name in given:
+            if name in _READ_ONLY:
+                raise OptionError(f"{name} is read-only: the device says it")
+        together = {**self._set, **given}
+        parse_options(together).set_log_level()
+        self._set = together
+
+    def read(self, name: str) -> Any:
+        """Give an option as it was set, or its default; or a fact.
+
+        Raises:
+            OptionError: there is no such property.
+        """
+        if name == SUPPORTED_PROPERTIES:
+            return {**dict.fromkeys(_READ_ONLY, "RO"), **dict.fromkeys(NAMES, "RW")}
+        return read_property(name, parse_options(self._set), self._facts())
+
+    def to_compile(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What a model is compiled with: what its call gives wins."""
+        return {**self._set, **_checked(config)}
+
+    def to_import(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The same of a blob, which itself decides on all that was fixed when it was compiled."""
+        of_run = RUN_TIME | {"NPU_PLATFORM"}
+        kept = {name: value for name, value in self._set.items() if name in of_run}
+        return {**kept, **_checked(config)}
+
+    def _facts(self) -> Facts:
+        def ask(name: str) -> Any:
+            return DEVICE_FACTS[name](self._npu(parse_options(self._set)))
+
+        return {_COMPILER: compiler_number, **{name: partial(ask, name) for name in DEVICE_FACTS}}
+
+
+def _mapped(properties: object) -> Mapping[str, Any]:
+    if isinstance(properties, tuple):
+        pair = cast("tuple[Any, ...]", properties)
+        if len(pair) != 2:
+            raise OptionError(f"a property is its name and its value, not {properties!r}")
+        return {pair[0]: pair[1]}
+    return _checked(properties)
+
+
+def _checked(config: object) -> Mapping[str, Any]:
+    """A configuration, if it is one; None is empty."""
+    if config is None:
+        return {}
+    if not isinstance(config, Mapping):
+        raise OptionError(f"a configuration is a dict of options, not {config!r}")
+    return cast("Mapping[str, Any]", config)

@@ -1,0 +1,99 @@
+"""What all requests offer, whatever kind of model they are of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from npuw_layer.api.async_run import AsyncRequest
+from npuw_layer.api.given_inputs import Given, Inputs, copied, named_inputs
+from npuw_layer.api.model_port import ModelPort, only_port
+from npuw_layer.api.results import Results
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.api.uncopied import Uncopied
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import TensorError
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
+
+
+class Request(Uncopied, AsyncRequest, ABC):
+    """One user of a compiled model."""
+
+    @property
+    @abstractmethod
+    def model_inputs(self) -> Sequence[ModelPort]:
+        """The model's inputs."""
+
+    @property
+    @abstractmethod
+    def model_outputs(self) -> Sequence[ModelPort]:
+        """The model's outputs."""
+
+    @abstractmethod
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
+        """Run once, and wait."""
+
+    @abstractmethod
+    def set_tensor(self, key: Any, tensor: AnyTensor, /) -> None:
+        """Set an input or output for the next inferences."""
+
+    @abstractmethod
+    def get_tensor(self, key: Any, /) -> Tensor | RemoteTensor:
+        """Give what an input or output is set to, or holds."""
+
+    @abstractmethod
+    def _values(self, shared: bool) -> Mapping[str, Array]:
+        """The outputs of the last inference by name; views, if they may be ``shared``."""
+
+    def __call__(
+        self, inputs: Inputs = None, share_inputs: bool = True, share_outputs: bool = False
+    ) -> Results:
+        """Run once, as ``infer`` does."""
+        return self.infer(inputs, share_inputs, share_outputs)
+
+    @property
+    def results(self) -> Results:
+        """The outputs of the last inference; the next one may overwrite them.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        return self._results(shared=True)
+
+    def set_input_tensor(self, *index_and_tensor: Any) -> None:
+        """Set an input: ``(index, tensor)``, or ``(tensor)`` for the only one."""
+        self._set_by_index(self.model_inputs, "input", index_and_tensor)
+
+    def set_output_tensor(self, *index_and_tensor: Any) -> None:
+        """Set an output: ``(index, tensor)``, or ``(tensor)`` for the only one."""
+        self._set_by_index(self.model_outputs, "output", index_and_tensor)
+
+    def get_input_tensor(self, index: int | None = None, /) -> Tensor | RemoteTensor:
+        """Give what an input is set to; that of the only one without an index."""
+        return self.get_tensor(only_port(self.model_inputs, index, "input"))
+
+    def get_output_tensor(self, index: int | None = None, /) -> Tensor | RemoteTensor:
+        """Give an output by its number; the only one without."""
+        return self.get_tensor(only_port(self.model_outputs, index, "output"))
+
+    def _given(self, inputs: Inputs, shared: bool = True) -> Given:
+        """Name inputs; of arrays that are not shared, a copy is used.
+
+        Raises:
+            TensorError: a tensor is none, or there is no such input.
+        """
+        given = named_inputs(inputs, self.model_inputs)
+        return given if shared else copied(given)
+
+    def _results(self, shared: bool) -> Results:
+        return Results(self.model_outputs, self._values(shared))
+
+    def _set_by_index(self, ports: Sequence[ModelPort], side: str, given: Sequence[Any]) -> None:
+        if len(given) not in (1, 2):
+            raise TensorError(f"set_{side}_tensor takes (index, tensor) or (tensor)")
+        index = given[0] if len(given) == 2 else None
+        self.set_tensor(only_port(ports, index, side), given[-1])

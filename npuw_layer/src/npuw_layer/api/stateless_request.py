@@ -1,0 +1,152 @@
+"""Requests of which nothing stays: each inference has its inputs, and forgets them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from npuw_layer.api.given_inputs import Inputs
+from npuw_layer.api.in_order import Place
+from npuw_layer.api.model_port import ModelPort, PortKey
+from npuw_layer.api.request import Request
+from npuw_layer.api.results import Results
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.options import Options
+from npuw_layer.remote.properties import TensorType
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
+
+AnyInput = Tensor | RemoteTensor
+
+
+class StatelessRequest(Request, ABC):
+    """One user of a compiled model without state.
+
+    Args:
+        options: that it was compiled with.
+        place: among other requests, if there is an order.
+    """
+
+    def __init__(self, options: Options, place: Place | None = None) -> None:
+        super().__init__(options, place)
+        self._set: dict[str, AnyInput] = {}
+        self._found: dict[str, Array] = {}
+
+    @abstractmethod
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
+        """Name a tensor that is given.
+
+        Raises:
+            TensorError: there is no such input, or it does not fit.
+        """
+
+    @abstractmethod
+    def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
+        """Give the outputs, by name, of inputs by name."""
+
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
+        """Compute once, and wait.
+
+        Args:
+            inputs: tensors by name, number or port, or in the order of inputs. What is missing is
+                taken from ``set_tensor``.
+            share_inputs: makes no difference: the caller waits until they were read.
+            share_outputs: makes no difference: each inference makes outputs of its own.
+
+        Returns:
+            The outputs by name, number or port.
+
+        Raises:
+            TensorError: an input is missing or does not fit.
+            RemoteError: the memory of a remote tensor was freed, or is for outputs.
+            RequestBusy: the request is running.
+            InferenceCancelled: ``cancel`` was called meanwhile.
+            DeviceError: a device failed.
+        """
+
+        def once() -> Results:
+            self._infer(self._checked(self._given(inputs)))
+            return self._results(shared=True)
+
+        return self._run.run(once)
+
+    def start_async(
+        self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
+    ) -> None:
+        """Begin one inference on the request's own thread; ``wait`` ends it.
+
+        Args:
+            inputs: as for ``infer``.
+            userdata: for the callback, in place of what ``set_callback`` was given.
+            share_inputs: read arrays where they lie, while it runs, instead of copies.
+
+        Raises:
+            RequestBusy, TensorError: as ``infer``; the rest is raised by ``wait``.
+        """
+        given: dict[str, AnyInput] = {}
+
+        def read() -> None:
+            given.update(self._checked(self._given(inputs, shared=share_inputs)))
+
+        self._start(lambda: self._infer(given), userdata, read)
+
+    def cancel(self) -> None:
+        """Give up the running inference before its next program runs."""
+        self._run.cancel()
+
+    def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
+        """Set an input for the next inferences; its values are read at each.
+
+        Raises:
+            TensorError: there is no such input, or the tensor does not fit.
+            RemoteError: the tensor was made for outputs.
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        self._set |= self._checked({key: as_tensor(tensor)})
+
+    def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
+        """Give what an input was set to, or an output of the last inference.
+
+        Raises:
+            TensorError: there is none of that name.
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        name = key.any_name if isinstance(key, ModelPort) else key
+        if name in self._found:
+            return Tensor(self._found[str(name)])
+        if name in self._set:
+            return self._set[str(name)]
+        raise TensorError(f"no tensor {name!r} yet")
+
+    def query_state(self) -> Sequence[Any]:
+        """Nothing: no state outlives an inference, as in the original."""
+        self._run.check_idle()
+        return []
+
+    def reset_state(self) -> None:
+        """Nothing is to be forgotten."""
+        self._run.check_idle()
+
+    def _values(self, shared: bool) -> dict[str, Array]:
+        del shared  # nobody writes to what was found
+        return dict(self._found)
+
+    def _checked(self, inputs: Mapping[Any, AnyInput]) -> dict[str, AnyInput]:
+        """Name the tensors that are given."""
+        named = dict(self._input(key, tensor) for key, tensor in inputs.items())
+        for name, each in named.items():
+            if isinstance(each, RemoteTensor) and each.properties.tensor_type is TensorType.OUTPUT:
+                raise RemoteError(
+                    f"{name!r} is an input; the tensor was made with TENSOR_TYPE OUTPUT"
+                )
+        return named
+
+    def _infer(self, given: Mapping[str, AnyInput]) -> None:
+        self._found = {}
+        self._found = self._compute({**self._set, **given})

@@ -1,0 +1,93 @@
+"""The tensors of one static model, side by side in one piece of device memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from npuw_layer.backends.protocols import Array, Device, Memory, Program, TensorInfo
+
+ALIGNMENT = 64
+
+ELEMENT_TYPES: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype("<f4"),
+    "f16": np.dtype("<f2"),
+    "bf16": np.dtype("<u2"),
+    "i64": np.dtype("<i8"),
+    "i32": np.dtype("<i4"),
+    "boolean": np.dtype("?"),
+    "u8": np.dtype("u1"),
+    "i8": np.dtype("i1"),
+    "f8e4m3": np.dtype("u1"),
+    "f8e5m2": np.dtype("u1"),
+}
+"""How numpy holds an element type; bf16 and f8 as raw bits, f8 as OpenVINO shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTensor:
+    """A tensor in device memory; ``data`` is the host's view of it."""
+
+    info: TensorInfo
+    memory: Memory
+    offset: int
+    data: Array
+
+
+class Arena:
+    """Memory for some tensors of a static model.
+
+    Args:
+        device: where it lies.
+        infos: the tensors, in the order in which they are to lie.
+    """
+
+    def __init__(self, device: Device, infos: Sequence[TensorInfo]) -> None:
+        offsets: list[int] = []
+        end = 0
+        for info in infos:
+            offsets.append(end)
+            end += padded(nbytes(info))
+        self._memory = device.allocate(max(end, ALIGNMENT))
+        self.tensors: dict[str, DeviceTensor] = {}
+        for info, offset in zip(infos, offsets, strict=True):
+            raw = self._memory.data[offset : offset + nbytes(info)]
+            view = raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)
+            self.tensors[info.name] = DeviceTensor(info, self._memory, offset, view)
+
+    def bind(self, program: Program) -> None:
+        """Let a program find its tensors here."""
+        for name, tensor in self.tensors.items():
+            program.bind(name, tensor.memory, tensor.offset)
+
+    def __getitem__(self, name: str) -> Array:
+        """The values of a tensor."""
+        return self.tensors[name].data
+
+    def stack(self, names: Sequence[str]) -> Array:
+        """The values of equal tensors [1, ...] that lie side by side, as [tensors, ...]; a view."""
+        first = self.tensors[names[0]]
+        pitch = padded(nbytes(first.info))
+        places = [self.tensors[name].offset for name in names]
+        assert places == list(range(first.offset, first.offset + len(names) * pitch, pitch))
+        view = first.data
+        shape, strides = (len(names), *view.shape[1:]), (pitch, *view.strides[1:])
+        return np.ndarray(shape, view.dtype, self._memory.data, first.offset, strides)
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._memory.free()
+
+
+def padded(size: int) -> int:
+    """Bytes from a tensor of a size to the next."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def nbytes(info: TensorInfo) -> int:
+    """Bytes of a tensor."""
+    return math.prod(info.shape) * ELEMENT_TYPES[info.element].itemsize

@@ -1,0 +1,97 @@
+"""compiler_layer as npuw's compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from compiler_layer.errors import CompilerError, NotPeriodic
+from npuw_layer.backends.protocols import DEVICE_ROUTED, EXPERTS
+from npuw_layer.errors import ModelError, NotFolded
+from npuw_layer.storage.versions import package_version
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from compiler_layer.pieces import CompiledFunction, CompiledPieces
+    from compiler_layer.pipeline import Options
+
+
+class StaticCompiler:
+    """Compiles static graphs to ELF blobs; satisfies ``ports.Compiler``."""
+
+    @property
+    def version(self) -> str:
+        """Versions of the compiler, of the formats it writes, and of the tables it goes by."""
+        own, abi = package_version("compiler_layer"), package_version("driver_layer.abi")
+        return f"{own} abi {abi}"
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Compile a graph.
+
+        Raises:
+            ModelError: it is not supported, or does not fit the device.
+        """
+        # Imported here so that a warm start, which compiles nothing, loads no passes.
+        from compiler_layer.compile import compile_model
+
+        try:
+            return compile_model(model, self._options(config))
+        except NotPeriodic as error:
+            raise NotFolded(str(error)) from error
+        except CompilerError as error:
+            raise ModelError(f"compilation failed: {error}") from error
+
+    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
+        """Cut a graph at its repeated block; see ``offload.ports.OffloadingDevice``.
+
+        Raises:
+            NotFolded: it repeats no block, or not often enough.
+            ModelError: it is not supported, or does not fit the device.
+        """
+        from compiler_layer.cut import compile_pieces
+        from compiler_layer.passes.fold_blocks import folded
+        from compiler_layer.repetition import kept_repetitions
+
+        try:
+            if kept_repetitions(model) is None:
+                model = folded(model, both_first=True) or model
+            return compile_pieces(model, self._options(config))
+        except NotPeriodic as error:
+            raise NotFolded(str(error)) from error
+        except CompilerError as error:
+            raise ModelError(f"the model cannot be offloaded: {error}") from error
+
+    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
+        """Compile a part that is called several times; see ``partition.ports.CompilesFunctions``.
+
+        Raises:
+            ModelError: it is not supported, or does not fit the device.
+        """
+        from compiler_layer.cut import compile_function
+
+        try:
+            return compile_function(model, self._options(config))
+        except CompilerError as error:
+            raise ModelError(f"compilation failed: {error}") from error
+
+    @staticmethod
+    def _options(config: Mapping[str, str]) -> Options:
+        from compiler_layer.pipeline import Options
+
+        return Options(
+            precision=config["INFERENCE_PRECISION_HINT"],
+            platform=config["NPU_PLATFORM"],
+            tiles=max(0, int(config["NPU_TILES"])),
+            integer_activations=config.get("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0") != "0",
+            weightless=config.get("ENABLE_WEIGHTLESS") == "YES",
+            fold=config.get("NPUW_FOLD") != "NO",
+            device_routed=config.get(EXPERTS) == DEVICE_ROUTED,
+            state_in_place=config.get("STATE_IN_PLACE") == "YES",
+        )
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model with its first and last layer; then with more of them."""
+        from compiler_layer.compile import foldings
+
+        yield from foldings(model)
+        yield model

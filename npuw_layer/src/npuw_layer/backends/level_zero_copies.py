@@ -1,0 +1,102 @@
+"""Copies on a queue of their own, beside what computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from driver_layer import ze
+from npuw_layer.backends.level_zero_lists import destroy_list
+from npuw_layer.backends.level_zero_memory import DeviceMemory, reported
+from npuw_layer.backends.protocols import Memory
+from npuw_layer.backends.release import release_with
+from npuw_layer.errors import DeviceError
+from npuw_layer.execution.offload.ports import Span
+
+
+class CopyQueue:
+    """The queue of the NPU that only copies.
+
+    Args:
+        context: whose memory it copies.
+        device: the NPU.
+    """
+
+    def __init__(self, context: ze.ze_context_handle_t, device: ze.ze_device_handle_t) -> None:
+        self.context = context
+        self.device = device
+        flag = ze.ze_command_queue_group_property_flags_t
+        groups = ze.zeDeviceGetCommandQueueGroupProperties(device)
+        (self.ordinal,) = (
+            ordinal
+            for ordinal, group in enumerate(groups)
+            if group.flags == flag.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
+        )
+        desc = ze.ze_command_queue_desc_t(ordinal=self.ordinal)
+        self.queue = ze.zeCommandQueueCreate(context, device, desc)
+
+    def record(self, spans: Sequence[Span]) -> RecordedCopies:
+        """Record copies that are made together.
+
+        Raises:
+            DeviceError: a span is not in memory of this device.
+        """
+        return RecordedCopies(self, spans)
+
+
+class RecordedCopies:
+    """A command list of copies, and the event that tells when they are made.
+
+    Satisfies ``offload.ports.Transfer``.
+
+    Args:
+        queue: where they are made.
+        spans: what is copied.
+
+    Raises:
+        DeviceError: a span is not in memory of this device.
+    """
+
+    def __init__(self, queue: CopyQueue, spans: Sequence[Span]) -> None:
+        self._queue = queue
+        self._spans = tuple(spans)  # their memory stays while they may be copied
+        desc = ze.ze_command_list_desc_t(commandQueueGroupOrdinal=queue.ordinal)
+        with reported("recording copies"):
+            visible = ze.ze_event_pool_flags_t.ZE_EVENT_POOL_FLAG_HOST_VISIBLE
+            of_one = ze.ze_event_pool_desc_t(1, visible)
+            pool = ze.zeEventPoolCreate(queue.context, of_one, [queue.device])
+            host = ze.ze_event_scope_flags_t.ZE_EVENT_SCOPE_FLAG_HOST
+            self._done = ze.zeEventCreate(pool, ze.ze_event_desc_t(0, signal=host, wait=host))
+            self._commands = ze.zeCommandListCreate(queue.context, queue.device, desc)
+            for span in spans:
+                target = _address(span.target) + span.target_offset
+                source = _address(span.source) + span.source_offset
+                ze.zeCommandListAppendMemoryCopy(self._commands, target, source, span.nbytes)
+            ze.zeCommandListAppendSignalEvent(self._commands, self._done)
+            ze.zeCommandListClose(self._commands)
+        release_with(self, partial(destroy_list, self._commands))
+
+    def start(self) -> None:
+        """Begin to copy.
+
+        Raises:
+            DeviceError: the driver refused.
+        """
+        with reported("copying"):
+            ze.zeEventHostReset(self._done)
+            ze.zeCommandQueueExecuteCommandLists(self._queue.queue, [self._commands])
+
+    def wait(self) -> None:
+        """Wait until all is copied.
+
+        Raises:
+            DeviceError: a copy failed.
+        """
+        with reported("copying"):
+            ze.zeEventHostSynchronize(self._done)
+
+
+def _address(memory: Memory) -> int:
+    if not isinstance(memory, DeviceMemory):
+        raise DeviceError("copies are made between memory of the device, and what it reaches")
+    return memory.address

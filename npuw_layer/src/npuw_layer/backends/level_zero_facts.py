@@ -1,0 +1,48 @@
+"""What Level Zero says of an NPU, under the names of OpenVINO's properties.
+
+Source: fact sheet npuw §e.2; the names and types are those of the original's plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from driver_layer import ze
+from npuw_layer.backends.level_zero import LevelZeroDevice
+
+_CAPABILITIES = ("FP16", "INT8", "EXPORT_IMPORT")
+"""What the original's plugin says of every NPU, and this stack can."""
+
+
+def _about(npu: LevelZeroDevice) -> ze.ze_device_properties_t:
+    return ze.zeDeviceGetProperties(npu.handle)
+
+
+def _driver_version(npu: LevelZeroDevice) -> int:
+    return ze.zeDriverGetProperties(npu.handle.driver).driverVersion
+
+
+def _memory(npu: LevelZeroDevice) -> ze.ze_graph_memory_query_t:
+    graphs: ze.ze_graph_dditable_ext_t = ze.zeDriverGetExtensionFunctionAddress(
+        npu.handle.driver, ze.GRAPH_EXTENSION
+    )
+    return graphs.pfnQueryContextMemory(npu.context)
+
+
+DEVICE_FACTS: Mapping[str, Callable[[LevelZeroDevice], Any]] = {
+    "AVAILABLE_DEVICES": lambda npu: [npu.handle.platform.name],
+    "FULL_DEVICE_NAME": lambda npu: _about(npu).name,
+    "DEVICE_ARCHITECTURE": lambda npu: npu.handle.platform.name,
+    "DEVICE_TYPE": lambda _: "integrated",
+    "DEVICE_UUID": lambda npu: _about(npu).uuid,
+    "EXECUTION_DEVICES": lambda _: "NPU",
+    "OPTIMIZATION_CAPABILITIES": lambda _: [*_CAPABILITIES],
+    # One inference has the whole device.
+    "OPTIMAL_NUMBER_OF_INFER_REQUESTS": lambda _: 1,
+    "NPU_DRIVER_VERSION": _driver_version,
+    "NPU_MAX_TILES": lambda npu: _about(npu).numSlices,
+    "NPU_DEVICE_TOTAL_MEM_SIZE": lambda npu: _memory(npu).total,
+    "NPU_DEVICE_ALLOC_MEM_SIZE": lambda npu: _memory(npu).allocated,
+}
+"""By the name of each property that nobody sets, what asks the NPU for it; sizes in bytes."""

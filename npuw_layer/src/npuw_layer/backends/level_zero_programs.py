@@ -1,0 +1,203 @@
+"""Blobs on the NPU, and what runs them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+from driver_layer import ze
+from driver_layer.abi.dtypes import ELEMENT_TYPES
+from driver_layer.mapped_file import MappedFile
+from npuw_layer.backends.level_zero_lists import destroy_list
+from npuw_layer.backends.level_zero_memory import DeviceMemory, check_file, reported
+from npuw_layer.backends.level_zero_profiling import RunTimes
+from npuw_layer.backends.protocols import Memory, TensorInfo
+from npuw_layer.backends.release import release_with
+from npuw_layer.errors import DeviceError
+
+_ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TYPES.items()}
+
+
+class LoadedBlob:
+    """A graph of the driver; satisfies ``ports.LoadedModel``.
+
+    Args:
+        table: the graph extension's functions.
+        queue: where it runs.
+        graph: it is unloaded with this.
+        profiling: the profiling extension's, if programs are to tell what they take.
+        file: the one that the blob is mapped from, if it is.
+    """
+
+    def __init__(
+        self,
+        table: ze.ze_graph_dditable_ext_t,
+        queue: ze.ze_command_queue_handle_t,
+        graph: ze.ze_graph_handle_t,
+        profiling: ze.ze_graph_profiling_dditable_ext_t | None = None,
+        file: MappedFile | None = None,
+    ) -> None:
+        self.table = table
+        self.queue = queue
+        self.graph = graph
+        self.profiling = profiling
+        self.file = file
+        self.recording = threading.Lock()
+        """Arguments belong to the graph: who records sets them all and records at once."""
+        release_with(self, partial(table.pfnDestroy, graph))
+        count = table.pfnGetProperties2(graph).numGraphArgs
+        sides: dict[ze.ze_graph_argument_type_t, list[TensorInfo]] = {
+            side: [] for side in ze.ze_graph_argument_type_t
+        }
+        for index in range(count):
+            properties = table.pfnGetArgumentProperties3(graph, index)
+            shape = table.pfnGraphGetArgumentMetadata(graph, index).shape
+            element = _ELEMENT_BY_PRECISION[properties.devicePrecision]
+            sides[properties.type].append(TensorInfo(properties.name, element, shape))
+        self._inputs = sides[ze.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_INPUT]
+        self._outputs = sides[ze.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_OUTPUT]
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The inputs, in the blob's order."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The outputs, in the blob's order."""
+        return self._outputs
+
+    def create_program(self) -> RecordedProgram:
+        """Make something to run."""
+        return RecordedProgram(self)
+
+
+class RecordedProgram:
+    """A command list that executes a graph on bound memory; satisfies ``ports.Program``."""
+
+    def __init__(self, loaded: LoadedBlob) -> None:
+        self._loaded = loaded
+        tensors = (*loaded.inputs, *loaded.outputs)
+        # An output may have an input's name, as OpenVINO allows: then both are bound.
+        self._indices: dict[str, list[int]] = {}
+        for index, tensor in enumerate(tensors):
+            self._indices.setdefault(tensor.name, []).append(index)
+        self._bound: dict[int, tuple[DeviceMemory, int]] = {}
+        """Memory and offset of each argument; the memory stays while the program may run."""
+        self._in_files: list[DeviceMemory] | None = None
+        """What of the memory is mapped from files; None if it was not looked for yet."""
+        self._moved: set[int] = set()
+        """Arguments that lie elsewhere than when the list was closed."""
+        self._commands: ze.ze_command_list_handle_t | None = None
+        self._command = 0
+        self._times: RunTimes | None = None
+        self._done = ze.zeFenceCreate(loaded.queue)
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or output lie in memory of the same device.
+
+        Raises:
+            DeviceError: there is no such tensor, or it is not this device's memory.
+        """
+        if name not in self._indices:
+            raise DeviceError(f"no input or output {name!r}")
+        if not isinstance(memory, DeviceMemory):
+            raise DeviceError(f"{name!r}: not memory of this device")
+        for index in self._indices[name]:
+            self._moved.add(index)
+            before = self._bound.get(index)
+            if before is None or before[0] is not memory:
+                self._in_files = None
+            self._bound[index] = memory, offset  # last: what an interrupt leaves out is not moved
+
+    def prepare(self) -> None:
+        """Record, or tell the recording what was bound anew.
+
+        Raises:
+            DeviceError: a tensor is not bound or its memory too small.
+            NpuwFault: a file that it is to read was truncated.
+        """
+        self._check_files()
+        with reported("recording a blob"):
+            if self._commands is None:
+                self._commands = self._record()
+            elif self._moved:
+                self._mutate(self._commands)
+            self._moved.clear()
+
+    def run(self) -> None:
+        """Execute and wait.
+
+        Raises:
+            DeviceError: a tensor is not bound or its memory too small; or the device failed.
+            NpuwFault: a file that it is to read was truncated.
+        """
+        self.prepare()
+        assert self._commands is not None  # prepare() sets it or raises
+        with reported("running a blob"):
+            # A fence, not the queue: others may have submitted work of their own.
+            try:
+                ze.zeCommandQueueExecuteCommandLists(
+                    self._loaded.queue, [self._commands], self._done
+                )
+                ze.zeFenceHostSynchronize(self._done)
+            except ze.ZeError:
+                raise
+            except BaseException:  # of a signal's handler, as Ctrl-C's
+                # Until the device is done, what is bound is not the caller's again. The fence may
+                # not know of the work yet: an interrupt comes anywhere.
+                with suppress(ze.ZeError):
+                    ze.zeCommandQueueSynchronize(self._loaded.queue)
+                raise
+            finally:
+                ze.zeFenceReset(self._done)
+        if self._times is not None:
+            self._times.tell()
+
+    def _check_files(self) -> None:
+        """See that what is mapped from files is still there."""
+        if self._in_files is None:
+            memories = {id(memory): memory for memory, _ in self._bound.values()}
+            self._in_files = [one for one in memories.values() if one.file is not None]
+        check_file(self._loaded.file)
+        for memory in self._in_files:
+            check_file(memory.file)
+
+    def _pointer(self, index: int) -> int:
+        """Return the device address of an argument."""
+        memory, offset = self._bound[index]
+        return memory.address + offset
+
+    def _record(self) -> ze.ze_command_list_handle_t:
+        loaded = self._loaded
+        context = loaded.graph.context
+        mutable = ze.ze_mutable_command_list_exp_desc_t()
+        desc = ze.ze_command_list_desc_t(pNext=mutable)
+        commands = ze.zeCommandListCreate(context, context.device, desc)
+        arguments = ze.ze_mutable_command_id_exp_desc_t()
+        self._command = ze.zeCommandListGetNextCommandIdExp(commands, arguments)
+        if loaded.profiling is not None:
+            self._times = RunTimes(loaded.profiling, loaded.graph)
+        query = None if self._times is None else self._times.query
+        with loaded.recording:
+            loaded.graph.arguments.clear()
+            for index in self._bound:
+                loaded.table.pfnSetArgumentValue(loaded.graph, index, self._pointer(index))
+            loaded.table.pfnAppendGraphExecute(commands, loaded.graph, query)
+        ze.zeCommandListClose(commands)
+        # The inference goes back to the graph when nobody holds the program any more.
+        release_with(self, partial(destroy_list, commands))
+        return commands
+
+    def _mutate(self, commands: ze.ze_command_list_handle_t) -> None:
+        """Replace arguments of the recording; closing it applies the blob's relocations anew."""
+        changes: ze.ze_mutable_graph_argument_exp_desc_t | None = None
+        for index in self._moved:
+            changes = ze.ze_mutable_graph_argument_exp_desc_t(
+                self._command, index, self._pointer(index), changes
+            )
+        chain = ze.ze_mutable_commands_exp_desc_t(changes)
+        ze.zeCommandListUpdateMutableCommandsExp(commands, chain)
+        ze.zeCommandListClose(commands)

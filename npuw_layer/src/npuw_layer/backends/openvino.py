@@ -1,0 +1,324 @@
+"""The real OpenVINO's CPU plugin as a device: an independent implementation of every op.
+
+Its programs are OpenVINO IR in memory. ``openvino`` is imported when a device is made, not before:
+npuw itself needs no such package.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compiler_layer.elements import stored_bytes
+from compiler_layer.errors import CompilerError
+from compiler_layer.weights import WEIGHT_PREFIX
+from npuw_layer.backends.interpreter import HostMemory
+from npuw_layer.backends.openvino_program import (
+    Head,
+    ProgramIR,
+    separate_outputs,
+    settings_of,
+)
+from npuw_layer.backends.protocols import (
+    DEVICE_ROUTED,
+    EXPERTS,
+    Array,
+    Compiler,
+    Memory,
+    TensorInfo,
+)
+from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.storage.versions import package_version
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+    from compiler_layer.model import Model
+
+
+@contextmanager
+def _reported(what: str) -> Generator[None, None, None]:
+    """Turn what OpenVINO raises into npuw's own error."""
+    try:
+        yield
+    except RuntimeError as error:
+        # The first lines say where in OpenVINO it was raised, the last one why.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise DeviceError(f"{what}: {lines[-1] if lines else 'OpenVINO failed'}") from error
+
+
+@cache
+def _core() -> Any:
+    """One for the process, and for good.
+
+    The CPU plugin gives the thread that loads it a stack for signals, and frees that when its core
+    dies, in whichever thread: a signal to the first one, Ctrl-C say, would then end the process.
+    """
+    import openvino
+
+    return openvino.Core()
+
+
+class OpenVINODevice:
+    """Runs graphs in OpenVINO's CPU plugin; satisfies ``ports.Device``.
+
+    Args:
+        compiler: not used: OpenVINO compiles by itself.
+        platform: not used.
+
+    Raises:
+        DeviceError: the package openvino is not installed.
+    """
+
+    takes_any_memory = True
+
+    def __init__(self, compiler: Compiler | None = None, platform: str = "") -> None:
+        del compiler, platform
+        try:
+            import openvino
+        except ImportError as error:
+            raise DeviceError(f"{error}; OPENVINO_CPU needs it: pip install openvino") from None
+        self._version = openvino.__version__
+        self._core = _core()
+
+    @property
+    def version(self) -> str:
+        """OpenVINO's version, and the compiler's, as graphs are rewritten by it."""
+        return f"openvino {self._version} graph {package_version('compiler_layer')}"
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Make the graph static and pure, of OpenVINO's own ops; the program is its IR.
+
+        With ENABLE_WEIGHTLESS the weights are inputs, and become constants when they are bound.
+
+        Raises:
+            ModelError: the graph is not valid, or OpenVINO does not take it.
+        """
+        # Imported here: who runs what was compiled before loads no passes.
+        from compiler_layer.passes.separate_weights import SeparateWeights
+        from compiler_layer.pipeline import Options, opset_passes, run_passes
+        from compiler_layer.writers.openvino_ir import ir_bytes
+
+        routed = config.get(EXPERTS) == DEVICE_ROUTED
+        options = Options(precision=config["INFERENCE_PRECISION_HINT"], device_routed=routed)
+        weightless = config.get("ENABLE_WEIGHTLESS") == "YES"
+        try:
+            run_passes(model, opset_passes(options), options)
+            run_passes(model, [SeparateWeights()] if weightless else [], options)
+            inputs, outputs = [port.name for port in model.inputs], separate_outputs(model)
+            xml, weights = ir_bytes(model)
+        except CompilerError as error:
+            raise ModelError(str(error)) from error
+        head = Head(settings=settings_of(config), inputs=tuple(inputs), outputs=tuple(outputs))
+        program = ProgramIR(head, xml, weights).to_bytes()
+        try:
+            self._read(program)
+        except DeviceError as error:
+            raise ModelError(str(error)) from error
+        return program
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model itself: each of its layers is run."""
+        yield model
+
+    def load(self, program: bytes | memoryview) -> LoadedIR:
+        """Read an IR.
+
+        Raises:
+            DeviceError: the bytes are no program of this device.
+        """
+        return LoadedIR(self._core, *self._read(program))
+
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Nothing: OpenVINO copies what is in an IR, which names no file; see ``ports``."""
+        del program
+        return ()
+
+    def allocate(self, nbytes: int) -> HostMemory:
+        """Take memory, zeroed."""
+        return HostMemory(np.zeros(nbytes, np.uint8))
+
+    def map_host(self, data: Array) -> HostMemory:
+        """Use bytes where they are."""
+        return HostMemory(data)
+
+    def _read(self, program: bytes | memoryview) -> tuple[ov.Model, Head]:
+        parts = ProgramIR.parse(program)
+        head = parts.head
+        with _reported("OpenVINO does not read the graph"):
+            graph: ov.Model = self._core.read_model(parts.xml, parts.weights)
+        ports = [*graph.inputs, *graph.outputs]
+        if any(port.partial_shape.is_dynamic for port in ports):
+            raise DeviceError("a program's inputs and outputs are of static shapes")
+        counts = {"inputs": len(graph.inputs), "results": len(graph.outputs)}
+        if len(head.inputs) != counts["inputs"] or any(
+            not 0 <= output.index < counts[output.of] for output in head.outputs
+        ):
+            raise DeviceError("a program's inputs and outputs are not those of its graph")
+        return graph, head
+
+
+class LoadedIR:
+    """A graph of OpenVINO's; satisfies ``ports.LoadedModel``.
+
+    Its weights, where they are inputs, lie in memory that somebody binds: that is when they become
+    constants in place, and the plugin compiles the graph, once for all programs.
+    """
+
+    def __init__(self, core: Any, graph: ov.Model, head: Head) -> None:
+        self._core = core
+        self._graph = graph
+        self._settings: dict[str, str] = {**head.settings}
+        self._lock = threading.Lock()
+        self._compiled: dict[tuple[object, ...], ov.CompiledModel] = {}
+        self._inputs = list(map(_info, head.inputs, graph.inputs))
+        ports = {"inputs": graph.inputs, "results": graph.outputs}
+        self._outputs = [_info(one.name, ports[one.of][one.index]) for one in head.outputs]
+        self.sources = head.outputs
+        """What the outputs are in the graph."""
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The parameters, weights among them."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The results."""
+        return self._outputs
+
+    def create_program(self) -> IRProgram:
+        """Make something to run."""
+        return IRProgram(self)
+
+    def request(self, weights: Mapping[str, Array]) -> ov.InferRequest:
+        """Make a request of the graph with weights, given as bytes in place, by name.
+
+        Raises:
+            DeviceError: the plugin refuses the graph.
+        """
+        key = tuple((name, weights[name].ctypes.data) for name in sorted(weights))
+        with self._lock, _reported("OpenVINO does not compile the graph"):
+            if key not in self._compiled:
+                graph = self._with_weights(weights)
+                self._compiled[key] = self._core.compile_model(graph, "CPU", self._settings)
+            return self._compiled[key].create_infer_request()
+
+    def _with_weights(self, weights: Mapping[str, Array]) -> ov.Model:
+        if not weights:
+            return self._graph
+        from openvino import opset13
+
+        graph = self._graph.clone()
+        for info, parameter in zip(self._inputs, graph.get_parameters(), strict=True):
+            if info.name in weights:
+                value = opset13.constant(_tensor(weights[info.name], info), shared_memory=True)
+                for use in list(parameter.output(0).get_target_inputs()):
+                    use.replace_source_output(value.output(0))
+                graph.remove_parameter(parameter)
+        return graph
+
+
+def _info(name: str, port: Any) -> TensorInfo:
+    return TensorInfo(name, port.element_type.to_string(), tuple(port.shape))
+
+
+def _tensor(raw: Array, info: TensorInfo) -> ov.Tensor:
+    """Bytes as a tensor of OpenVINO's, in place."""
+    import openvino
+
+    return openvino.Tensor(raw, openvino.Shape(info.shape), getattr(openvino.Type, info.element))
+
+
+def _size(info: TensorInfo) -> int:
+    return stored_bytes(info.element, int(np.prod(info.shape, dtype=np.int64)))
+
+
+class IRProgram:
+    """A request of OpenVINO's with bound memory; satisfies ``ports.Program``."""
+
+    def __init__(self, loaded: LoadedIR) -> None:
+        self._loaded = loaded
+        self._infos = {info.name: info for info in (*loaded.inputs, *loaded.outputs)}
+        self._bound: dict[str, Array] = {}
+        self._request: ov.InferRequest | None = None
+        self._copies: list[tuple[Array, Array]] = []
+        """What OpenVINO writes elsewhere, and where it belongs."""
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or output lie in memory.
+
+        Raises:
+            DeviceError: there is no such tensor, or it does not fit.
+        """
+        info = self._infos.get(name)
+        if info is None:
+            raise DeviceError(f"no input or output {name!r}")
+        size = _size(info)
+        raw = memory.data[offset : offset + size]
+        if raw.size != size:
+            raise DeviceError(f"{name!r} needs {size} bytes, {raw.size} are there")
+        self._request = None
+        self._bound[name] = raw
+
+    def prepare(self) -> None:
+        """Let the plugin compile the graph, if nobody has, and bind the tensors.
+
+        Raises:
+            DeviceError: a tensor is not bound, or the plugin refuses the graph.
+        """
+        unbound = [name for name in self._infos if name not in self._bound]
+        if unbound:
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+        if self._request is not None:
+            return
+        weights = {name: raw for name, raw in self._bound.items() if _is_weight(name)}
+        request = self._loaded.request(weights)
+        inputs = [info for info in self._loaded.inputs if not _is_weight(info.name)]
+        with _reported("OpenVINO does not take a tensor"):
+            for index, info in enumerate(inputs):
+                request.set_input_tensor(index, _tensor(self._bound[info.name], info))
+            self._bind_outputs(request, [self._bound[info.name] for info in inputs])
+        self._request = request
+
+    def _bind_outputs(self, request: ov.InferRequest, inputs: Sequence[Array]) -> None:
+        """Let the plugin write results where they belong, or beside that.
+
+        It may write one before it has read all inputs.
+        """
+        self._copies = []
+        results: dict[int, Array] = {}
+        for info, source in zip(self._loaded.outputs, self._loaded.sources, strict=True):
+            place = self._bound[info.name]
+            if source.of == "inputs":
+                made = self._bound[self._loaded.inputs[source.index].name]
+            elif source.index in results:
+                made = results[source.index]
+            else:
+                over = any(np.may_share_memory(place, each) for each in inputs)
+                made = results[source.index] = np.empty_like(place) if over else place
+                request.set_output_tensor(source.index, _tensor(made, info))
+            if made is not place:
+                self._copies.append((made, place))
+
+    def run(self) -> None:
+        """Execute once, to the end.
+
+        Raises:
+            DeviceError: a tensor is not bound, or the plugin failed.
+        """
+        self.prepare()
+        assert self._request is not None  # prepare() sets it or raises
+        with _reported("OpenVINO failed"):
+            self._request.infer()
+        for made, place in self._copies:
+            place[:] = made
+
+
+def _is_weight(name: str) -> bool:
+    return name.startswith(WEIGHT_PREFIX)

@@ -1,0 +1,86 @@
+"""The device that the options ask for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import entry_points
+from typing import Any
+
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_memory import Contexts
+from npuw_layer.backends.protocols import Compiler, Device
+from npuw_layer.errors import OptionError
+from npuw_layer.execution.devices.pins import parse_pins
+from npuw_layer.execution.devices.several import Policy, SeveralDevices
+from npuw_layer.options import Options
+from npuw_layer.options.devices import device_names
+
+DEVICES = "npuw_layer.devices"
+COMPILERS = "npuw_layer.compilers"
+
+_REFERENCE = "CPU"
+"""NPUW_ACC_DEVICE where none is named."""
+
+
+def make_device(
+    options: Options,
+    submodels: Sequence[str],
+    compiler: Compiler | None,
+    contexts: Contexts | None = None,
+    kind: str = "",
+) -> Device:
+    """Make the device, or several as one.
+
+    Args:
+        options: NPUW_DEVICES, NPUW_SUBMODEL_DEVICE, NPUW_ACC_CHECK and so on.
+        submodels: what there will be to run, in order.
+        compiler: used instead of the one that NPUW_COMPILER names.
+        contexts: what the NPU's memory is to lie in; one of its own if not given.
+        kind: of the submodels that it is for, if others have devices of their own: then it tells
+            where they run, even if there is one device alone.
+
+    Raises:
+        OptionError: an option names what there is not.
+        DeviceError: no device is there.
+    """
+    names = device_names(options.devices)
+    pins = parse_pins(options.submodel_device, submodels, names, kind)
+    compiler = compiler or make_compiler(options)
+
+    def maker(option: str, name: str) -> Callable[[], Device]:
+        factory = plugin(DEVICES, option, name)
+        of_core = (contexts,) if factory is LevelZeroDevice else ()
+        return partial(factory, compiler, options.platform, *of_core)
+
+    makers = {name: maker("NPUW_DEVICES", name) for name in names}
+    checked = (options.acc_device or _REFERENCE) if options.acc_check else ""
+    reference = maker("NPUW_ACC_DEVICE", checked) if checked and checked not in names else None
+    if len(names) == 1 and not checked and not kind:
+        return makers[names[0]]()
+    policy = Policy(pins, options.falls_back, checked, options.acc_thresh)
+    return SeveralDevices(makers, policy, reference)
+
+
+def make_compiler(options: Options) -> Compiler:
+    """Make the compiler that NPUW_COMPILER names.
+
+    Raises:
+        OptionError: there is none of that name.
+    """
+    return plugin(COMPILERS, "NPUW_COMPILER", options.compiler)()
+
+
+def plugin(group: str, option: str, name: str) -> Any:
+    """Find a device or a compiler by its name among the entry points.
+
+    Raises:
+        OptionError: none is installed under that name.
+    """
+    found = {point.name: point for point in entry_points(group=group)}
+    if name in found:
+        return found[name].load()
+    near = difflib.get_close_matches(name.upper(), found, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise OptionError(f"{option} = {name!r}: installed are {', '.join(sorted(found))}{hint}")

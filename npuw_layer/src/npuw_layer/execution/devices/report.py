@@ -1,0 +1,95 @@
+"""What people are told of where static models run, whole or in parts, and how accurately."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from npuw_layer.backends.protocols import LoadedModel
+from npuw_layer.execution.devices.placed import Placement, ReportsPlacement
+
+
+@runtime_checkable
+class MadeOfOthers(Protocol):
+    """A loaded model that runs other ones."""
+
+    @property
+    def members(self) -> Sequence[tuple[str, LoadedModel]]:
+        """What it runs, in order, again each time that it does; with its tag, which may be ""."""
+        ...
+
+
+def devices_report(models: Mapping[str, LoadedModel]) -> dict[str, str]:
+    """Tell where static models run.
+
+    Args:
+        models: by name.
+
+    Returns:
+        For each model that may be on one of several devices, as ``device of prefill_64``, its
+        device, why it is on none before that, and what NPUW_ACC_CHECK found. Of one in parts the
+        same for each kind of part: ``part ×8: NPU | attn ×7: NPU ×6, CPU ×1; NPU does not …``.
+    """
+    found = {f"device of {name}": _described(model) for name, model in models.items()}
+    return {name: text for name, text in found.items() if text}
+
+
+def placements(model: LoadedModel) -> Sequence[Placement]:
+    """Give where a model runs, or all that it runs; nothing if some of it has one device alone."""
+    every = {id(each): each for each in _innermost(model)}.values()
+    told = [each.placement for each in every if isinstance(each, ReportsPlacement)]
+    return told if len(told) == len(every) else []
+
+
+def _innermost(model: LoadedModel) -> Iterator[LoadedModel]:
+    if not isinstance(model, MadeOfOthers):
+        yield model
+        return
+    for _, member in model.members:
+        yield from _innermost(member)
+
+
+def _described(model: LoadedModel) -> str:
+    if isinstance(model, ReportsPlacement):
+        return str(model.placement)
+    if not isinstance(model, MadeOfOthers) or not placements(model):
+        return ""
+    by_tag: dict[str, list[LoadedModel]] = {}
+    for tag, member in model.members:
+        by_tag.setdefault(tag or "part", []).append(member)
+    return " | ".join(f"{tag} ×{len(each)}: {_together(each)}" for tag, each in by_tag.items())
+
+
+def _together(models: Sequence[LoadedModel]) -> str:
+    """Where models of a kind run, in short."""
+    devices = Counter(_devices(placements(each)) for each in models)
+    counted = [f"{name} ×{count}" for name, count in devices.items()]
+    where = ", ".join(counted) if len(counted) > 1 else next(iter(devices))
+    # Models that are equal are one, whose runs count once.
+    once = {id(each): each for each in models}.values()
+    every = [placement for each in once for placement in placements(each)]
+    return "; ".join(filter(None, [where, _notes(every), _accuracy(every)]))
+
+
+def _devices(found: Iterable[Placement]) -> str:
+    return "+".join(dict.fromkeys(placement.device for placement in found))
+
+
+def _notes(found: Iterable[Placement]) -> str:
+    notes = [*dict.fromkeys(note for placement in found for note in placement.notes)]
+    return f"{notes[0]} (and {len(notes) - 1} more notes)" if len(notes) > 1 else "".join(notes)
+
+
+def _accuracy(found: Iterable[Placement]) -> str:
+    """The runs of all, and the worst of their outputs."""
+    checked = [(each.submodel, each.checked) for each in found if each.checked is not None]
+    errors = [
+        (error, f"{output} of {submodel}")
+        for submodel, findings in checked
+        for output, error in findings.worst.items()
+    ]
+    if not errors:
+        return "no run checked" if checked else ""
+    runs, (error, where) = sum(findings.runs for _, findings in checked), max(errors)
+    return f"{runs} runs checked, largest NRMSE {error:.2e} ({where})"

@@ -1,0 +1,187 @@
+"""Compiles the experts of a mixture, those that differ in weights alone once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.mixtures.expert import expert_model
+from compiler_layer.mixtures.find import find_mixtures
+from compiler_layer.mixtures.mixture import Mixture
+from compiler_layer.model import Model
+from compiler_layer.passes.partition.equal import find_functions
+from compiler_layer.passes.partition.parts import Part
+from compiler_layer.pieces import LITERAL_PREFIX
+from npuw_layer.backends.protocols import Device, TensorInfo
+from npuw_layer.errors import ModelError
+from npuw_layer.execution.experts.container import ExpertEntry, PortEntry, Routed
+from npuw_layer.execution.partition.ports import CompilesFunctions
+
+FEWEST = 16
+"""Rows that a program takes at least, if there are as many tokens."""
+
+
+@dataclass(slots=True)
+class CompiledExperts:
+    """The programs of a mixture's experts, and what they read in each of its calls.
+
+    Attributes:
+        routed: what the mixture has, with the names of its first call.
+        programs: of the experts.
+        weights: for those names what takes their place in each call, where that differs.
+        literals: for weights that are in no file their bytes in each call.
+    """
+
+    routed: Routed
+    programs: Sequence[bytes | memoryview]
+    weights: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    literals: dict[str, tuple[bytes, ...]] = field(default_factory=dict[str, tuple[bytes, ...]])
+
+
+def rows_at_once(tokens: int, slots: int, experts: int, asked: int) -> int:
+    """How many rows an expert's program takes.
+
+    Args:
+        tokens: T.
+        slots: K, how many experts a token goes through.
+        experts: E.
+        asked: NPUW_MOE_TOKEN_CHUNK_SIZE; with 0 it is what an expert gets on average, rounded up to
+            a power of two, and no fewer than FEWEST.
+    """
+    if asked:
+        return min(asked, tokens)
+    average = max(1, -(-tokens * slots // experts))
+    return min(tokens, max(FEWEST, 1 << (average - 1).bit_length()))
+
+
+def compile_experts(
+    model: Model, device: Device, config: Mapping[str, str], asked: int
+) -> CompiledExperts:
+    """Compile a model that is one mixture of experts.
+
+    Args:
+        model: static and lowered, with the hidden rows, the router's ids and weights as inputs, and
+            the sum as its output; its constants may have a value for each of several calls.
+        device: what the experts run on.
+        config: as for ``ports.Compiler.compile``.
+        asked: see ``rows_at_once``.
+
+    Raises:
+        ModelError: it is something else, or is not supported.
+    """
+    mixture = _the_mixture(model)
+    numbers = list(mixture.terms)
+    count = rows_at_once(mixture.tokens, mixture.slots, len(numbers), asked)
+    models = [expert_model(mixture, number, count) for number in numbers]
+    calls = max(op.repetitions for one in models for op in _constants(one))
+    made = _Programs(device, {**config, "ENABLE_WEIGHTLESS": "YES"}, calls)
+    firsts = [Part("", _of_first_call(one)) for one in models]
+    for function in find_functions(firsts):
+        made.add([numbers[n] for n in function.calls], [models[n] for n in function.calls])
+    (output,) = model.outputs
+    routed = Routed(
+        rows=_entry(model, mixture.rows),
+        ids=_entry(model, mixture.ids),
+        weights=_entry(model, mixture.weights),
+        output=PortEntry.of(_info(output.name, output.value)),
+        count=count,
+        experts=tuple(made.entries[number] for number in numbers),
+    )
+    return CompiledExperts(routed, made.programs, made.weights, made.literals)
+
+
+def _the_mixture(model: Model) -> Mixture:
+    found = find_mixtures(model)
+    inputs = {port.value for port in model.inputs}
+    if len(found) != 1 or [port.value for port in model.outputs] != [found[0].output]:
+        raise ModelError(f"HOST_ROUTED runs models that are one mixture, not {len(found)}")
+    if not {found[0].rows, found[0].ids, found[0].weights} <= inputs:
+        raise ModelError("HOST_ROUTED: hidden rows, ids and weights of experts must be inputs")
+    return found[0]
+
+
+class _Programs:
+    """The programs of experts.
+
+    A device that can gives those that are alike one program. Of others each has its own, which
+    keeps its weights: then the mixture has one call.
+    """
+
+    def __init__(self, device: Device, config: Mapping[str, str], calls: int) -> None:
+        self._device = device
+        self._config = config
+        self._calls = calls
+        self.programs: list[bytes | memoryview] = []
+        self.entries: dict[int, ExpertEntry] = {}
+        self.weights: dict[str, tuple[str, ...]] = {}
+        self.literals: dict[str, tuple[bytes, ...]] = {}
+
+    def add(self, numbers: Sequence[int], models: Sequence[Model]) -> None:
+        """Compile experts that are alike.
+
+        Raises:
+            RuntimeError: they are not supported, or do not fit.
+        """
+        merged = _merged(models, self._calls)
+        differ = any(op.is_repeated for op in _constants(merged))
+        if differ and isinstance(self._device, CompilesFunctions):
+            self._compile_function(self._device, numbers, merged)
+            return
+        for number, model in zip(numbers, models, strict=True):
+            self.entries[number] = ExpertEntry(number=number, program=len(self.programs), names={})
+            self.programs.append(self._device.compile(model, self._config))
+
+    def _compile_function(
+        self, device: CompilesFunctions, numbers: Sequence[int], merged: Model
+    ) -> None:
+        made = device.compile_function(merged, self._config)
+        for place, number in enumerate(numbers):
+            # Values are in order of calls, then of experts.
+            of_calls = slice(place, None, len(numbers))
+            names: dict[str, str] = {}
+            for own, each in made.weights.items():
+                its = each[of_calls]
+                names[own] = its[0]
+                self.weights[its[0]] = its
+            for own, values in made.literals.items():
+                names[own] = f"{LITERAL_PREFIX}{len(self.literals)}"
+                self.literals[names[own]] = values[of_calls]
+            self.entries[number] = ExpertEntry(
+                number=number, program=len(self.programs), names=names
+            )
+        self.programs.append(made.blob)
+
+
+def _merged(models: Sequence[Model], calls: int) -> Model:
+    """The first of models that are alike, with the weights of all of them in all calls."""
+    merged = models[0].clone()
+    rows = zip(*(_constants(one) for one in models), strict=True)
+    for op, row in zip(list(_constants(merged)), rows, strict=True):
+        values = [one.of_repetition(call) for call in range(calls) for one in row]
+        if len({value.value for value in values}) > 1:
+            op.properties["value"] = Constant.repeated(0, values).value
+    return merged
+
+
+def _of_first_call(model: Model) -> Model:
+    first = model.clone()
+    for op in _constants(first):
+        op.properties["value"] = op.of_repetition(0).value
+    return first
+
+
+def _constants(model: Model) -> Iterator[Constant]:
+    return (op for op in model.body.ops if isinstance(op, Constant))
+
+
+def _entry(model: Model, value: SSAValue) -> PortEntry:
+    (name,) = (port.name for port in model.inputs if port.value is value)
+    return PortEntry.of(_info(name, value))
+
+
+def _info(name: str, value: SSAValue) -> TensorInfo:
+    return TensorInfo(name, element_of(value), shape_of(value))

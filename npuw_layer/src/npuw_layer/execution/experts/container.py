@@ -1,0 +1,122 @@
+"""A mixture in parts as a package: the programs of its experts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.backends.protocols import TensorInfo
+from npuw_layer.storage.package import Bytes, Dim, Entry, PackageKind, Size
+
+
+class PortEntry(Entry):
+    """An input or output."""
+
+    name: str
+    element: str
+    shape: tuple[Dim, ...]
+
+    @property
+    def info(self) -> TensorInfo:
+        """The port."""
+        return TensorInfo(self.name, self.element, self.shape)
+
+    @staticmethod
+    def of(info: TensorInfo) -> PortEntry:
+        """Take down a port."""
+        return PortEntry(name=info.name, element=info.element, shape=info.shape)
+
+
+class ExpertEntry(Entry):
+    """One expert."""
+
+    number: int = Field(ge=0)
+    program: int = Field(ge=0)
+    names: dict[str, str]
+    """For the program's inputs that are weights of this expert what they are in the mixture; those
+    that are called the same are left out."""
+
+
+class Routed(Entry):
+    """What a mixture has, and which of its experts are run how.
+
+    Attributes:
+        rows: T rows of C channels, as [..., C].
+        ids: the experts chosen, [T, K].
+        weights: with what they count, T x K.
+        output: the sum, T rows of H channels, as [..., H].
+        count: rows that an expert's program takes.
+        experts: in the order of the sum.
+    """
+
+    rows: PortEntry
+    ids: PortEntry
+    weights: PortEntry
+    output: PortEntry
+    count: int = Field(ge=1)
+    experts: tuple[ExpertEntry, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.ids.shape) != 2 or min(self.ids.shape) < 1:
+            raise ValueError("ids are not [tokens, slots]")
+        tokens, slots = self.ids.shape
+        rows = (math.prod(port.shape[:-1]) for port in (self.rows, self.output))
+        if {*rows} != {tokens} or math.prod(self.weights.shape) != tokens * slots:
+            raise ValueError(f"rows or weights are not those of {tokens} tokens")
+        ports = (self.rows, self.ids, self.weights, self.output)
+        if not {port.element for port in ports} <= ELEMENT_TYPES.keys():
+            raise ValueError("its ports have elements that there are not")
+        return self
+
+
+class _Header(Entry):
+    routed: Routed
+    sizes: tuple[Size, ...]
+    """Bytes of the programs."""
+    literals: dict[str, Size]
+    """Bytes of weights that are in no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedPrograms:
+    """A mixture, the programs of its experts, and weights that are in no file."""
+
+    routed: Routed
+    programs: Sequence[Bytes]
+    literals: Mapping[str, Bytes]
+
+
+_KIND = PackageKind(b"NPUWMOE1", _Header, "a mixture in parts (HOST_ROUTED)")
+
+
+def write_container(content: RoutedPrograms) -> bytes:
+    """Put a mixture's programs into bytes."""
+    header = _Header(
+        routed=content.routed,
+        sizes=tuple(map(len, content.programs)),
+        literals={name: len(value) for name, value in content.literals.items()},
+    )
+    literals = (content.literals[name] for name in sorted(content.literals))
+    return _KIND.write(header, content.programs, literals)
+
+
+def read_container(content: Bytes) -> RoutedPrograms:
+    """Read a mixture's programs; they stay where they are.
+
+    Raises:
+        DeviceError: the bytes are no such container, or damaged.
+    """
+    package = _KIND.open(content)
+    header = package.header
+    programs = [package.blob(size) for size in header.sizes]
+    literals = {name: package.literal(size) for name, size in sorted(header.literals.items())}
+    package.finish()
+    if any(expert.program >= len(programs) for expert in header.routed.experts):
+        raise _KIND.damaged("an expert's program is missing")
+    return RoutedPrograms(header.routed, programs, literals)

@@ -1,0 +1,152 @@
+"""A device for mixtures of experts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from npuw_layer.backends.arena import padded
+from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory
+from npuw_layer.execution.experts.container import RoutedPrograms, read_container, write_container
+from npuw_layer.execution.experts.pool import WeightPlace
+from npuw_layer.execution.experts.program import LoadedExperts
+from npuw_layer.execution.partition.ports import CompilesFunctions
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from compiler_layer.passes.partition.parts import Group
+    from compiler_layer.pieces import CompiledFunction
+    from npuw_layer.execution.experts.compile import CompiledExperts
+
+_log = logging.getLogger(__name__)
+
+TAG = "MOE"
+"""Of the parts of a model that are mixtures of experts."""
+
+
+class HostRoutedDevice:
+    """Runs of a mixture the experts that were chosen, on another device.
+
+    It satisfies ``ports.Device`` for models that are one mixture each: parts that a model is cut
+    into.
+
+    Args:
+        device: what compiles and runs the experts.
+        chunk: NPUW_MOE_TOKEN_CHUNK_SIZE.
+        pool_size: NPUW_MOE_POOL_SIZE.
+    """
+
+    def __init__(self, device: Device, chunk: int, pool_size: int) -> None:
+        self._device = device
+        self._chunk = chunk
+        self._pool_size = pool_size
+
+    @property
+    def memory_device(self) -> Device:
+        """The device, whose memory programs are bound to."""
+        return self._device
+
+    @property
+    def version(self) -> str:
+        """The device's; with other rows at once experts are other programs."""
+        return f"{self._device.version} HOST_ROUTED by {self._chunk or 'average'}"
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Compile the experts of a mixture.
+
+        Raises:
+            ModelError: it is none, or is not supported.
+        """
+        made = self._compiled(model, config)
+        literals = {name: values[0] for name, values in made.literals.items()}
+        return write_container(RoutedPrograms(made.routed, made.programs, literals))
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model itself: a mixture has no layers."""
+        yield model
+
+    def load(self, program: bytes | memoryview) -> LoadedModel:
+        """Load the experts of a mixture.
+
+        Raises:
+            DeviceError: the bytes are no such mixture, or for another device.
+        """
+        found = read_container(program)
+        loaded = [self._device.load(each) for each in found.programs]
+        literals = self._placed(found.literals)
+        return LoadedExperts(self._device, found.routed, loaded, literals, self._pool_size)
+
+    def map_host(self, data: Array) -> Memory | None:
+        """Let the device reach bytes of the host; see ``ports.Device``."""
+        return self._device.map_host(data)
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Take memory; see ``ports.Device``."""
+        return self._device.allocate(nbytes)
+
+    def _compiled(self, model: Model, config: Mapping[str, str]) -> CompiledExperts:
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.execution.experts.compile import compile_experts
+
+        return compile_experts(model, self._device, config, self._chunk)
+
+    def _placed(self, literals: Mapping[str, bytes | memoryview]) -> dict[str, WeightPlace]:
+        """Put weights that are in no file into the device's memory."""
+        if not literals:
+            return {}
+        memory = self._device.allocate(sum(padded(len(value)) for value in literals.values()))
+        places: dict[str, WeightPlace] = {}
+        at = 0
+        for name, value in literals.items():
+            memory.data[at : at + len(value)] = np.frombuffer(value, np.uint8)
+            places[name] = WeightPlace(memory, at)
+            at += padded(len(value))
+        return places
+
+
+class FunctionHostRoutedDevice(HostRoutedDevice):
+    """The same on a device that gives equal parts one program (``CompilesFunctions``).
+
+    Then one expert stands for all of a mixture, and for those of all layers.
+    """
+
+    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
+        """Compile the experts of equal mixtures.
+
+        Raises:
+            ModelError: they are none, or are not supported.
+        """
+        from compiler_layer.pieces import CompiledFunction
+
+        made = self._compiled(model, config)
+        program = write_container(RoutedPrograms(made.routed, made.programs, {}))
+        return CompiledFunction(program, made.weights, made.literals)
+
+
+class RoutedExperts:
+    """Isolates mixtures of experts; satisfies ``partition.ports.Isolation``.
+
+    Args:
+        device: what the experts run on.
+        chunk: NPUW_MOE_TOKEN_CHUNK_SIZE.
+        pool_size: NPUW_MOE_POOL_SIZE.
+    """
+
+    def __init__(self, device: Device, chunk: int, pool_size: int) -> None:
+        kind = HostRoutedDevice
+        if isinstance(device, CompilesFunctions):
+            kind = FunctionHostRoutedDevice
+        self.device: Device = kind(device, chunk, pool_size)
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find the mixtures of a model."""
+        from compiler_layer.mixtures.find import find_mixtures
+        from compiler_layer.passes.partition.parts import Group
+
+        found = find_mixtures(model)
+        if not found:
+            _log.info("HOST_ROUTED: no mixture of experts is found, all ops run as they stand")
+        return [Group(TAG, mixture.ops) for mixture in found]

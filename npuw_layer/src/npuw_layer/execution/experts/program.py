@@ -1,0 +1,176 @@
+"""A mixture whose tokens are brought to their experts by the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from compiler_layer.elements import convert_values
+from compiler_layer.mixtures.ports import OUTPUT, ROWS, WEIGHT
+from npuw_layer.backends.arena import Arena
+from npuw_layer.backends.host_tensors import HostTensors
+from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, TensorInfo
+from npuw_layer.errors import DeviceError
+from npuw_layer.execution.experts.container import Routed
+from npuw_layer.execution.experts.pool import WEIGHTS, ProgramPool, WeightPlace, weight_names
+from npuw_layer.execution.experts.routes import routes
+
+
+class LoadedExperts:
+    """The programs of a mixture's experts on a device; satisfies ``ports.LoadedModel``.
+
+    Args:
+        device: where they are.
+        routed: what the mixture has.
+        loaded: its experts' programs.
+        literals: weights of its own, where they lie.
+        pool_size: NPUW_MOE_POOL_SIZE.
+
+    Raises:
+        DeviceError: a program is that of another mixture's expert.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        routed: Routed,
+        loaded: Sequence[LoadedModel],
+        literals: Mapping[str, WeightPlace],
+        pool_size: int,
+    ) -> None:
+        self.device = device
+        self.routed = routed
+        self.loaded = loaded
+        self.literals = literals
+        self.pool_size = pool_size
+        for one in loaded:
+            self._check(one)
+        self._inputs = self._find_inputs()
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The rows, the router's ids and weights, and the weights of all experts, each once."""
+        return self._inputs
+
+    @property
+    def members(self) -> Sequence[tuple[str, LoadedModel]]:
+        """The experts' programs; see ``devices.report``."""
+        return [("expert", each) for each in self.loaded]
+
+    def _check(self, loaded: LoadedModel) -> None:
+        """See that a program takes and gives rows of this mixture."""
+        routed = self.routed
+        own = {
+            TensorInfo(ROWS, routed.rows.element, (routed.count, routed.rows.shape[-1])),
+            TensorInfo(WEIGHT, routed.weights.element, (routed.count, 1)),
+            TensorInfo(OUTPUT, routed.output.element, (routed.count, routed.output.shape[-1])),
+        }
+        ports = (*loaded.inputs, *loaded.outputs)
+        if {info for info in ports if not info.name.startswith(WEIGHTS)} != own:
+            raise DeviceError(
+                "a mixture in parts (HOST_ROUTED) has the program of another expert; compile it "
+                "anew"
+            )
+
+    def _find_inputs(self) -> Sequence[TensorInfo]:
+        routed = self.routed
+        found = {port.name: port.info for port in (routed.rows, routed.ids, routed.weights)}
+        for expert in routed.experts:
+            for info, name in weight_names(self.loaded[expert.program], expert):
+                if name not in self.literals:
+                    found[name] = TensorInfo(name, info.element, info.shape)
+        return list(found.values())
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The sum."""
+        return [self.routed.output.info]
+
+    def create_program(self) -> ExpertsProgram:
+        """Make something to run.
+
+        Raises:
+            DeviceError: the device has no memory left.
+        """
+        return ExpertsProgram(self)
+
+
+class ExpertsProgram:
+    """One user of a mixture; satisfies ``ports.Program``.
+
+    An expert's program has its own rows, that are gathered for it; what it gives is added in f32,
+    expert by expert in the order of the model's own sum, and rounded once.
+    """
+
+    def __init__(self, loaded: LoadedExperts) -> None:
+        self._routed = loaded.routed
+        infos = (*loaded.inputs, *loaded.outputs)
+        self._tensors = HostTensors(info for info in infos if not info.name.startswith(WEIGHTS))
+        self._weights = [info.name for info in infos if info.name.startswith(WEIGHTS)]
+        first = loaded.loaded[0]
+        ports = [info for info in (*first.inputs, *first.outputs) if info.name in _OF_EXPERT]
+        self._arena = Arena(loaded.device, ports)
+        self._pool = ProgramPool(loaded.pool_size, loaded.loaded, self._arena)
+        self._places = dict(loaded.literals)
+        tokens = loaded.routed.ids.shape[0]
+        self._sum = np.zeros((tokens, loaded.routed.output.shape[-1]), np.float32)
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or output lie at an offset of a memory of the same device.
+
+        Raises:
+            DeviceError: there is no such tensor, or it does not fit.
+        """
+        if name not in self._weights:
+            self._tensors.bind(name, memory, offset)
+            return
+        place = WeightPlace(memory, offset)
+        if self._places.setdefault(name, place) != place:
+            self._pool.clear()  # first: no program is left that reads what was there before
+            self._places[name] = place
+
+    def prepare(self) -> None:
+        """See that all is there: which experts will run is not known yet.
+
+        Raises:
+            DeviceError: an input or output is not bound.
+        """
+        self._tensors.check_bound()
+        unbound = [name for name in self._weights if name not in self._places]
+        if unbound:
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+
+    def run(self) -> None:
+        """Run the experts that were chosen, each on the rows of its tokens.
+
+        Raises:
+            DeviceError: an input or output is not bound, or the device failed.
+        """
+        self.prepare()
+        routed, total = self._routed, self._sum
+        found = routes(self._tensors[routed.ids.name])
+        total[...] = 0
+        for expert in routed.experts:
+            route = found.get(expert.number)
+            if route is None:
+                continue
+            program = self._pool.take(expert, self._places)
+            for part in route.parts(routed.count):
+                used = len(part.tokens)
+                self._fill(part.tokens, part.slots)
+                program.run()
+                given = self._arena[OUTPUT][:used]
+                total[part.tokens] += convert_values(given, routed.output.element, "f32")
+        output = self._tensors[routed.output.name]
+        output.reshape(total.shape)[...] = convert_values(total, "f32", routed.output.element)
+
+    def _fill(self, tokens: Array, slots: Array) -> None:
+        """Bring the rows of tokens together; those behind them stay as they were."""
+        routed, used = self._routed, len(tokens)
+        rows, weights = self._tensors[routed.rows.name], self._tensors[routed.weights.name]
+        self._arena[ROWS][:used] = rows.reshape(-1, rows.shape[-1])[tokens]
+        self._arena[WEIGHT][:used, 0] = weights.reshape(routed.ids.shape)[tokens, slots]
+
+
+_OF_EXPERT = (ROWS, WEIGHT, OUTPUT)

@@ -1,0 +1,66 @@
+"""The programs of an attention as a package: that of a tile, and that of the new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from npuw_layer.execution.host_attention.shapes import CachedAttention
+from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size
+
+
+class _Header(Entry):
+    """What the header says."""
+
+    attention: CachedAttention
+    rows: int = Field(ge=1)
+    blobs: tuple[Size, Size]
+    """Bytes of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class TilePrograms:
+    """What an attention is computed by.
+
+    Attributes:
+        attention: what it is.
+        rows: of a tile.
+        tile: the program of one.
+        last: the program of the new rows.
+    """
+
+    attention: CachedAttention
+    rows: int
+    tile: Bytes
+    last: Bytes
+
+
+_KIND = PackageKind(b"NPUWHFA2", _Header, "an attention in tiles (HFA)")
+
+
+def is_container(content: Bytes) -> bool:
+    """Whether bytes begin as such a container."""
+    return _KIND.begins(content)
+
+
+def write_container(programs: TilePrograms) -> bytes:
+    """Put programs into bytes."""
+    sizes = (len(programs.tile), len(programs.last))
+    header = _Header(attention=programs.attention, rows=programs.rows, blobs=sizes)
+    return _KIND.write(header, (programs.tile, programs.last), ())
+
+
+def read_container(content: Bytes) -> TilePrograms:
+    """Read programs; blobs stay where they are.
+
+    Raises:
+        DeviceError: the bytes are no such container, or damaged.
+    """
+    package = _KIND.open(content)
+    header = package.header
+    tile, last = (package.blob(size) for size in header.blobs)
+    package.finish()
+    if header.rows > max(header.attention.pieces):
+        raise _KIND.damaged("a tile is longer than what is stored")
+    return TilePrograms(header.attention, header.rows, tile, last)

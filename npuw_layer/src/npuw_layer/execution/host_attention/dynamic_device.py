@@ -1,0 +1,202 @@
+"""A device whose attention runs on the host, over as many stored rows as there are (DYNAMIC)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.shape import Reshape, Transpose
+from compiler_layer.errors import CompilerError
+from compiler_layer.model import Model
+from compiler_layer.passes.rewrite import replace
+from compiler_layer.reference.interpreter import Interpreter
+from npuw_layer.backends.host_tensors import HostTensors
+from npuw_layer.backends.interpreter import InterpreterDevice, LoadedGraph
+from npuw_layer.backends.protocols import SUBMODEL, Array, Device, LoadedModel, Memory, TensorInfo
+from npuw_layer.errors import DeviceError
+from npuw_layer.execution.devices.placed import Placement
+from npuw_layer.execution.host_attention.masks import additive, live_positions
+from npuw_layer.execution.host_attention.pattern import find_attention
+from npuw_layer.execution.host_attention.shapes import CachedAttention
+
+_log = logging.getLogger(__name__)
+
+_OPEN = -1
+"""A dimension that differs from run to run."""
+
+
+class DynamicAttentionDevice:
+    """Runs models that are a single attention; satisfies ``ports.Device``.
+
+    They are interpreted, as no program has open shapes. What is no attention over a cache, token by
+    token, is interpreted as it is.
+
+    Args:
+        device: whose memory it uses.
+    """
+
+    takes_any_memory = True
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._host = InterpreterDevice()
+
+    @property
+    def memory_device(self) -> Device:
+        """The device, whose memory programs are bound to."""
+        return self._device
+
+    @property
+    def version(self) -> str:
+        """The interpreter's."""
+        return f"{self._host.version} dynamic"
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Give the graph as text.
+
+        Raises:
+            ModelError: it is not valid.
+        """
+        if find_attention(model) is None:
+            _log.warning("%s: attention to all of a cache", config.get(SUBMODEL, "a model"))
+        return self._host.compile(model, config)
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model itself."""
+        return self._host.foldings(model)
+
+    def load(self, program: bytes | memoryview) -> LoadedModel:
+        """Read a graph.
+
+        Raises:
+            DeviceError: the bytes are no graph.
+        """
+        whole = self._host.load(program)
+        attention = find_attention(whole.model)
+        return LoadedWhole(whole.model) if attention is None else LoadedDynamic(whole, attention)
+
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Nothing of it is used in place: an attention has no weights; see ``ports``."""
+        return ()
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Take memory; see ``ports.Device``."""
+        return self._device.allocate(nbytes)
+
+    def map_host(self, data: Array) -> Memory | None:
+        """Let the device reach bytes of the host; see ``ports.Device``."""
+        return self._device.map_host(data)
+
+
+_PLACEMENT = Placement(submodel="attention", device="CPU", notes=())
+"""By the name that NPUW_DEVICES has for the interpreter; see ``devices.placed``."""
+
+
+class LoadedWhole(LoadedGraph):
+    """A model that is no attention over a cache."""
+
+    placement = _PLACEMENT
+
+
+class LoadedDynamic:
+    """An attention with an open number of stored rows; satisfies ``ports.LoadedModel``.
+
+    Args:
+        whole: the graph with as many as there may be.
+        attention: what it computes.
+    """
+
+    placement = _PLACEMENT
+
+    def __init__(self, whole: LoadedGraph, attention: CachedAttention) -> None:
+        self.attention = attention
+        self.graph = _opened(whole.model, attention)
+        self.rows = 0
+        """Stored rows that were attended to so far, in all runs."""
+        self._whole = whole
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """Those of the whole graph."""
+        return self._whole.inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """Those of the whole graph."""
+        return self._whole.outputs
+
+    def create_program(self) -> DynamicProgram:
+        """Make something to run."""
+        return DynamicProgram(self)
+
+
+class DynamicProgram:
+    """One user of such an attention; satisfies ``ports.Program``.
+
+    Args:
+        loaded: the attention.
+    """
+
+    def __init__(self, loaded: LoadedDynamic) -> None:
+        self._loaded = loaded
+        self._tensors = HostTensors((*loaded.inputs, *loaded.outputs))
+        self._interpreter = Interpreter(loaded.graph)
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or output lie in memory.
+
+        Raises:
+            DeviceError: there is no such tensor, or it does not fit.
+        """
+        self._tensors.bind(name, memory, offset)
+
+    def prepare(self) -> None:
+        """Check that all is bound.
+
+        Raises:
+            DeviceError: a tensor is not.
+        """
+        self._tensors.check_bound()
+
+    def run(self) -> None:
+        """Attend to the stored rows up to the last one that counts, and to the new ones.
+
+        Raises:
+            DeviceError: a tensor is not bound, or an op fails.
+        """
+        self.prepare()
+        attention, tensors = self._loaded.attention, self._tensors
+        mask, past = tensors[attention.mask], attention.shape.past
+        live = live_positions(additive(mask[..., :past], attention.shape.mask_element))
+        inputs = {info.name: tensors[info.name] for info in self._loaded.inputs}
+        rows = [max(0, min(live - begin, n)) for begin, n in _placed(attention.pieces)]
+        inputs |= {name: tensors[name][:, : rows[n]] for name, n in attention.stored.items()}
+        inputs[attention.mask] = np.concatenate([mask[..., :live], mask[..., past:]], -1)
+        try:
+            found = self._interpreter.run(inputs)
+        except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
+            raise DeviceError(f"the interpreter failed: {error}") from error
+        tensors[attention.output][...] = found[attention.output]
+        self._loaded.rows += live
+
+
+def _placed(pieces: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where each piece of a cache begins, and how many rows it has."""
+    return zip(accumulate((0, *pieces)), pieces, strict=False)
+
+
+def _opened(model: Model, attention: CachedAttention) -> Model:
+    """A graph that takes any number of stored rows."""
+    opened = model.clone()
+    infos = {info.name: info.shape for info in attention.inputs}
+    shapes = {name: (1, _OPEN, *infos[name][2:]) for name in attention.stored}
+    opened.set_input_shapes({**shapes, attention.mask: (*infos[attention.mask][:-1], _OPEN)})
+    for op in opened.ops:
+        if isinstance(op, Reshape):  # of a single head's rows: what it means for any number
+            order = GraphBuilder(opened, op).ints(0, 2, 1, 3)
+            replace(op, Transpose.make([op.x, order]))
+    return opened

@@ -1,0 +1,217 @@
+"""An attention in tiles, loaded: it satisfies ``ports.LoadedModel`` and ``ports.Program``."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from npuw_layer.backends.arena import ELEMENT_TYPES, nbytes
+from npuw_layer.backends.host_tensors import HostTensors, Place, view
+from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, Program, TensorInfo
+from npuw_layer.errors import DeviceError
+from npuw_layer.execution.host_attention.container import TilePrograms
+from npuw_layer.execution.host_attention.masks import Numbers, additive, attended
+from npuw_layer.execution.host_attention.names import KEYS, LOWEST, QUERY, STORED, VALUES
+from npuw_layer.execution.host_attention.shapes import AttentionShape
+from npuw_layer.execution.host_attention.tile_ports import (
+    last_inputs,
+    last_outputs,
+    tile_inputs,
+    tile_outputs,
+)
+from npuw_layer.execution.host_attention.tiles import Tile, cut_tiles
+from npuw_layer.execution.host_attention.workspace import Workspace
+
+
+class LoadedFlash:
+    """The programs of an attention on a device; satisfies ``ports.LoadedModel``.
+
+    Args:
+        device: where they run.
+        programs: the tile's, and that of the new rows.
+
+    Raises:
+        DeviceError: the device does not take them, or has no memory left; or they are those of
+            another attention.
+    """
+
+    def __init__(self, device: Device, programs: TilePrograms) -> None:
+        self.attention = programs.attention
+        self.tiles = cut_tiles(self.attention.pieces, programs.rows)
+        self._length = programs.rows
+        shape = self.attention.shape
+        self._tile, last = device.load(programs.tile), device.load(programs.last)
+        self.members = [("tile", self._tile), ("last", last)]
+        """What runs; see ``devices.report``."""
+        _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
+        _check(last, last_inputs(shape), last_outputs(shape))
+        self._copies = _copies(shape)
+        copies = self._copies or min(self.attention.pieces) < programs.rows
+        self.workspace = Workspace(device, self._tile, last, copies)
+        self._infos = {info.name: info for info in self.inputs}
+        self.turn = threading.Lock()
+        """Who holds it computes."""
+        self.runs = 0
+        """Tiles that were run so far."""
+        self._bound: weakref.WeakValueDictionary[object, BoundTile] = weakref.WeakValueDictionary()
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """What the attention takes."""
+        return self.attention.inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """What it gives."""
+        return self.attention.outputs
+
+    def create_program(self) -> FlashProgram:
+        """Make something to run."""
+        return FlashProgram(self)
+
+    def tile_program(self, number: int, places: Mapping[str, Place], known: KnownTiles) -> Program:
+        """Give the program of a tile, ready to read its rows.
+
+        Args:
+            number: of the tile.
+            places: where the pieces of the cache begin, by ``CachedAttention.stored``.
+            known: the tiles that were asked for before, with this cache.
+        """
+        tile = self.tiles[number]
+        stored = [
+            (names[tile.piece], places[names[tile.piece]]) for names in self.attention.by_kind
+        ]
+        if self._copies or self.attention.pieces[tile.piece] < self._length:
+            return self.workspace.take_rows(self._rows(tile, stored), number)
+        if number not in known:
+            known[number] = self._bound_tile(number, stored)
+        return known[number].program
+
+    def _rows(self, tile: Tile, stored: Sequence[tuple[str, Place]]) -> Mapping[str, Array]:
+        """The rows of a tile where they lie."""
+        return {
+            own: view(self._infos[name], *place)[:, tile.begin : tile.begin + self._length]
+            for own, (name, place) in zip(self._own_stored, stored, strict=True)
+        }
+
+    def _bound_tile(self, number: int, stored: Sequence[tuple[str, Place]]) -> BoundTile:
+        """The program of a tile, bound to its rows; those that use the same cache share it."""
+        key = (number, *((id(memory), offset) for _, (memory, offset) in stored))
+        bound = self._bound.get(key)
+        if bound is None:
+            tile = self.tiles[number]
+            program = self._tile.create_program()
+            self.workspace.bind_tile(program, number)
+            for own, (name, (memory, offset)) in zip(self._own_stored, stored, strict=True):
+                bytes_of_row = nbytes(self._infos[name]) // self.attention.pieces[tile.piece]
+                program.bind(own, memory, offset + tile.begin * bytes_of_row)
+            bound = BoundTile(program, tuple(memory for _, (memory, _) in stored))
+            self._bound[key] = bound
+        return bound
+
+    @property
+    def _own_stored(self) -> Sequence[str]:
+        """What a tile calls ``CachedAttention.stored``."""
+        return STORED if self.attention.shape.scaled else (KEYS, VALUES)
+
+
+def _check(
+    loaded: LoadedModel, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+) -> None:
+    """See that a program takes and gives what it should: a container may hold any."""
+    if {*loaded.inputs} != {*inputs} or {*loaded.outputs} != {*outputs}:
+        raise DeviceError(
+            "an attention in tiles (HFA) has the program of another one; compile it anew"
+        )
+
+
+def _copies(shape: AttentionShape) -> bool:
+    """Whether a tile's rows are copied for its program, or there is a program for each tile.
+
+    Each program has memory of its own for what it computes, most of which are scores. Those of a
+    prompt's chunk are far larger than the rows, those of a token smaller.
+    """
+    scores = 4 * shape.group * shape.tokens  # bytes for each row of a head
+    return scores > ELEMENT_TYPES[shape.stored_element].itemsize * (shape.width + shape.value_width)
+
+
+@dataclass(frozen=True, weakref_slot=True, slots=True)
+class BoundTile:
+    """The program of a tile, and the memory that it is known by."""
+
+    program: Program
+    memory: tuple[Memory, ...]
+
+
+KnownTiles = dict[int, BoundTile]
+"""By number."""
+
+
+class FlashProgram:
+    """One user of an attention in tiles; satisfies ``ports.Program``.
+
+    Only tiles run that somebody attends to. A program that is bound to rows in the cache is made
+    when they are first attended to, as that costs a part of a run.
+
+    Args:
+        loaded: the attention.
+    """
+
+    def __init__(self, loaded: LoadedFlash) -> None:
+        self._loaded = loaded
+        self._tensors = HostTensors((*loaded.inputs, *loaded.outputs))
+        self._tiles: KnownTiles = {}
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or the output lie in memory.
+
+        Raises:
+            DeviceError: there is no such tensor, or it does not fit.
+        """
+        piece = self._loaded.attention.stored.get(name)
+        if piece is not None:  # first: no tile is left that reads what was bound before
+            tiles = self._loaded.tiles
+            self._tiles = {n: one for n, one in self._tiles.items() if tiles[n].piece != piece}
+        self._tensors.bind(name, memory, offset)
+
+    def prepare(self) -> None:
+        """Get ready what runs each time; tiles are got ready when they are attended to.
+
+        Raises:
+            DeviceError: a tensor is not bound.
+        """
+        self._tensors.check_bound()
+        with self._loaded.turn:
+            self._loaded.workspace.prepare()
+
+    def run(self) -> None:
+        """Run the tiles that somebody attends to, and the new rows.
+
+        Raises:
+            DeviceError: a tensor is not bound, or the device failed.
+        """
+        self.prepare()
+        loaded, attention = self._loaded, self._loaded.attention
+        work, past = loaded.workspace, attention.shape.past
+        new = {QUERY: attention.q, KEYS: attention.k.new, VALUES: attention.v.new}
+        tensors = self._tensors
+        places = {name: tensors.place(name) for name in attention.stored}
+        mask = tensors[attention.mask]
+        mask = mask.reshape((*attention.shape.mask_dims, mask.shape[-1]))
+        with loaded.turn:
+            work.begin({own: tensors[name] for own, name in new.items()})
+            for number, tile in enumerate(loaded.tiles):
+                own = self._numbers(mask[..., tile.own : tile.end])
+                if attended(own):
+                    begin = tile.own - tile.first
+                    work.tile_mask[...] = LOWEST
+                    work.tile_mask[..., begin : begin + own.shape[-1]] = own
+                    work.run_tile(loaded.tile_program(number, places, self._tiles), number)
+                    loaded.runs += 1
+            work.last_mask[...] = self._numbers(mask[..., past:])
+            tensors[attention.output][...] = work.finish()
+
+    def _numbers(self, mask: Array) -> Numbers:
+        return additive(mask, self._loaded.attention.shape.mask_element)

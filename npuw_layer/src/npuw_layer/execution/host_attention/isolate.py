@@ -1,0 +1,79 @@
+"""Lets each attention of a model be a submodel of its own, where options ask for that."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from npuw_layer.backends.protocols import Device
+from npuw_layer.execution.host_attention.flash_device import FlashAttentionDevice
+from npuw_layer.llm.plan.stages import ISOLATED, isolated_attention
+from npuw_layer.options import Options
+from npuw_layer.options.stages import KINDS, StageKind
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from compiler_layer.passes.partition.parts import Group
+
+_log = logging.getLogger(__name__)
+
+_LONGEST = 1024
+"""Rows of a tile where prompts are not read in chunks: a chunk, if nothing else is said."""
+
+
+class IsolatedAttention:
+    """Finds attentions and runs them; satisfies ``partition.ports.Isolation``.
+
+    Args:
+        hint: how they run, which tells them from others.
+        device: runs models that are an attention.
+    """
+
+    def __init__(self, hint: str, device: Device) -> None:
+        self.device = device
+        self._hint = hint
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find the attentions of a model; see ``attention_groups``."""
+        from npuw_layer.execution.host_attention.groups import attention_groups
+
+        return attention_groups(model, self._hint)
+
+
+def attention_isolations(
+    device: Device, options: Options, kinds: Container[StageKind] = KINDS
+) -> Mapping[StageKind, Mapping[str, IsolatedAttention]]:
+    """Give how attention runs as NPUW_LLM_PREFILL_ATTENTION_HINT and its sister say.
+
+    Args:
+        device: computes all else.
+        options: what was asked for.
+        kinds: those of models that it runs.
+
+    Returns:
+        For each kind of model whose attention is to stand alone the way, by its hint.
+
+    Raises:
+        OptionError: lengths contradict one another.
+    """
+    every = isolated_attention(options)
+    found: dict[StageKind, str] = {kind: every[kind] for kind in every if kind in kinds}
+    if options.prefill_attention_hint in ISOLATED and "prefill" in kinds and "prefill" not in found:
+        _log.info(
+            "NPUW_LLM_PREFILL_ATTENTION_HINT: prompts are read whole; %s is for chunks",
+            options.prefill_attention_hint,
+        )
+    by_hint = {
+        hint: IsolatedAttention(hint, _device(hint, device, options))
+        for hint in sorted({*found.values()})
+    }
+    return {kind: {hint: by_hint[hint]} for kind, hint in found.items()}
+
+
+def _device(hint: str, device: Device, options: Options) -> Device:
+    if hint == "HFA":
+        return FlashAttentionDevice(device, options.prefill_chunk_size or _LONGEST)
+    from npuw_layer.execution.host_attention.dynamic_device import DynamicAttentionDevice
+
+    return DynamicAttentionDevice(device)

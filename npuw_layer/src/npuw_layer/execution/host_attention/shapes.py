@@ -1,0 +1,151 @@
+"""What an attention takes and gives, and its sizes; nothing here loads graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from npuw_layer.backends.protocols import TensorInfo
+
+STORED_ELEMENT, SCALE_ELEMENT = "i8", "f16"
+"""Of rows that are integers, and of their scales (``llm.stored_rows``)."""
+
+_Size = Field(ge=1, le=1 << 24)
+
+
+class AttentionShape(BaseModel):
+    """Attention of new tokens to stored rows and to one another.
+
+    Attributes:
+        heads: of keys and values.
+        group: query heads for each of them.
+        tokens: new ones.
+        past: rows that are stored at most.
+        width: channels of a query and a key.
+        value_width: channels of a value.
+        element: of q, K and V.
+        mask_element: booleans, or numbers to add.
+        mask: the dimensions of a mask, without that of positions.
+        scale: what scores are multiplied with.
+        scaled: whether stored rows are integers of 8 bits, with a scale for each row of a head.
+        floats: the type of stored rows that are floats of another type than K and V; else empty.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    heads: int = _Size
+    group: int = _Size
+    tokens: int = _Size
+    past: int = _Size
+    width: int = _Size
+    value_width: int = _Size
+    element: Literal["f32", "f16", "bf16"]
+    mask_element: Literal["f32", "f16", "bf16", "boolean"]
+    mask: tuple[int, ...] = Field(min_length=1, max_length=3)
+    scale: float
+    scaled: bool
+    floats: Literal["", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"] = ""
+
+    @property
+    def stored_element(self) -> str:
+        """Of stored rows."""
+        return STORED_ELEMENT if self.scaled else self.floats or self.element
+
+    @property
+    def query_heads(self) -> int:
+        """Of all groups."""
+        return self.heads * self.group
+
+    @model_validator(mode="after")
+    def _check_mask(self) -> Self:
+        *outer, tokens = (1, 1, 1, *self.mask)[-3:]
+        if outer not in ([1, 1], [1, self.query_heads]) or tokens not in (1, self.tokens):
+            raise ValueError(f"a mask of {list(self.mask)} for {self.query_heads} query heads")
+        return self
+
+    @property
+    def mask_dims(self) -> tuple[int, int, int]:
+        """Those of a mask for heads of keys, their query heads, and tokens; 1 where it is alike."""
+        _, heads, tokens = (1, 1, *self.mask)[-3:]
+        whole = heads == self.query_heads
+        return (self.heads, self.group, tokens) if whole else (1, 1, tokens)
+
+
+class Rows(BaseModel):
+    """K or V: the inputs that hold stored rows, and new ones.
+
+    Attributes:
+        stored: [1, rows, heads, width] of each piece of the cache, rows token by token.
+        scales: [1, rows, heads, 1] of each, if rows have 8 bits; else none.
+        new: [1, heads, tokens, width].
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    stored: tuple[str, ...]
+    scales: tuple[str, ...] = ()
+    new: str
+
+
+class CachedAttention(BaseModel):
+    """softmax(q kᵀ · scale + mask) v over stored rows and new ones; tensors go by their names.
+
+    Attributes:
+        q: [1, query heads, tokens, width].
+        mask: [..., past + tokens].
+        output: [1, query heads, tokens, width of V].
+        pieces: stored rows at most in each piece of the cache, one after the other; a cache that is
+            not stored in blocks is one piece.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    q: str
+    k: Rows
+    v: Rows
+    mask: str
+    output: str
+    pieces: tuple[Annotated[int, _Size], ...]
+    shape: AttentionShape
+
+    @model_validator(mode="after")
+    def _check_pieces(self) -> Self:
+        if sum(self.pieces) != self.shape.past:
+            raise ValueError(f"pieces {list(self.pieces)} of {self.shape.past} rows")
+        if {*map(len, self.by_kind)} != {len(self.pieces)}:
+            raise ValueError("K and V are in other pieces")
+        return self
+
+    @property
+    def by_kind(self) -> Sequence[tuple[str, ...]]:
+        """The inputs of the pieces of K and of V; behind each those of scales, if there are any."""
+        kinds = [self.k.stored, self.k.scales, self.v.stored, self.v.scales]
+        return kinds if self.shape.scaled else kinds[::2]
+
+    @property
+    def stored(self) -> Mapping[str, int]:
+        """The inputs that have a row for each stored token, as dimension 1, with their pieces."""
+        return {name: piece for names in self.by_kind for piece, name in enumerate(names)}
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """All inputs."""
+        x = self.shape
+        query = (1, x.query_heads, x.tokens, x.width)
+        mask = TensorInfo(self.mask, x.mask_element, (*x.mask, x.past + x.tokens))
+        infos = [TensorInfo(self.q, x.element, query), mask]
+        for rows, width in ((self.k, x.width), (self.v, x.value_width)):
+            infos.append(TensorInfo(rows.new, x.element, (1, x.heads, x.tokens, width)))
+            for name, count in zip(rows.stored, self.pieces, strict=True):
+                infos.append(TensorInfo(name, x.stored_element, (1, count, x.heads, width)))
+            for name, count in zip(rows.scales, self.pieces if rows.scales else (), strict=True):
+                infos.append(TensorInfo(name, SCALE_ELEMENT, (1, count, x.heads, 1)))
+        return infos
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The output."""
+        x = self.shape
+        return [TensorInfo(self.output, x.element, (1, x.query_heads, x.tokens, x.value_width))]

@@ -1,0 +1,132 @@
+"""What the programs of an attention in tiles are bound to, besides stored rows; there once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from npuw_layer.backends.arena import Arena
+from npuw_layer.backends.protocols import Array, Device, LoadedModel, Program
+from npuw_layer.execution.host_attention.names import (
+    CARRIED,
+    KEYS,
+    MASK,
+    NOTHING,
+    OUTPUT,
+    QUERY,
+    RESULT,
+    STORED,
+    VALUES,
+)
+
+
+class Workspace:
+    """Query, new rows and result of the attention that is being computed; what tiles carry; masks.
+
+    The host copies the former in and out: that takes less than to bind programs for each place
+    where they may lie, and so layers share programs. What is carried is there twice, as a tile
+    reads one side and writes the other.
+
+    Args:
+        device: where it lies.
+        tile: the program of stored rows.
+        last: that of new rows.
+        copies: whether stored rows are copied here as well, a tile's at a time.
+    """
+
+    def __init__(self, device: Device, tile: LoadedModel, last: LoadedModel, copies: bool) -> None:
+        self._tile = tile
+        self._last = last
+        self._rows = Arena(device, [info for info in tile.inputs if copies and info.name in STORED])
+        inputs = {info.name: info for info in last.inputs}
+        carried = [inputs[name] for name in CARRIED]
+        self._sides = (Arena(device, carried), Arena(device, carried))
+        self._query = Arena(device, [inputs[QUERY]])
+        self._new = Arena(device, [inputs[name] for name in (KEYS, VALUES, MASK)])
+        self._output = Arena(device, last.outputs)
+        self._tile_mask = Arena(device, [info for info in tile.inputs if info.name == MASK])
+        self._side = 0
+
+    @property
+    def tile_mask(self) -> Array:
+        """The mask of the next tile."""
+        return self._tile_mask[MASK]
+
+    @property
+    def last_mask(self) -> Array:
+        """The mask of the new rows."""
+        return self._new[MASK]
+
+    def begin(self, tensors: Mapping[str, Array]) -> None:
+        """Take query and new rows; nothing is attended to yet."""
+        self._query[QUERY][...] = tensors[QUERY]
+        for name in (KEYS, VALUES):
+            self._new[name][...] = tensors[name]
+        self._side = 0
+        weights, total, highest = (self._sides[0][name] for name in CARRIED)
+        weights[...] = 0
+        total[...] = 0
+        highest[...] = NOTHING
+
+    def bind_tile(self, program: Program, number: int) -> None:
+        """Bind the program of a tile, but for its rows; the tiles' sides alternate."""
+        self._query.bind(program)
+        self._tile_mask.bind(program)
+        reads, writes = self._sides[number % 2], self._sides[1 - number % 2]
+        reads.bind(program)
+        for name, result in zip(CARRIED, RESULT, strict=True):
+            place = writes.tensors[name]
+            program.bind(result, place.memory, place.offset)
+
+    def take_rows(self, rows: Mapping[str, Array], number: int) -> Program:
+        """Copy a tile's rows, and give the program that reads them here.
+
+        Where there are fewer than a tile has, others stay behind them, which no mask lets count.
+        """
+        for name, values in rows.items():
+            self._rows[name][:, : values.shape[1]] = values
+        return self._tiles[number % 2]
+
+    def run_tile(self, program: Program, number: int) -> None:
+        """Run the program of a tile.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+        if self._side != number % 2:  # a tile was left out
+            for name in CARRIED:
+                self._sides[1 - self._side][name][...] = self._sides[self._side][name]
+        program.run()
+        self._side = 1 - number % 2
+
+    def finish(self) -> Array:
+        """Run the program of the new rows; give the result, which the next run overwrites.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+        self._lasts[self._side].run()
+        return self._output[OUTPUT]
+
+    def prepare(self) -> None:
+        """Do now what the first ``finish`` would do."""
+        for program in self._lasts:
+            program.prepare()
+
+    @cached_property
+    def _tiles(self) -> tuple[Program, Program]:
+        """The programs of rows that are copied here, by the side that they read."""
+        programs = (self._tile.create_program(), self._tile.create_program())
+        for side, program in enumerate(programs):
+            self._rows.bind(program)
+            self.bind_tile(program, side)
+        return programs
+
+    @cached_property
+    def _lasts(self) -> tuple[Program, Program]:
+        """The programs of the new rows, by the side that they read."""
+        programs = (self._last.create_program(), self._last.create_program())
+        for program, side in zip(programs, self._sides, strict=True):
+            for arena in (self._query, self._new, self._output, side):
+                arena.bind(program)
+        return programs

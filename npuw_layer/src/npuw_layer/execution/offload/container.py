@@ -1,0 +1,59 @@
+"""The pieces of a model as a package: prologue, block and epilogue."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from compiler_layer.pieces import CompiledPieces
+from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size
+
+
+class _Header(Entry):
+    """What the header says."""
+
+    count: int = Field(ge=1, le=1 << 16)
+    blobs: tuple[Size, Size, Size]
+    """Bytes of each."""
+    states: dict[str, tuple[str, ...]]
+    weights: dict[str, tuple[str, ...]]
+    literals: dict[str, Size]
+    """Bytes of each, in one repetition."""
+
+
+_KIND = PackageKind(b"NPUWOFF1", _Header, "a model in pieces (NPUW_WEIGHTS_OFFLOAD)")
+
+
+def write_container(pieces: CompiledPieces) -> bytes:
+    """Put pieces into bytes."""
+    blobs = (pieces.prologue, pieces.block, pieces.epilogue)
+    header = _Header(
+        count=pieces.count,
+        blobs=(len(blobs[0]), len(blobs[1]), len(blobs[2])),
+        states=dict(pieces.states),
+        weights=dict(pieces.weights),
+        literals={name: len(values[0]) for name, values in pieces.literals.items()},
+    )
+    literals = (value for name in sorted(pieces.literals) for value in pieces.literals[name])
+    return _KIND.write(header, blobs, literals)
+
+
+def read_container(content: Bytes) -> CompiledPieces:
+    """Read pieces; blobs stay where they are.
+
+    Raises:
+        DeviceError: the bytes are no such container, or damaged.
+    """
+    package = _KIND.open(content)
+    header = package.header
+    names = (*header.states.values(), *header.weights.values())
+    if any(len(each) != header.count for each in names):
+        raise _KIND.damaged(f"it does not name what each of its {header.count} layers has")
+    prologue, block, epilogue = (package.blob(size) for size in header.blobs)
+    literals = {
+        name: tuple(bytes(package.literal(size)) for _ in range(header.count))
+        for name, size in sorted(header.literals.items())
+    }
+    package.finish()
+    return CompiledPieces(
+        prologue, block, epilogue, header.count, header.states, header.weights, literals
+    )

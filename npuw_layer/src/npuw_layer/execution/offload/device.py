@@ -1,0 +1,203 @@
+"""A device whose models need not fit its memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuw_layer.backends.protocols import Array, Device, Memory
+from npuw_layer.errors import DeviceError, ModelError, NotFolded, OptionError
+from npuw_layer.execution.offload.container import read_container, write_container
+from npuw_layer.execution.offload.model import LoadedPieces
+from npuw_layer.execution.offload.plan import OffloadPlan, plan_offload
+from npuw_layer.execution.offload.ports import OffloadingDevice
+from npuw_layer.execution.offload.report import OffloadReport, StageTimes
+from npuw_layer.execution.offload.ring import LayerWeights, Traffic, WeightsRing
+from npuw_layer.execution.offload.sources import HostWeights, ResidentWeights, weight_bytes
+from npuw_layer.execution.offload.stage import Stage, load_stage
+from npuw_layer.execution.offload.timeline import PieceCosts
+from npuw_layer.options import Options
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+
+
+class OffloadDevice:
+    """Runs models in pieces on another device; satisfies ``ports.Device``.
+
+    The static models of one LLM share its slots, and conversations take turns.
+
+    Args:
+        device: what compiles, computes and copies.
+        folder: where the model's files are.
+        options: NPUW_WEIGHTS_OFFLOAD, NPUW_WEIGHTS_BUDGET and NPUW_WEIGHTS_RESERVED count.
+    """
+
+    def __init__(self, device: OffloadingDevice, folder: Path, options: Options) -> None:
+        self._device = device
+        self._options = options
+        self._host = HostWeights(device, folder)
+        self._resident = ResidentWeights(device, self._host)
+        self._stages: list[Stage] = []
+        self._costs: list[PieceCosts] = []
+        self._weights: dict[object, LayerWeights] = {}
+        self._ring: WeightsRing | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def memory_device(self) -> Device:
+        """The device, whose memory programs are bound to."""
+        return self._device
+
+    @property
+    def version(self) -> str:
+        """The device's; models in pieces are other programs than whole ones."""
+        return f"{self._device.version} in pieces"
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Cut and compile a graph.
+
+        Raises:
+            ModelError: it repeats no block, or is not supported.
+        """
+        try:
+            return write_container(self._device.compile_pieces(model, config))
+        except NotFolded as error:
+            option = f"NPUW_WEIGHTS_OFFLOAD = {self._options.weights_offload}"
+            raise ModelError(f"{option}: {error}; set it to NO") from error
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model with its first two and its last layer, from which it is cut."""
+        from compiler_layer.passes.fold_blocks import folded
+
+        smaller = folded(model, both_first=True)
+        if smaller is not None:
+            yield smaller
+        yield model
+
+    def load(self, program: bytes | memoryview) -> LoadedPieces:
+        """Load the pieces of a model.
+
+        Raises:
+            DeviceError: the bytes are no model in pieces, or for another device; or a conversation
+                has begun, and the slots are as earlier models need them.
+            ModelError: the model's files lack a weight.
+            OptionError: the budget is too small for it.
+        """
+        pieces = read_container(program)
+        stage = load_stage(self._device, pieces, self._host, self._weights)
+        with self._lock:
+            if self._ring is not None:
+                raise DeviceError("static models are loaded before the first conversation begins")
+            self._stages.append(stage)
+            self._plan()
+        return LoadedPieces(self._device, stage, self._resident, self._slots)
+
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Nothing of it is used in place: weights are in the model's files; see ``ports``."""
+        return ()
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Take memory; see ``ports.Device``."""
+        return self._device.allocate(nbytes)
+
+    def map_host(self, data: Array) -> Memory | None:
+        """Let the device reach bytes of the host; see ``ports.Device``."""
+        return self._device.map_host(data)
+
+    def offload_report(self) -> OffloadReport:
+        """Say what is where, what was copied, and what the simulated device would take.
+
+        Raises:
+            OptionError: as ``load``.
+        """
+        with self._lock:
+            plan, ring = self._plan(), self._ring
+        layer, resident = self._layer_bytes, self._resident_bytes
+        traffic = ring.traffic if ring is not None else Traffic()
+        return OffloadReport(
+            mode=self._options.weights_offload,
+            layers=len(plan.slot_of),
+            moving=len(plan.moving),
+            slots=plan.slots,
+            layer_bytes=layer,
+            weight_bytes=resident + len(plan.slot_of) * layer,
+            device_bytes=resident + plan.slots * layer,
+            copies=traffic.copies,
+            copied_bytes=traffic.nbytes,
+            wait_seconds=traffic.wait_seconds,
+            stages=self._times(plan),
+        )
+
+    def _times(self, plan: OffloadPlan) -> tuple[StageTimes, ...]:
+        with self._lock:  # blobs are priced when somebody asks, once
+            stages = self._stages
+            self._costs += [stage.costs(self._device) for stage in stages[len(self._costs) :]]
+            costs = list(self._costs)
+        ddr = self._device.ddr_bytes_per_ns
+        return tuple(
+            stage.times(cost, plan, ddr) for stage, cost in zip(stages, costs, strict=True)
+        )
+
+    @property
+    def _layer_bytes(self) -> int:
+        return max(stage.weights.layout.nbytes for stage in self._stages)
+
+    @property
+    def _resident_bytes(self) -> int:
+        sizes = {info.name: weight_bytes(info) for stage in self._stages for info in stage.resident}
+        return sum(sizes.values())
+
+    def _plan(self) -> OffloadPlan:
+        """Use the budget for all static models that are loaded."""
+        options, layers = self._options, max(stage.layers for stage in self._stages)
+        return plan_offload(
+            layers,
+            self._layer_bytes,
+            self._resident_bytes,
+            options.weights_budget,
+            options.weights_reserved,
+        )
+
+    def _slots(self) -> WeightsRing:
+        """The slots; made when the first conversation begins."""
+        with self._lock:
+            if self._ring is None:
+                ahead = self._options.weights_offload == "ASYNC"
+                self._ring = WeightsRing(self._device, self._plan(), self._layer_bytes, ahead)
+            return self._ring
+
+
+def offloading(device: Device, folder: Path, options: Options) -> OffloadDevice:
+    """Let a device run models whose weights stay on the host.
+
+    Args:
+        device: computes and copies.
+        folder: where the model's files are.
+        options: what was asked for.
+
+    Raises:
+        OptionError: the device cannot, or weights are to be in the blobs, or shared.
+    """
+    asked = f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}"
+    if any(own.acc_check for own in options.of_stages):
+        raise OptionError(f"{asked} runs on the NPU alone; leave NPUW_ACC_CHECK at NO")
+    if not isinstance(device, OffloadingDevice):
+        names = dict.fromkeys(own.devices for own in options.of_stages)
+        raise OptionError(
+            f"{asked}: NPUW_DEVICES = {' and '.join(names)} does not copy while it computes; use "
+            "NPU for all stages"
+        )
+    if not options.weightless:
+        raise OptionError(
+            f"{asked} needs blobs without weights; leave CACHE_MODE at OPTIMIZE_SIZE and "
+            "ENABLE_WEIGHTLESS at YES"
+        )
+    if options.shares_weights:
+        raise OptionError(
+            f"{asked} leaves weights in the host's memory, where processes share the file that is "
+            "mapped; leave NPUW_WEIGHTS_BANK and NPUW_WEIGHTS_BANK_ALLOC empty"
+        )
+    return OffloadDevice(device, folder, options)

@@ -1,0 +1,75 @@
+"""What an offloaded model is like, and what its copies cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from npuw_layer.execution.offload.timeline import PassTime
+
+
+@dataclass(frozen=True, slots=True)
+class StageTimes:
+    """Predicted times of one static model on the simulated device.
+
+    Attributes:
+        name: what it takes, e.g. "1 token after 255".
+        resident: if all weights were in device memory.
+        synchronous: if each copy was waited for.
+        asynchronous: with copies beside the layers.
+    """
+
+    name: str
+    resident: PassTime
+    synchronous: PassTime
+    asynchronous: PassTime
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.asynchronous.ns / 1e6:.2f} ms with copies ahead, "
+            f"{self.synchronous.ns / 1e6:.2f} waiting for each, "
+            f"{self.resident.ns / 1e6:.2f} with all weights there"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadReport:
+    """What is where, what was moved, and how long it takes; bytes and seconds.
+
+    Attributes:
+        mode: SYNC or ASYNC.
+        layers: how many there are; the weights of ``moving`` of them are copied in each pass.
+        moving: see there.
+        slots: places for the weights of a layer in device memory.
+        layer_bytes: weights of one layer.
+        weight_bytes: all weights, as they would be in device memory.
+        device_bytes: what is in device memory for weights, at most and at any time.
+        copies: weights of a layer that were copied so far.
+        copied_bytes: what they were together.
+        wait_seconds: how long the host had to wait for copies so far.
+        stages: predicted times, one for each static model.
+    """
+
+    mode: str
+    layers: int
+    moving: int
+    slots: int
+    layer_bytes: int
+    weight_bytes: int
+    device_bytes: int
+    copies: int
+    copied_bytes: int
+    wait_seconds: float
+    stages: tuple[StageTimes, ...]
+
+    def described(self) -> dict[str, str]:
+        """The report in lines, for people."""
+        simulated = "; ".join(map(str, self.stages))
+        return {"weights offload": str(self), "weights offload, simulated": simulated}
+
+    def __str__(self) -> str:
+        mib = 1 << 20
+        return (
+            f"{self.mode}: {self.device_bytes / mib:.1f} of {self.weight_bytes / mib:.1f} MiB in "
+            f"device memory, {self.moving} of {self.layers} layers through {self.slots} slots; "
+            f"{self.copied_bytes / mib:.1f} MiB copied, {self.wait_seconds:.3f} s waited for"
+        )

@@ -1,0 +1,179 @@
+"""Where the weights of a model in pieces are: on the host, or on the device for good."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from compiler_layer.elements import stored_bytes
+from compiler_layer.errors import CompilerError
+from compiler_layer.files import mapped_file
+from compiler_layer.pieces import CompiledPieces
+from compiler_layer.weights import WeightRef
+from npuw_layer.backends.arena import padded
+from npuw_layer.backends.protocols import Device, Memory, TensorInfo
+from npuw_layer.errors import DeviceError, ModelError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where bytes lie."""
+
+    memory: Memory
+    offset: int
+    nbytes: int
+
+
+def weight_bytes(info: TensorInfo) -> int:
+    """Bytes of a weight, of any element type."""
+    return stored_bytes(info.element, math.prod(info.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the weights of one layer lie in a slot: the block's inputs, and where they begin."""
+
+    infos: tuple[TensorInfo, ...]
+    offsets: tuple[int, ...]
+    nbytes: int
+
+    @staticmethod
+    def of(infos: Sequence[TensorInfo]) -> Layout:
+        """Put weights side by side, by name: alike for all blobs of a model."""
+        ordered = tuple(sorted(infos, key=lambda info: info.name))
+        offsets: list[int] = []
+        end = 0
+        for info in ordered:
+            offsets.append(end)
+            end += padded(weight_bytes(info))
+        return Layout(ordered, tuple(offsets), end)
+
+
+class HostWeights:
+    """A model's files, where the device can copy from.
+
+    What a program reads as another type than the file holds is converted once and kept.
+
+    Args:
+        device: what is to copy.
+        folder: where the model's files are.
+    """
+
+    def __init__(self, device: Device, folder: Path) -> None:
+        self._device = device
+        self._folder = folder
+        self._files: dict[str, Memory] = {}
+
+    def layer(
+        self, pieces: CompiledPieces, infos: Sequence[TensorInfo], number: int
+    ) -> list[Place]:
+        """Find the weights of one layer.
+
+        Args:
+            pieces: what they are called.
+            infos: the block's inputs that they are for.
+            number: of the layer.
+
+        Raises:
+            ModelError: a weight cannot be read from the model's files.
+            DeviceError: the device cannot reach the host's memory.
+        """
+        found: dict[str, Place] = {}
+        converted: dict[str, bytes | memoryview] = {}
+        for info in infos:
+            if info.name in pieces.literals:
+                converted[info.name] = pieces.literals[info.name][number]
+                continue
+            ref = self._ref(pieces.weights[info.name][number], info)
+            if ref.stored == ref.element:
+                found[info.name] = Place(self._file(ref.file), ref.offset, ref.size)
+            else:
+                converted[info.name] = self._read(ref, info)
+        found |= self._staged(converted)
+        places = [found[info.name] for info in infos]
+        for info, place in zip(infos, places, strict=True):
+            if place.nbytes != weight_bytes(info):
+                raise ModelError(f"{info.name}: {place.nbytes} bytes; compile the model anew")
+        return places
+
+    def content(self, info: TensorInfo) -> bytes | memoryview:
+        """Give the bytes of a weight that is not of a layer; errors as ``layer``."""
+        return self._read(self._ref(info.name, info), info)
+
+    def _ref(self, name: str, info: TensorInfo) -> WeightRef:
+        try:
+            ref = WeightRef.parse(name)
+            ref.check(self._folder, info.shape)
+        except CompilerError as error:
+            raise ModelError(str(error)) from error
+        return ref
+
+    def _read(self, ref: WeightRef, info: TensorInfo) -> bytes | memoryview:
+        try:
+            return ref.read(self._folder, info.shape)
+        except CompilerError as error:
+            raise ModelError(str(error)) from error
+
+    def _file(self, name: str) -> Memory:
+        if name not in self._files:
+            data = np.frombuffer(mapped_file(str(self._folder / name)), np.uint8)
+            self._files[name] = _reached(self._device.map_host(data))
+        return self._files[name]
+
+    def _staged(self, contents: dict[str, bytes | memoryview]) -> dict[str, Place]:
+        """Keep bytes in the host's memory where the device reaches them."""
+        if not contents:
+            return {}
+        sizes = [padded(len(content)) for content in contents.values()]
+        data = np.frombuffer(mmap.mmap(-1, max(sum(sizes), 1)), np.uint8)
+        memory = _reached(self._device.map_host(data))
+        places: dict[str, Place] = {}
+        at = 0
+        for (name, content), size in zip(contents.items(), sizes, strict=True):
+            data[at : at + len(content)] = np.frombuffer(content, np.uint8)
+            places[name] = Place(memory, at, len(content))
+            at += size
+        return places
+
+
+def _reached(memory: Memory | None) -> Memory:
+    if memory is None:
+        raise DeviceError("the device cannot copy from the host's memory: it is not at a page")
+    return memory
+
+
+class ResidentWeights:
+    """Weights that all layers, or what is before and after them, need: once, in device memory.
+
+    Args:
+        device: where they lie.
+        host: where they come from.
+    """
+
+    def __init__(self, device: Device, host: HostWeights) -> None:
+        self._device = device
+        self._host = host
+        self._places: dict[str, Place] = {}
+        self._lock = threading.Lock()
+
+    def place(self, info: TensorInfo) -> Place:
+        """Where a weight lies; it is brought when it is first asked for.
+
+        Raises:
+            ModelError: it cannot be read from the model's files.
+            DeviceError: the device has no memory left.
+        """
+        with self._lock:
+            found = self._places.get(info.name)
+            if found is None:
+                content = np.frombuffer(self._host.content(info), np.uint8)
+                memory = self._device.allocate(content.size)
+                memory.data[:] = content
+                found = self._places[info.name] = Place(memory, 0, content.size)
+            return found

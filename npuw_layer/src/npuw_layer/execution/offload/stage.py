@@ -1,0 +1,128 @@
+"""One static model in pieces, loaded: what it needs, and what it would take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler_layer.pieces import LITERAL_PREFIX, CompiledPieces
+from compiler_layer.weights import WEIGHT_PREFIX
+from npuw_layer.backends.protocols import LoadedModel, TensorInfo
+from npuw_layer.errors import DeviceError
+from npuw_layer.execution.offload.plan import OffloadPlan
+from npuw_layer.execution.offload.ports import OffloadingDevice
+from npuw_layer.execution.offload.report import StageTimes
+from npuw_layer.execution.offload.ring import LayerWeights
+from npuw_layer.execution.offload.sources import HostWeights, Layout
+from npuw_layer.execution.offload.timeline import (
+    PieceCosts,
+    asynchronous_pass,
+    resident_pass,
+    synchronous_pass,
+)
+from npuw_layer.llm.names import MASK
+from npuw_layer.llm.request.token_inputs import new_tokens_of
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The pieces of one static model.
+
+    Attributes:
+        pieces: the blobs.
+        prologue: runs first.
+        block: runs once for each layer.
+        epilogue: runs last.
+        weights: the layers'.
+        resident: all other weights.
+    """
+
+    pieces: CompiledPieces
+    prologue: LoadedModel
+    block: LoadedModel
+    epilogue: LoadedModel
+    weights: LayerWeights
+    resident: tuple[TensorInfo, ...]
+
+    @property
+    def layers(self) -> int:
+        """How often the block runs."""
+        return self.pieces.count
+
+    @property
+    def name(self) -> str:
+        """What it takes, for people."""
+        shapes = {info.name: info.shape for info in self.prologue.inputs}
+        tokens = new_tokens_of(shapes)
+        if tokens is None or MASK not in shapes:
+            return "a model"
+        return f"{tokens} tokens after {shapes[MASK][-1] - tokens}"
+
+    def in_model(self, layer: int) -> dict[str, str]:
+        """What the block's variables are called in the model, for one of the layers."""
+        return {own: names[layer] for own, names in self.pieces.states.items()}
+
+    def costs(self, device: OffloadingDevice) -> PieceCosts:
+        """What the pieces, and the copy of a layer's weights, cost on the simulated device."""
+        return PieceCosts(
+            prologue=device.predict(self.pieces.prologue),
+            layer=device.predict(self.pieces.block),
+            epilogue=device.predict(self.pieces.epilogue),
+            copy=device.predict_copy(self.weights.layout.nbytes),
+        )
+
+    def times(self, costs: PieceCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> StageTimes:
+        """How long a pass takes on the simulated device, by the ways there are."""
+        return StageTimes(
+            self.name,
+            resident_pass(costs, self.layers),
+            synchronous_pass(costs, plan),
+            asynchronous_pass(costs, plan, ddr_bytes_per_ns),
+        )
+
+
+def load_stage(
+    device: OffloadingDevice,
+    pieces: CompiledPieces,
+    host: HostWeights,
+    known: dict[object, LayerWeights],
+) -> Stage:
+    """Load the pieces of one static model.
+
+    Args:
+        device: where they run.
+        pieces: the blobs.
+        host: where weights come from.
+        known: the weights of layers by what they are, shared by static models of one LLM.
+
+    Raises:
+        DeviceError: a blob is for another device, or asks for weights that nobody names.
+        ModelError: the model's files lack a weight.
+    """
+    prologue, block, epilogue = (
+        device.load(blob) for blob in (pieces.prologue, pieces.block, pieces.epilogue)
+    )
+    moved = [
+        info
+        for info in block.inputs
+        if info.name in pieces.weights or info.name.startswith(LITERAL_PREFIX)
+    ]
+    unknown = [one.name for one in moved if one.name not in {**pieces.weights, **pieces.literals}]
+    if unknown or not moved:
+        raise DeviceError(f"a model in pieces does not say what {unknown or 'its layers'} hold")
+    layout = Layout.of(moved)
+    key = (layout, tuple(_contents(pieces, info.name) for info in layout.infos))
+    if key not in known:
+        sources = [host.layer(pieces, layout.infos, number) for number in range(pieces.count)]
+        known[key] = LayerWeights(layout, sources)
+    names = {info.name for info in moved}
+    resident = {
+        info.name: info
+        for piece in (prologue, block, epilogue)
+        for info in piece.inputs
+        if info.name.startswith(WEIGHT_PREFIX) and info.name not in names
+    }
+    return Stage(pieces, prologue, block, epilogue, known[key], tuple(resident.values()))
+
+
+def _contents(pieces: CompiledPieces, name: str) -> tuple[str | bytes, ...]:
+    return pieces.weights.get(name) or pieces.literals[name]

@@ -1,0 +1,107 @@
+"""The parts of one model, as programs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.passes.partition.equal import Function, find_functions
+from compiler_layer.passes.partition.parts import Part
+from compiler_layer.pieces import LINK_PREFIX
+from npuw_layer.backends.protocols import SUBMODEL, Device, TensorInfo
+from npuw_layer.execution.partition.container import Call, FunctionProgram, Parts
+from npuw_layer.execution.partition.ports import CompilesFunctions
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+
+
+def compile_parts(
+    parts: Sequence[Part],
+    device_of: Mapping[str, Device],
+    config: Mapping[str, str],
+    no_fold: Collection[str] = (),
+    inputs: Sequence[TensorInfo] = (),
+    outputs: Sequence[str] = (),
+) -> Parts:
+    """Compile the parts of a model, those that are equal once.
+
+    Args:
+        parts: in the order in which they run.
+        device_of: where parts of each tag run.
+        config: what the compiler is told; with NPUW_FOLD = NO each part is compiled by itself.
+        no_fold: tags whose parts are compiled by themselves anyway.
+        inputs: the model's, in its order.
+        outputs: the model's by name, in its order.
+
+    Raises:
+        RuntimeError: a part is not supported, or does not fit.
+    """
+    compiled: list[FunctionProgram] = []
+    calls: dict[int, Call] = {}
+    name = config.get(SUBMODEL, "model")
+    alone = {**config, "NPUW_FOLD": "NO"}  # what is equal was found before
+    one_by_one = {*device_of} if config.get("NPUW_FOLD") == "NO" else {*no_fold}
+    for function in _functions(parts, device_of, one_by_one):
+        number = len(compiled)
+        told = {**alone, SUBMODEL: f"{name}/{function.tag or 'part'}{function.calls[0]}"}
+        program, weights = _compile(function, device_of[function.tag], told)
+        compiled.append(program)
+        for place, part in enumerate(function.parts):
+            names = _names(function.parts[0].model, part.model)
+            names |= {own: each[place] for own, each in weights.items()}
+            kept = {own: its for own, its in names.items() if own != its}
+            calls[function.calls[place]] = Call(function=number, names=kept)
+    in_order = [calls[number] for number in range(len(parts))]
+    read = {port.name for part in parts for port in part.model.inputs}
+    return Parts(
+        functions=compiled,
+        calls=in_order,
+        links=_links(parts),
+        ports=[*(info.name for info in inputs), *outputs],
+        unread={info.name: info for info in inputs if info.name not in read},
+    )
+
+
+def _functions(
+    parts: Sequence[Part], device_of: Mapping[str, Device], one_by_one: Collection[str]
+) -> Iterator[Function]:
+    """What to compile: a device that cannot give a program other weights gets parts one by one."""
+    for function in find_functions(parts):
+        separate = function.has_weights_of_calls and not isinstance(
+            device_of[function.tag], CompilesFunctions
+        )
+        if function.tag in one_by_one or separate:
+            for number, part in zip(function.calls, function.parts, strict=True):
+                yield replace(function, calls=[number], parts=[part])
+        else:
+            yield function
+
+
+def _compile(
+    function: Function, device: Device, config: Mapping[str, str]
+) -> tuple[FunctionProgram, Mapping[str, Sequence[str]]]:
+    """Compile a function; give it, and what its weights are in each call."""
+    if function.has_weights_of_calls and isinstance(device, CompilesFunctions):
+        made = device.compile_function(function.merged(), config)
+        return FunctionProgram(function.tag, made.blob, made.literals), made.weights
+    program = device.compile(function.parts[0].model.clone(), config)
+    return FunctionProgram(function.tag, program, {}), {}
+
+
+def _names(function: Model, call: Model) -> dict[str, str]:
+    """What a function's ports are in one of its calls."""
+    own = (*function.inputs, *function.outputs)
+    its = (*call.inputs, *call.outputs)
+    return {a.name: b.name for a, b in zip(own, its, strict=True)}
+
+
+def _links(parts: Sequence[Part]) -> dict[str, TensorInfo]:
+    return {
+        port.name: TensorInfo(port.name, element_of(port.value), shape_of(port.value))
+        for part in parts
+        for port in part.model.outputs
+        if port.name.startswith(LINK_PREFIX)
+    }

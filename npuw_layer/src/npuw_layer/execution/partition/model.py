@@ -1,0 +1,204 @@
+"""The parts of a model as one: they satisfy ``ports.LoadedModel`` and ``ports.Program``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+
+import numpy as np
+
+from compiler_layer.pieces import LINK_PREFIX, LITERAL_PREFIX
+from npuw_layer.backends.arena import nbytes, padded
+from npuw_layer.backends.protocols import Device, LoadedModel, Memory, Program, TensorInfo
+from npuw_layer.errors import DeviceError
+from npuw_layer.execution.joined_ports import JoinedPorts
+from npuw_layer.execution.partition.container import Call, Parts
+from npuw_layer.execution.partition.links import Layout, Lifetime, place_links
+
+_INSIDE = (LINK_PREFIX, LITERAL_PREFIX)
+"""What nobody outside binds."""
+
+WrapsPrograms = Callable[[int, Program], Program]
+"""Gives what runs in place of the program of a call, whose number it is given."""
+
+
+class LoadedParts:
+    """The parts of a model on their devices; satisfies ``ports.LoadedModel``.
+
+    Args:
+        device: whose memory they share.
+        parts: how they follow one another.
+        loaded: their functions.
+
+    Raises:
+        DeviceError: a call names ports that its function does not have, or links that do not fit.
+    """
+
+    def __init__(self, device: Device, parts: Parts, loaded: Sequence[LoadedModel]) -> None:
+        self.device = device
+        self._parts = parts
+        self._loaded = loaded
+        self.layout = self._place()
+        self._literals = self._fill_literals()
+        self._around: WrapsPrograms = lambda number, program: program
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The model's own inputs, weights included, each once.
+
+        Where parts run now: one that has moved to another device reads its weights as that does.
+        """
+        return self._own(lambda loaded: loaded.inputs, self.unread)
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The model's own outputs."""
+        return self._own(lambda loaded: loaded.outputs, {})
+
+    def create_program(self) -> PartsProgram:
+        """Make something to run.
+
+        Raises:
+            DeviceError: the device has no memory left.
+        """
+        programs = [loaded.create_program() for _, loaded in self.calls()]
+        return PartsProgram(self, [self._around(*each) for each in enumerate(programs)])
+
+    def around(self, wrap: WrapsPrograms) -> LoadedParts:
+        """Give the same model, where something more stands around the program of each call."""
+        other, inside = copy(self), self._around
+        other._around = lambda number, program: wrap(number, inside(number, program))
+        return other
+
+    def calls(self) -> Iterator[tuple[Call, LoadedModel]]:
+        """The parts in the order in which they run."""
+        for call in self._parts.calls:
+            yield call, self._loaded[call.function]
+
+    @property
+    def members(self) -> Sequence[tuple[str, LoadedModel]]:
+        """The programs of the calls with their groups' tags; see ``devices.report``."""
+        functions = self._parts.functions
+        return [(functions[call.function].tag, loaded) for call, loaded in self.calls()]
+
+    def bind_literals(self, programs: Sequence[Program]) -> None:
+        """Let the programs of all calls find those weights that are in no file."""
+        memory, places = self._literals
+        read = [{info.name for info in loaded.inputs} for _, loaded in self.calls()]
+        for number, name, offset in places:
+            if name in read[number]:
+                programs[number].bind(name, memory, offset)
+
+    @property
+    def unread(self) -> Mapping[str, TensorInfo]:
+        """Inputs that no part reads: they may be bound to anything."""
+        return self._parts.unread
+
+    def _own(
+        self,
+        side: Callable[[LoadedModel], Sequence[TensorInfo]],
+        more: Mapping[str, TensorInfo],
+    ) -> Sequence[TensorInfo]:
+        own = {**more}
+        for call, loaded in self.calls():
+            for info in side(loaded):
+                name = call.names.get(info.name, info.name)
+                if not name.startswith(_INSIDE):
+                    own.setdefault(name, TensorInfo(name, info.element, info.shape))
+        order = {name: place for place, name in enumerate(self._parts.ports)}
+        return sorted(own.values(), key=lambda info: order.get(info.name, len(order)))
+
+    def _place(self) -> Layout:
+        """Find out from where to where each link is needed, and where it lies."""
+        made: dict[str, int] = {}
+        read: dict[str, int] = {}
+        for number, (call, loaded) in enumerate(self.calls()):
+            for infos, at in ((loaded.outputs, made), (loaded.inputs, read)):
+                for info in infos:
+                    name = call.names.get(info.name, info.name)
+                    if name.startswith(LINK_PREFIX):
+                        self._check_link(name, info)
+                        at[name] = number
+        missing = [name for name in read if made.get(name, len(read)) >= read[name]]
+        if missing:
+            raise DeviceError(f"a model in parts reads {missing[0]} before it is made")
+        # They never touch: so calls of a function differ in where links lie, and in nothing else.
+        sizes = {name: padded(nbytes(self._parts.links[name]) + 1) for name in made}
+        return place_links(
+            {name: Lifetime(sizes[name], at, read.get(name, at)) for name, at in made.items()}
+        )
+
+    def _check_link(self, name: str, info: TensorInfo) -> None:
+        link = self._parts.links.get(name)
+        if link is None or (link.element, link.shape) != (info.element, info.shape):
+            raise DeviceError(
+                f"a model in parts: {name} is {link}, but a part has {info.element} "
+                f"{list(info.shape)}; compile it anew"
+            )
+
+    def _fill_literals(self) -> tuple[Memory, Sequence[tuple[int, str, int]]]:
+        """Put literals of all calls into memory; give it, and what lies where."""
+        places: list[tuple[int, str, int]] = []
+        content = bytearray()
+        turns = [0] * len(self._parts.functions)
+        for number, call in enumerate(self._parts.calls):
+            turn = turns[call.function]
+            turns[call.function] += 1
+            for name, values in self._parts.functions[call.function].literals.items():
+                places.append((number, name, len(content)))
+                content += values[turn]
+                content += bytes(padded(len(content)) - len(content))
+        memory = self.device.allocate(max(len(content), 1))
+        memory.data[: len(content)] = np.frombuffer(content, np.uint8)
+        return memory, places
+
+
+class PartsProgram:
+    """One user of a model in parts; satisfies ``ports.Program``.
+
+    Args:
+        loaded: the parts.
+        programs: of the calls.
+    """
+
+    def __init__(self, loaded: LoadedParts, programs: Sequence[Program]) -> None:
+        self._programs = programs
+        self._ports = JoinedPorts()
+        loaded.bind_literals(programs)
+        layout = loaded.layout
+        for name in loaded.unread:
+            self._ports.ignore(name)
+        links = loaded.device.allocate(max(layout.nbytes, 1))
+        for (call, model), program in zip(loaded.calls(), programs, strict=True):
+            for own in dict.fromkeys(info.name for info in (*model.inputs, *model.outputs)):
+                name = call.names.get(own, own)
+                if name in layout.offsets:
+                    program.bind(own, links, layout.offsets[name])
+                elif not name.startswith(_INSIDE):
+                    self._ports.add(name, program, own)
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let one of the model's inputs or outputs lie in memory, for all parts that have it.
+
+        Raises:
+            DeviceError: there is no such tensor, or it is not this device's memory.
+        """
+        self._ports.bind(name, memory, offset)
+
+    def prepare(self) -> None:
+        """Get all parts ready to run.
+
+        Raises:
+            DeviceError: a tensor is not bound.
+        """
+        for program in self._programs:
+            program.prepare()
+
+    def run(self) -> None:
+        """Run all parts, one after another.
+
+        Raises:
+            DeviceError: a tensor is not bound, or the device failed.
+        """
+        for program in self._programs:
+            program.run()

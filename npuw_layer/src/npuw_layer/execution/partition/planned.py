@@ -1,0 +1,199 @@
+"""Groups that a file names (NPUW_PLAN), of this project's plans or the original's.
+
+    <ensemble>
+      <partitioning>
+        <group id="0" avoid="NPU"> <layer name="…" type="…"/> … </group>
+
+Only groups and their layers count; inputs and outputs follow from them. Layers that the lowered
+graph has not (constants, what passes fused) are passed over: a plan may be of another version.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+from driver_layer.regular_file import open_regular
+from npuw_layer.backends.protocols import Device
+from npuw_layer.errors import OptionError
+from npuw_layer.execution.partition.plan_file import check_digest
+from npuw_layer.execution.partition.ports import AVOIDS, Isolation
+from npuw_layer.options import Options
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from compiler_layer.dialects.ov.op import OvOp
+    from compiler_layer.model import Model
+    from compiler_layer.passes.partition.parts import Group
+
+_log = logging.getLogger(__name__)
+
+PLANNED = "planned"
+"""The tag of groups that run where all else does."""
+
+_OPTION = "NPUW_PLAN"
+_MOST_BYTES = 256 << 20
+
+
+@dataclass(slots=True)
+class PlannedGroup:
+    """A group as the file has it.
+
+    Attributes:
+        avoid: the device that it is not to run on; "" for none.
+        layers: names and types of its ops; "" where the type is not said.
+    """
+
+    avoid: str
+    layers: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+
+class PlannedOps:
+    """Lets a plan's groups stand alone; satisfies ``partition.ports.Isolation``.
+
+    Args:
+        device: runs them.
+        plan: all groups: what one encloses must be no other's.
+        avoid: tells those that are meant from the others.
+    """
+
+    def __init__(self, device: Device, plan: Sequence[PlannedGroup], avoid: str) -> None:
+        self.device = device
+        self._plan = plan
+        self._tag = _tag(avoid)
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find the ops of each group; what lies between them is of it, too."""
+        from compiler_layer.dialects.ov.op import OvOp
+        from compiler_layer.passes.partition.enclosed import add_enclosed
+        from compiler_layer.passes.partition.parts import Group, fixed_ops
+
+        fixed = fixed_ops(model)
+        moving = [op for op in model.body.ops if isinstance(op, OvOp) and op not in fixed]
+        number_of = _numbers(self._plan, moving)
+        if not number_of:
+            _log.warning("%s: a static model has none of its layers, and runs whole", _OPTION)
+        members: list[set[Operation]] = [set() for _ in self._plan]
+        for op, number in number_of.items():
+            members[number].add(op)
+        pairs = zip(self._plan, members, strict=True)
+        groups = [Group(_tag(group.avoid), frozenset(ops)) for group, ops in pairs if ops]
+        return [group for group in add_enclosed(model, groups) if group.tag == self._tag]
+
+
+def _tag(avoid: str) -> str:
+    return AVOIDS + avoid if avoid else PLANNED
+
+
+def _numbers(plan: Sequence[PlannedGroup], ops: Iterable[OvOp]) -> dict[Operation, int]:
+    """The number of each op's group, if it has one; of two that name it the first counts.
+
+    What passes made has no name: it stays with what it is made from, or else with what uses it.
+    """
+    from xdsl.ir import OpResult
+
+    by_layer: dict[tuple[str, str], int] = {}
+    for number, group in enumerate(plan):
+        for layer in group.layers:
+            by_layer.setdefault(layer, number)
+    known: dict[Operation, int] = {}
+    unnamed: list[OvOp] = []
+    for op in ops:
+        name, kind = op.friendly_name, op.name.removeprefix("ov.")
+        number = by_layer.get((name, kind), by_layer.get((name, "")))
+        if not name:
+            unnamed.append(op)
+        elif number is not None:
+            known[op] = number
+    for op in unnamed:
+        makers = (value.op for value in op.operands if isinstance(value, OpResult))
+        numbers = {known[maker] for maker in makers if maker in known}
+        if len(numbers) == 1:
+            known[op] = numbers.pop()
+    for op in reversed(unnamed):
+        numbers = {known.get(use.operation, -1) for result in op.results for use in result.uses}
+        if op not in known and len(numbers) == 1 and -1 not in numbers:
+            known[op] = numbers.pop()
+    return known
+
+
+def planned_rules(
+    device: Device, options: Options, without: Callable[[str], Device]
+) -> Mapping[str, Isolation]:
+    """Give the groups of NPUW_PLAN, by where they run.
+
+    Args:
+        device: runs those that avoid nothing.
+        options: NPUW_PLAN.
+        without: gives the devices of NPUW_DEVICES but one.
+
+    Raises:
+        OptionError: the file cannot be read; or a device that a group avoids is not there, or the
+            only one.
+    """
+    plan = read_plan(Path(options.plan).expanduser())
+    return {
+        _tag(name): PlannedOps(without(name) if name else device, plan, name)
+        for name in dict.fromkeys(group.avoid for group in plan)
+    }
+
+
+def read_plan(path: Path) -> list[PlannedGroup]:
+    """Read the groups of a plan that have layers.
+
+    Raises:
+        OptionError: the file cannot be read, or is no plan.
+    """
+    try:
+        with open_regular(path) as file:
+            content = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise OptionError(f"{_OPTION} {path}: {error.strerror}") from None
+    if len(content) > _MOST_BYTES:
+        raise OptionError(f"{_OPTION} {path}: it has more than {_MOST_BYTES} bytes")
+    try:
+        check_digest(content)
+    except ValueError as error:
+        raise OptionError(f"{_OPTION} {path}: {error}") from None
+    reader = _Reader()
+    try:
+        reader.parser.Parse(content, True)
+    except (expat.ExpatError, LookupError, ValueError) as error:
+        raise OptionError(
+            f"{_OPTION} {path}: no plan: {error}; NPUW_ONLINE_DUMP_PLAN writes one"
+        ) from None
+    groups = [group for group in reader.groups if group.layers]
+    if not groups:
+        raise OptionError(f"{_OPTION} {path}: no plan: it has no <group> with a <layer name=…>")
+    return groups
+
+
+class _Reader:
+    """Takes groups out of XML; what refers to other files or defines names is refused."""
+
+    def __init__(self) -> None:
+        self.groups: list[PlannedGroup] = []
+        self._path: list[str] = []
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.StartDoctypeDeclHandler = self._refuse
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._path == ["ensemble", "partitioning"] and tag == "group":
+            self.groups.append(PlannedGroup(attributes.get("avoid", "")))
+        elif self._path == ["ensemble", "partitioning", "group"] and tag == "layer":
+            layer = attributes.get("name", ""), attributes.get("type", "")
+            self.groups[-1].layers.append(layer)
+        self._path.append(tag)
+
+    def _end(self, _: str) -> None:
+        self._path.pop()
+
+    def _refuse(self, *_: object) -> None:
+        raise ValueError("it has a document type, which plans have not")

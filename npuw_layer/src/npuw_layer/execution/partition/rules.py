@@ -1,0 +1,125 @@
+"""What options let stand alone: ops of a type or a pattern, layers, stretches, a plan's groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from npuw_layer.backends.protocols import Device
+from npuw_layer.execution.partition.planned import planned_rules
+from npuw_layer.execution.partition.ports import AVOIDS, Isolation
+from npuw_layer.execution.token_tiles.device import row_tiles
+from npuw_layer.execution.token_tiles.isolate import RowBlocks
+from npuw_layer.options import Options
+from npuw_layer.options.partition import COMPUTE, choices
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from compiler_layer.passes.partition.parts import Group
+
+LAYER, STRETCH = "layer", "stretch"
+"""The tags of repeated layers (NPUW_ONLINE_PIPELINE = REP), and of stretches (INIT, JUST)."""
+
+
+class SingleOps:
+    """Lets ops stand alone; satisfies ``partition.ports.Isolation``.
+
+    Args:
+        device: runs them.
+        tag: what they are called.
+        wanted: kind and name of each choice.
+    """
+
+    def __init__(self, device: Device, tag: str, wanted: Sequence[tuple[str, str]]) -> None:
+        self.device = device
+        self._tag = tag
+        self._wanted = wanted
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find them."""
+        # Imported here: a warm start loads no graphs.
+        from npuw_layer.execution.partition.patterns import single_ops
+
+        return single_ops(model, self._tag, self._wanted)
+
+
+class Layers:
+    """Lets repeated layers stand alone; satisfies ``partition.ports.Isolation``.
+
+    Args:
+        device: runs them.
+        least_times: NPUW_ONLINE_KEEP_BLOCKS.
+        least_ops: NPUW_ONLINE_KEEP_BLOCK_SIZE.
+    """
+
+    def __init__(self, device: Device, least_times: int, least_ops: int) -> None:
+        self.device = device
+        self._least = least_times, least_ops
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find them."""
+        from npuw_layer.execution.partition.patterns import layers
+
+        return layers(model, LAYER, *self._least)
+
+
+class Stretches:
+    """Lets stretches of ops stand alone; satisfies ``partition.ports.Isolation``.
+
+    Args:
+        device: runs them.
+        most: how many there may be; None makes one of each op.
+    """
+
+    def __init__(self, device: Device, most: int | None) -> None:
+        self.device = device
+        self._most = most
+
+    def groups(self, model: Model) -> Sequence[Group]:
+        """Find them."""
+        from compiler_layer.passes.partition.stretches import cut_stretches
+
+        return cut_stretches(model, STRETCH, self._most)
+
+
+def rules(
+    device: Device, options: Options, without: Callable[[str], Device]
+) -> Mapping[str, Isolation]:
+    """Give what options let stand alone, by tag.
+
+    Args:
+        device: runs what is only isolated.
+        options: NPUW_PLAN, or NPUW_ONLINE_PIPELINE, or NPUW_ONLINE_ISOLATE and NPUW_ONLINE_AVOID.
+        without: gives the devices of NPUW_DEVICES but one.
+
+    Raises:
+        OptionError: a device that is to be avoided is not there, or the only one.
+    """
+    if options.plan:
+        return planned_rules(device, options, without)
+    if options.cuts_layers:
+        least = options.online_keep_blocks, options.online_keep_block_size
+        return {LAYER: Layers(device, *least)}
+    if options.online_pipeline in ("INIT", "JUST"):
+        most = options.least_stretches if options.online_pipeline == "JUST" else None
+        return {STRETCH: Stretches(device, most)}
+    isolated, avoided = options.isolated_ops, choices(options.online_avoid)
+    found: dict[str, Isolation] = {}
+    for tag, wanted in _by_target(isolated).items():
+        found[tag] = SingleOps(device, tag, wanted)
+    for name, wanted in _by_target(avoided).items():
+        tag = AVOIDS + name
+        found[tag] = SingleOps(without(name), tag, wanted)
+    if options.runs_spatial:
+        others = [(kind, name) for kind, name, tag in isolated if tag != COMPUTE]
+        others += [(kind, name) for kind, name, _ in avoided]
+        tiles = row_tiles(device, options.spatial_nway, options.spatial_dyn)
+        found[COMPUTE] = RowBlocks(tiles, COMPUTE, _by_target(isolated)[COMPUTE], others)
+    return found
+
+
+def _by_target(found: Sequence[tuple[str, str, str]]) -> dict[str, list[tuple[str, str]]]:
+    by_target: dict[str, list[tuple[str, str]]] = {}
+    for kind, name, target in found:
+        by_target.setdefault(target, []).append((kind, name))
+    return by_target

@@ -1,0 +1,68 @@
+"""What OpenVINO's requests tell of a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import ClassVar
+
+from npuw_layer.execution.profiling.recording import ProgramRun
+from npuw_layer.execution.profiling.times import LayerTime
+
+
+class Status(Enum):
+    """What became of a node."""
+
+    NOT_RUN = 0
+    OPTIMIZED_OUT = 1
+    EXECUTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilingInfo:
+    """A node of an inference, with the names of ``openvino.ProfilingInfo``.
+
+    Times are whole microseconds, as there; those of the simulated device.
+    """
+
+    Status: ClassVar[type[Status]] = Status
+
+    status: Status
+    real_time: timedelta
+    """From its begin to its end."""
+    cpu_time: timedelta
+    """What it kept engines busy, all together."""
+    node_name: str
+    exec_type: str
+    """"Shave" if SHAVEs had a part in it, else "DPU" if that had, else "DMA"."""
+    node_type: str
+    """What it computes."""
+
+
+def node_infos(run: ProgramRun) -> list[ProfilingInfo]:
+    """Give the layers of a run; their names begin with whose they are, as in NPUW."""
+    prefix = "".join(f"{label}: " for label in run.labels)
+    return [_layer_info(prefix, layer) for layer in run.layers]
+
+
+def statistic(name: str, nanoseconds: int) -> ProfilingInfo:
+    """Give a time of whole inferences."""
+    time = _time(nanoseconds)
+    return ProfilingInfo(Status.EXECUTED, time, time, name, name, name)
+
+
+def _layer_info(prefix: str, layer: LayerTime) -> ProfilingInfo:
+    engine = "Shave" if layer.sw_ns else "DPU" if layer.dpu_ns else "DMA"
+    return ProfilingInfo(
+        status=Status.EXECUTED if layer.ran else Status.OPTIMIZED_OUT,
+        real_time=_time(layer.duration_ns),
+        cpu_time=_time(layer.dpu_ns + layer.sw_ns + layer.dma_ns),
+        node_name=prefix + layer.name,
+        exec_type=engine,
+        node_type=layer.kind,
+    )
+
+
+def _time(nanoseconds: int) -> timedelta:
+    return timedelta(microseconds=nanoseconds // 1000)

@@ -1,0 +1,90 @@
+"""What a request keeps of its inferences, and tells: by PERF_COUNT and NPU_PROFILING_TYPE."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from npuw_layer.errors import NpuwUsageError
+from npuw_layer.execution.profiling.info import ProfilingInfo, node_infos, statistic
+from npuw_layer.execution.profiling.recording import ProgramRun, recording
+from npuw_layer.options import Options
+
+
+def make_profile(options: Options) -> Profile:
+    """Make what the options ask for."""
+    if not options.perf_count:
+        return Profile()
+    return LastInference() if options.profiling_type == "MODEL" else InferenceTimes()
+
+
+class Profile:
+    """Keeps nothing: PERF_COUNT = NO."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    @contextmanager
+    def inference(self) -> Generator[None]:
+        """Stand around an inference."""
+        self._begun = True
+        yield
+
+    def info(self) -> list[ProfilingInfo]:
+        """Tell what is known.
+
+        Raises:
+            NpuwUsageError: there was no inference yet.
+        """
+        if not self._begun:
+            raise NpuwUsageError("profiling_info tells of inferences, and there was none yet")
+        return self._info()
+
+    def _info(self) -> list[ProfilingInfo]:
+        return []
+
+
+class LastInference(Profile):
+    """MODEL: the layers of the last inference, program by program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs: Sequence[ProgramRun] = ()
+
+    @contextmanager
+    def inference(self) -> Generator[None]:
+        """Keep what runs; of an inference that fails, what ran before."""
+        with super().inference(), recording() as self._runs:
+            yield
+
+    def _info(self) -> list[ProfilingInfo]:
+        return [info for run in self._runs for info in node_infos(run)]
+
+
+class InferenceTimes(Profile):
+    """INFER: how long the device was busy with inferences, those that failed aside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = self._sum = self._most = 0
+        self._least: int | None = None
+
+    @contextmanager
+    def inference(self) -> Generator[None]:
+        """Count an inference."""
+        with super().inference(), recording() as runs:
+            yield
+        took = sum(run.total_ns for run in runs)
+        self._count += 1
+        self._sum += took
+        self._most = max(self._most, took)
+        self._least = took if self._least is None else min(self._least, took)
+
+    def _info(self) -> list[ProfilingInfo]:
+        if self._least is None:
+            return []
+        return [
+            statistic("AVG", self._sum // self._count),
+            statistic("MIN", self._least),
+            statistic("MAX", self._most),
+        ]

@@ -1,0 +1,90 @@
+"""A block in tiles as a package: the program of one tile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.backends.protocols import TensorInfo
+from npuw_layer.llm.names import MASK
+from npuw_layer.storage.package import Bytes, Dim, Entry, PackageKind, Size
+
+
+class MaskEntry(Entry):
+    """The mask that tells which rows hold tokens."""
+
+    element: str
+    columns: Dim
+
+    @property
+    def info(self) -> TensorInfo:
+        """The input."""
+        return TensorInfo(MASK, self.element, (1, self.columns))
+
+
+class Tiling(Entry):
+    """How a block is cut into tiles.
+
+    Attributes:
+        rows: of the block.
+        size: rows of a tile.
+        ports: inputs and outputs that have rows; all others are the same for each tile.
+        mask: what tells which rows hold tokens; without it all tiles run.
+    """
+
+    rows: int = Field(ge=1, le=1 << 32)
+    size: int = Field(ge=1)
+    ports: tuple[str, ...] = Field(min_length=1)
+    mask: MaskEntry | None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.size > self.rows:
+            raise ValueError(f"tiles of {self.size} rows in a block of {self.rows}")
+        mask = self.mask
+        if mask and (mask.element not in ELEMENT_TYPES or mask.columns < self.rows):
+            raise ValueError(f"{self.rows} rows with a mask of {mask.columns} {mask.element}")
+        return self
+
+
+class _Header(Entry):
+    tiling: Tiling
+    size: Size
+    """Bytes of the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileProgram:
+    """How a block is cut, and the program of a tile."""
+
+    tiling: Tiling
+    program: Bytes
+
+
+_KIND = PackageKind(b"NPUWROW1", _Header, "a block in tiles of rows (NPUW_SPATIAL)")
+
+
+def is_container(content: Bytes) -> bool:
+    """Whether bytes begin as such a container."""
+    return _KIND.begins(content)
+
+
+def write_container(content: TileProgram) -> bytes:
+    """Put a tile's program into bytes."""
+    header = _Header(tiling=content.tiling, size=len(content.program))
+    return _KIND.write(header, [content.program], ())
+
+
+def read_container(content: Bytes) -> TileProgram:
+    """Read a tile's program; it stays where it is.
+
+    Raises:
+        DeviceError: the bytes are no such container, or damaged.
+    """
+    package = _KIND.open(content)
+    program = package.blob(package.header.size)
+    package.finish()
+    return TileProgram(package.header.tiling, program)

@@ -1,0 +1,100 @@
+"""Which tokens attend to which: found by computing the masks, not by recognising who exported them.
+
+Chunks are exact where each token attends to all before it and to none behind, and nothing is added
+to the scores. The original takes whatever repeats heads of K for such a model; ours is shown to be
+one, so that a bidirectional one (EmbeddingGemma, NV-Embed) is never read as a causal one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.constant import values_of
+from compiler_layer.dialects.ov.elementwise import Add, Subtract
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import INTEGERS, NUMPY
+from compiler_layer.errors import CompilerError
+from compiler_layer.model import Model
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.reference.interpreter import Interpreter
+from npuw_layer.backends.protocols import Array
+from npuw_layer.llm.names import IDS, MASK
+
+_TOKENS = 12
+"""Of the text that masks are computed for."""
+
+_PADDING = (3, 11)
+"""Its tokens that are masked out: one between others, and the last."""
+
+_HIDDEN = -1e4
+"""What is added to a score that is to vanish is less, in f16, too."""
+
+
+def is_causal(model: Model, attention: ScaledDotProductAttention) -> bool:
+    """Whether all tokens attend to just those before them, themselves, and no padding.
+
+    Args:
+        model: a stateless graph with input_ids and attention_mask [batch, tokens].
+        attention: one of its ops.
+    """
+    if int_value(attention.causal):
+        return True
+    mask = attention.mask
+    if mask is None or any(map(_is_offset, makers(mask))):
+        return False
+    try:
+        values = _computed(model, mask)
+    except CompilerError:
+        return False
+    wanted = np.tri(_TOKENS, dtype=np.bool_)
+    wanted[:, _PADDING] = False
+    try:
+        values = np.broadcast_to(values, (1, 1, _TOKENS, _TOKENS))
+    except ValueError:
+        return False  # each head has a mask of its own
+    lets_pass = values if values.dtype == np.bool_ else values > _HIDDEN
+    plain = values.dtype == np.bool_ or not values[lets_pass].any()
+    rows = [row for row in range(_TOKENS) if row not in _PADDING]
+    return plain and np.array_equal(lets_pass[0, 0, rows], wanted[rows])
+
+
+def _is_offset(op: Operation) -> bool:
+    """Whether a number is added to tokens' indices: a window slides, however long it is."""
+    if not isinstance(op, Add | Subtract) or element_of(op.output) not in INTEGERS:
+        return False
+    known = [values for each in op.operands if (values := values_of(each)) is not None]
+    return any((np.abs(values.astype(np.int64)) > 1).any() for values in known)
+
+
+def _computed(model: Model, mask: SSAValue) -> Array:
+    """The values of a mask for a short text."""
+    clone = model.clone()
+    ops = model.ops
+    assert isinstance(mask.owner, Operation)  # its makers were looked at
+    made = clone.ops[ops.index(mask.owner)]
+    clone.set_outputs([("mask", made.results[mask.owner.results.index(mask)])])
+    remove_dead_code(clone)
+    given = {
+        port.name: np.zeros((1, _TOKENS), NUMPY[element_of(port.value)]) for port in clone.inputs
+    }
+    given[IDS][:] = np.arange(_TOKENS) % 2
+    given[MASK][:] = 1
+    given[MASK][0, _PADDING] = 0
+    return Interpreter(clone).run(given)["mask"]
+
+
+def makers(value: SSAValue) -> Iterator[Operation]:
+    """The ops that a value is made by."""
+    seen: set[Operation] = set()
+    waiting = [value]
+    while waiting:
+        owner = waiting.pop().owner
+        if isinstance(owner, Operation) and owner not in seen:
+            seen.add(owner)
+            yield owner
+            waiting += owner.operands

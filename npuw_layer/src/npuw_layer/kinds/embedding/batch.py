@@ -1,0 +1,69 @@
+"""The texts of an inference: a batch is read row by row.
+
+Source: the original's batched element, which NPUW_TEXT_EMBED and NPUW_TEXT_RERANK ask for: inputs
+have as many rows as there are texts, or one that all have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import TensorError
+from npuw_layer.kinds.embedding.reading import Text
+from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.request.token_ids import check_ids
+
+
+def texts_of(
+    values: Mapping[str, Array], counts_text: bool, vocabulary: int | None = None
+) -> list[Text]:
+    """Tell the texts of a batch apart; what follows a text, masked out, is left out.
+
+    Args:
+        values: input_ids and attention_mask [texts, n], perhaps token_type_ids and position_ids.
+        counts_text: whether positions that are not given count what is masked in alone, as callers
+            of language models do; otherwise all tokens, as models do that take no positions.
+        vocabulary: how many token ids there are; None if that is not known.
+
+    Raises:
+        TensorError: an input is missing, or does not fit the others; or an id is of no token.
+    """
+    for name in (IDS, MASK):
+        if name not in values:
+            raise TensorError(f"inputs are missing: {name}")
+    for name, array in values.items():
+        if array.dtype != np.int64 or array.ndim != 2:
+            raise TensorError(f"{name} is {array.dtype} {list(array.shape)}, not i64 [texts, n]")
+    texts = max(len(array) for array in values.values())
+    tokens = values[IDS].shape[1]
+    for name, array in values.items():
+        if len(array) not in (1, texts) or array.shape[1] != tokens or not array.size:
+            raise TensorError(
+                f"{name} is {list(array.shape)}; {texts} texts of {tokens} tokens are wanted, or "
+                "one row that all have in common"
+            )
+    rows = {name: np.broadcast_to(array, (texts, tokens)) for name, array in values.items()}
+    found = [
+        _text({name: array[n] for name, array in rows.items()}, n, counts_text)
+        for n in range(texts)
+    ]
+    for n, text in enumerate(found):
+        check_ids(text.ids, vocabulary, (n,))
+    return found
+
+
+def _text(row: Mapping[str, Array], number: int, counts_text: bool) -> Text:
+    mask = row[MASK] != 0
+    if not mask.any():
+        raise TensorError(f"attention_mask leaves nothing of text {number}")
+    end = int(np.flatnonzero(mask)[-1]) + 1
+    positions = np.maximum(mask.cumsum() - 1, 0) if counts_text else np.arange(len(mask))
+    return Text(
+        row[IDS][:end],
+        mask[:end].astype(np.int64),
+        row.get(POSITIONS, positions)[:end],
+        row.get(TOKEN_TYPES, np.zeros_like(row[IDS]))[:end],
+    )

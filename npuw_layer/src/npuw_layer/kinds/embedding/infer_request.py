@@ -1,0 +1,106 @@
+"""Runs a model that reads texts, as OpenVINO's ``InferRequest`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from npuw_layer.api.given_inputs import Inputs
+from npuw_layer.api.model_port import OPEN, OpenPort, PortKey, find_port
+from npuw_layer.api.results import Results
+from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
+from npuw_layer.backends.protocols import Array
+from npuw_layer.execution.devices.report import devices_report
+from npuw_layer.kinds.embedding.batch import texts_of
+from npuw_layer.kinds.embedding.ports import inputs_of, outputs_of, takes
+from npuw_layer.kinds.embedding.reading import make_reader
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.names import BEAMS
+from npuw_layer.remote.tensor import values_of
+
+
+class TextInferRequest(StatelessRequest):
+    """One user of a compiled model; nothing stays of a text when the next is read.
+
+    Args:
+        compiled: the static models.
+    """
+
+    def __init__(self, compiled: CompiledLLM) -> None:
+        self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
+        super().__init__(compiled.options)
+        self._compiled, self._vocabulary = compiled, compiled.vocabulary
+        self._reader = make_reader(compiled, self._run.check_wanted)
+        self._runs: list[str] = []
+
+    @property
+    def model_inputs(self) -> Sequence[OpenPort]:
+        """Its inputs, as it was exported with."""
+        return self._inputs
+
+    @property
+    def model_outputs(self) -> Sequence[OpenPort]:
+        """Its outputs, as it was exported with."""
+        return self._outputs
+
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
+        """Read texts.
+
+        Args:
+            inputs: input_ids, attention_mask and, if the model has them, token_type_ids and
+                position_ids, i64 [texts, n], by name, number or port, or in their order;
+                beam_idx is ignored. Texts end where their last token is masked in. What is missing
+                is taken from ``set_tensor``.
+            share_inputs: makes no difference.
+            share_outputs: makes no difference.
+
+        Returns:
+            The outputs by name: last_hidden_state f32 [texts, n, channels], 0 for what is behind a
+            text; of what ranks texts, logits [texts, …].
+
+        Raises:
+            PromptTooLong: a text has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
+            NpuwError: as of any request (``StatelessRequest.infer``).
+        """
+        return super().infer(inputs, share_inputs, share_outputs)
+
+    def execution_report(self) -> Mapping[str, str]:
+        """How the last inference ran, for people."""
+        return {
+            "blobs": str(self._compiled.origin),
+            "texts": "; ".join(self._runs) or "none",
+            **devices_report(self._compiled.submodels),
+        }
+
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
+        known = isinstance(key, str) and (key == BEAMS or takes(self._compiled, key))
+        name = str(key) if known else find_port(self._inputs, key, "input").any_name
+        return name, tensor
+
+    def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
+        values = {name: values_of(one) for name, one in inputs.items() if name != BEAMS}
+        self._runs = []
+        every: list[Mapping[str, Array]] = []
+        tokens = 0
+        counts_text = self._compiled.options.text_rerank
+        for text in texts_of(values, counts_text, self._vocabulary):
+            tokens = len(values["input_ids"][0])
+            every.append({name: v.copy() for name, v in self._reader.read(text).items()})
+            self._runs.append(" + ".join(self._reader.runs))
+        return {
+            port.any_name: _joined(port, [found[port.any_name] for found in every], tokens)
+            for port in self._outputs
+        }
+
+
+def _joined(port: OpenPort, rows: Sequence[Array], tokens: int) -> Array:
+    """Make a batch of what came of each text, with 0 behind the shorter ones."""
+    if port.partial_shape[1:2] != (OPEN,):
+        return np.concatenate(rows)
+    whole = np.zeros((len(rows), tokens, *rows[0].shape[2:]), rows[0].dtype)
+    for number, row in enumerate(rows):
+        whole[number, : row.shape[1]] = row[0]
+    return whole

@@ -1,0 +1,238 @@
+"""Reads one text at a time: what comes out for each of its tokens, or for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from compiler_layer.weights import WEIGHT_PREFIX
+from npuw_layer.backends.arena import Arena
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, Program
+from npuw_layer.errors import PromptTooLong, TensorError
+from npuw_layer.kinds.embedding.names import PADDING
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.kv.make_cache import make_cache
+from npuw_layer.llm.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.plan.stages import Stage, rope_rows
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.prefill import Counts, Pieces, Prefill
+from npuw_layer.llm.request.submodel import Submodel
+from npuw_layer.llm.request.token_outputs import Gathered
+from npuw_layer.traits.lora.buffers import AdapterBuffers
+from npuw_layer.traits.lora.values import AdapterValues
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text: i64 [n] each, without tokens behind it that are masked out."""
+
+    ids: Array
+    mask: Array
+    positions: Array
+    types: Array
+
+
+class Reader(Protocol):
+    """The static models of a compiled model as one request uses them."""
+
+    @property
+    def runs(self) -> list[str]:
+        """The static models that read the last text, in order."""
+        ...
+
+    def read(self, text: Text) -> Mapping[str, Array]:
+        """Read a text.
+
+        Returns:
+            For each output, what came of it; the next call may overwrite it. Outputs of tokens are
+            [1, n, …], in the order of the text's tokens.
+
+        Raises:
+            PromptTooLong: it has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
+            InferenceCancelled: it is no longer wanted.
+            DeviceError: the device failed.
+        """
+        ...
+
+
+def reads_in_chunks(compiled: CompiledLLM) -> bool:
+    """Whether a compiled model keeps K and V of what it has read."""
+    stage = compiled.plan.prefill[0]
+    return any(info.name.startswith(ASSIGN_PREFIX) for info in compiled.models[stage].outputs)
+
+
+def make_reader(compiled: CompiledLLM, check_wanted: Callable[[], None]) -> Reader:
+    """Make a request's reader.
+
+    Args:
+        compiled: the static models; nothing here changes them.
+        check_wanted: called before each run of a program; raises to end the inference there.
+
+    Raises:
+        DeviceError: there is no memory left.
+    """
+    kind = ChunkReader if reads_in_chunks(compiled) else WholeReader
+    return kind(compiled, check_wanted)
+
+
+class ChunkReader:
+    """Reads with a KV cache, chunk by chunk.
+
+    Tokens that are masked out are left out altogether: nobody attends to them. What comes out for
+    them is 0.
+    """
+
+    def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
+        self._compiled = compiled
+        self._cache = make_cache(compiled)
+        self._buffers = AdapterBuffers(compiled.device, compiled.adapters)
+        self._adapters = AdapterValues(compiled.adapter_shapes)
+        self._prefill = Prefill(compiled, self._cache, self._buffers, Gathered(()), check_wanted)
+        heads = {stage: compiled.models[stage] for stage in compiled.plan.own_heads}
+        self._head = LMHead(compiled.device, heads, self._buffers, compiled.bank) if heads else None
+        self._prefill.prepare()
+
+    @property
+    def runs(self) -> list[str]:
+        """The static models that read the last text, in order."""
+        return self._prefill.counts.prefills
+
+    def read(self, text: Text) -> Mapping[str, Array]:
+        """Read a text; see ``Reader``. A language model gives the logits of the last token."""
+        used = np.flatnonzero(text.mask)
+        count, limit = len(used), self._compiled.plan.lengths.max_prompt
+        if count > limit:
+            raise PromptTooLong(count, limit)
+        self._check_positions(text.positions[used])
+        self._begin(count)
+        rows = {IDS: text.ids[used], POSITIONS: text.positions[used]}
+        new = NewTokens(rows, np.ones(count, np.int64))
+        history = History((), rereads=False)
+        pieces = self._prefill.read(new, history, self._adapters)
+        if not self._compiled.options.text_embed:
+            return {LOGITS: self._logits(_last(pieces))}
+        states: list[Array] = []
+        for piece in _sizes(pieces, count):
+            assert self._prefill.last is not None  # it has read the piece
+            states.append(self._prefill.last.output(piece).copy())
+        found = np.concatenate(states, 1)
+        hidden = np.zeros((1, len(text.ids), found.shape[2]), found.dtype)
+        hidden[:, used] = found
+        return {LAST_HIDDEN_STATE: hidden}
+
+    def _check_positions(self, positions: Array) -> None:
+        """See that positions are in the tables, and where they are cached side by side.
+
+        Raises:
+            TensorError: they are not.
+        """
+        options, stage = self._compiled.options, self._compiled.plan.prefill[0]
+        rows = rope_rows(stage, options)
+        if positions.min() < 0 or (options.caches_rope and positions.max() >= rows):
+            raise TensorError(
+                f"position_ids are from {positions.min()} to {positions.max()}; with "
+                f"NPUW_LLM_MAX_PROMPT_LEN as it is they may be from 0 to {rows - 1}, with "
+                "NPUW_LLM_CACHE_ROPE = NO anything above"
+            )
+        if self._compiled.prefixes is not None and (np.diff(positions) != 1).any():
+            raise TensorError(
+                "NPUW_LLM_ENABLE_PREFIX_CACHING: what is kept is found by tokens side by side, but "
+                "position_ids leave some out; leave the option out, or mask out none between"
+            )
+
+    def _begin(self, count: int) -> None:
+        self._buffers.apply(self._adapters)
+        self._cache.reset(count)
+        self._prefill.counts = Counts([])
+
+    def _logits(self, last: Submodel) -> Array:
+        found = last.output(1)
+        return found if self._head is None else self._head.logits(found)
+
+
+class WholeReader:
+    """Reads without a KV cache, by the smallest static model that the text fits."""
+
+    def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
+        self._compiled = compiled
+        self._check_wanted = check_wanted
+        self._models: dict[Stage, _WholeModel] = {}
+        self.runs: list[str] = []
+        """The static models that read the last text."""
+        self._model(compiled.plan.prefill[-1]).prepare()
+
+    def read(self, text: Text) -> Mapping[str, Array]:
+        """Read a text; see ``Reader``. Tokens between others that are masked out are computed."""
+        stages, count = self._compiled.plan.prefill, len(text.ids)
+        stage = next((stage for stage in stages if stage.tokens >= count), None)
+        if stage is None:
+            raise PromptTooLong(count, self._compiled.plan.lengths.max_prompt)
+        self._check_wanted()
+        self.runs = [stage.name]
+        return self._model(stage).run(text)
+
+    def _model(self, stage: Stage) -> _WholeModel:
+        if stage not in self._models:
+            self._models[stage] = _WholeModel(self._compiled, stage)
+        return self._models[stage]
+
+
+class _WholeModel:
+    """One static model with tensors of its own."""
+
+    def __init__(self, compiled: CompiledLLM, stage: Stage) -> None:
+        loaded = compiled.models[stage]
+        self._tokens = stage.tokens
+        self._outputs = [info.name for info in loaded.outputs]
+        inputs = [info for info in loaded.inputs if not info.name.startswith(WEIGHT_PREFIX)]
+        self._arena = Arena(compiled.device, [*inputs, *loaded.outputs])
+        self._program: Program = loaded.create_program()
+        self._arena.bind(self._program)
+        compiled.bank.bind(self._program, loaded.inputs)
+
+    def prepare(self) -> None:
+        """Do now what the first run would do."""
+        self._program.prepare()
+
+    def run(self, text: Text) -> dict[str, Array]:
+        """Read a text that fits."""
+        count = len(text.ids)
+        for name, values, padding in (
+            (IDS, text.ids, PADDING),
+            (MASK, text.mask, 0),
+            (TOKEN_TYPES, text.types, 0),
+            (POSITIONS, text.positions, 0),
+        ):
+            if name in self._arena.tensors:
+                self._arena[name][0, :count] = values
+                self._arena[name][0, count:] = padding
+        self._program.run()
+        return {name: self._cut(self._arena[name], count) for name in self._outputs}
+
+    def _cut(self, values: Array, count: int) -> Array:
+        """Leave out what was computed for padding."""
+        of_tokens = values.ndim > 2 and values.shape[1] == self._tokens
+        return values[:, :count] if of_tokens else values
+
+
+def _last(pieces: Pieces) -> Submodel:
+    """Read on to the end."""
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            return end.value
+
+
+def _sizes(pieces: Pieces, count: int) -> Iterator[int]:
+    """Read on to the end; give how many tokens each piece had, after it was read."""
+    done = 0
+    for size in pieces:
+        yield size
+        done += size
+    yield count - done

@@ -1,0 +1,213 @@
+"""Gives a causal decoder without KV cache what reading in chunks takes: K and V as variables.
+
+Then it is what exporters write of language models, without a head: each chunk's keys and values
+follow those that are stored, the mask is that of stored and new tokens, and positions are an input,
+as they do not begin at 0 any more.
+
+Source: the original's PrepareTextEmbeddingModel (fact sheet npuw §a.3, step 2).
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov import shape, slicing
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.constant import Constant, ints_of
+from compiler_layer.dialects.ov.op import OvOp, bool_attr
+from compiler_layer.dialects.ov.reduce import CumSum
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.strided_slice import StridedSlice
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.model import Model
+from compiler_layer.passes.match import producer
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from npuw_layer.errors import NotCausal
+from npuw_layer.kinds.embedding.attends import is_causal, makers
+from npuw_layer.llm.graph.cache_axes import USUAL
+from npuw_layer.llm.graph.causal_mask import causal_mask
+from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, MASK, POSITIONS
+
+_RANK = 4
+
+
+def rebuild(model: Model) -> None:
+    """Let a decoder keep K and V, and go on behind what is stored.
+
+    Args:
+        model: input_ids and attention_mask [batch, tokens], perhaps position_ids, and
+            last_hidden_state; changed in place. Then it is read with a batch of 1, has position_ids
+            i64 [1, tokens], variables for K and V of each layer, and hidden states as EMBED.
+
+    Raises:
+        NotCausal: it cannot be read in chunks; says why. The model is spoilt.
+    """
+    attentions = [op for op in model.body.ops if isinstance(op, ScaledDotProductAttention)]
+    _check(model, attentions)
+    positions = _positions(model)
+    mask = _causal_mask(model)
+    cached: dict[SSAValue, SSAValue] = {}
+    for layer, op in enumerate(attentions):
+        _store(model, op, 1, f"past_key_values.{layer}.keypresent.{layer}.key", cached)
+        _store(model, op, 2, f"past_key_values.{layer}.valuepresent.{layer}.value", cached)
+        _attend(model, op, mask)
+    remove_dead_code(model)
+    _count_positions(model, positions, {*makers(mask)})
+    remove_dead_code(model)
+    _check_rest(model)
+    for op in model.body.ops:
+        if isinstance(op, OvOp):
+            op.refresh_types()
+    model.set_outputs([(EMBED, model.outputs[0].value)])
+
+
+def _check(model: Model, attentions: list[ScaledDotProductAttention]) -> None:
+    inputs, outputs = ([port.name for port in ports] for ports in (model.inputs, model.outputs))
+    if not {IDS, MASK} <= {*inputs} <= {IDS, MASK, POSITIONS} or outputs != [LAST_HIDDEN_STATE]:
+        raise NotCausal(f"it has inputs {inputs} and outputs {outputs}")
+    if not attentions:
+        raise NotCausal("it has no ScaledDotProductAttention")
+    masks: set[SSAValue | None] = set()
+    for op in attentions:
+        if op.mask in masks:
+            continue
+        masks.add(op.mask)
+        if not is_causal(model, op):
+            raise NotCausal(f"{op.described}: tokens attend to others than all before them")
+
+
+def _positions(model: Model) -> SSAValue:
+    """The input of positions; it is added if the model has none."""
+    for port in model.inputs:
+        if port.name == POSITIONS:
+            return port.value
+    names = [port.name for port in model.inputs]
+    added = model.body.insert_arg(tensor("i64", (-1, -1)), len(names))
+    model.set_inputs([*names, POSITIONS])
+    return added
+
+
+def _causal_mask(model: Model) -> SSAValue:
+    """Write the mask f32 [batch, 1, new tokens, stored and new tokens] of all attentions."""
+    inputs = {port.name: port.value for port in model.inputs}
+    return causal_mask(GraphBuilder(model, model.body.first_op), inputs[IDS], inputs[MASK])
+
+
+def _store(
+    model: Model,
+    op: ScaledDotProductAttention,
+    place: int,
+    name: str,
+    cached: dict[SSAValue, SSAValue],
+) -> None:
+    """Put the stored rows of K or V before the new ones; layers may have them in common."""
+    repeat = _repeats(op.operands[place])
+    rows = repeat[0].operands[0] if repeat else op.operands[place]
+    if rows in cached.values():
+        return  # another attention has the same repeated heads
+    if rows not in cached:
+        cached[rows] = _variable(model, rows, name)
+    if not repeat:
+        op.operands[place] = cached[rows]
+        return
+    unsqueeze, broadcast, reshape = repeat
+    heads, stored = shape_of(reshape.results[0])[1], shape_of(rows)[1]
+    unsqueeze.operands[0] = cached[rows]
+    broadcast.operands[1] = GraphBuilder(model, broadcast).ints(1, 1, heads // stored, 1, 1)
+    for each in repeat:
+        each.refresh_types()
+
+
+def _repeats(value: SSAValue) -> tuple[OvOp, OvOp, OvOp] | None:
+    """The ops that repeat heads for several of the queries, first to last, if there are any."""
+    reshape = producer(value, shape.Reshape)
+    broadcast = None if reshape is None else producer(reshape.x, shape.Broadcast)
+    unsqueeze = None if broadcast is None else producer(broadcast.x, shape.Unsqueeze)
+    if reshape is None or broadcast is None or unsqueeze is None:
+        return None
+    known = ints_of(unsqueeze.axes) == [2] and len(shape_of(unsqueeze.x)) == _RANK
+    if not known or min(shape_of(reshape.output)[1], shape_of(unsqueeze.x)[1]) <= 0:
+        return None
+    return unsqueeze, broadcast, reshape
+
+
+def _variable(model: Model, rows: SSAValue, name: str) -> SSAValue:
+    """Keep rows in a variable; gives the stored ones followed by the new."""
+    dims = shape_of(rows)
+    owner = rows.owner
+    if len(dims) != _RANK or min(dims[1], dims[3]) <= 0 or not isinstance(owner, Operation):
+        raise NotCausal(f"K or V of {list(dims)} has no heads and width that are known")
+    after = owner.next_op
+    assert after is not None  # a return follows at least
+    g = GraphBuilder(model, after)
+    variable = StringAttr(name)
+    kept = tensor(element_of(rows), (1, dims[1], -1, dims[3]))
+    read = ReadValue(operands=[[]], result_types=[kept], properties={"variable_id": variable})
+    joined = g.concat([g.add(read).output, rows], USUAL.tokens)
+    GraphBuilder(model).add(Assign.make([joined], variable_id=variable))
+    return joined
+
+
+def _attend(model: Model, op: ScaledDotProductAttention, mask: SSAValue) -> None:
+    """Let an attention have the new mask."""
+    scale = [] if op.scale is None else [op.scale]
+    kind = element_of(op.q)
+    g = GraphBuilder(model, op)
+    own = mask if kind == element_of(mask) else g.convert(mask, kind)
+    made = ScaledDotProductAttention.make(
+        [op.q, op.k, op.v, [own, *scale]], causal=bool_attr(False)
+    )
+    made.attributes.update(op.attributes)
+    g.add(made)
+    op.output.replace_all_uses_with(made.output)
+    op.detach()
+    op.erase()
+
+
+def _count_positions(model: Model, positions: SSAValue, own: set[Operation]) -> None:
+    """Take positions from the input where the model counts its tokens from 0 on.
+
+    Args:
+        model: changed in place.
+        positions: the input.
+        own: what the new mask is made by, which counts rows.
+
+    Raises:
+        NotCausal: it counts something else.
+    """
+    for op in model.ops:
+        if not isinstance(op, shape.Range) or op in own:
+            continue
+        start, step = ints_of(op.start), ints_of(op.step)
+        if start != [0] or step != [1]:
+            raise NotCausal(f"{op.described} counts something else than tokens from 0 on")
+        g = GraphBuilder(model, op)
+        for use in list(op.output.uses):
+            row = use.operation
+            if isinstance(row, shape.Unsqueeze) and ints_of(row.axes) == [0]:
+                row.output.replace_all_uses_with(_typed(g, positions, row.output))
+        if op.output.uses:
+            flat = g.reshape(_typed(g, positions, op.output), -1)
+            op.output.replace_all_uses_with(flat)
+
+
+def _typed(g: GraphBuilder, positions: SSAValue, like: SSAValue) -> SSAValue:
+    element = element_of(like)
+    return positions if element == "i64" else g.convert(positions, element)
+
+
+def _check_rest(model: Model) -> None:
+    """See that nothing else depends on how many tokens come before.
+
+    Raises:
+        NotCausal: something does, such as a table of positions that is cut to the text's length.
+    """
+    for op in model.body.ops:
+        if isinstance(op, CumSum) or (
+            isinstance(op, slicing.Slice | StridedSlice)
+            and isinstance(op.operands[0].owner, Constant)
+            and -1 in shape_of(op.results[0])
+        ):
+            raise NotCausal(f"{op.described} counts tokens in a way of its own")

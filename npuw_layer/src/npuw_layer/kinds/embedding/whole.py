@@ -1,0 +1,131 @@
+"""A model that reads a text whole: a static graph of one length, in which padding leaves no trace.
+
+Padding follows the text and is masked out, so that nothing attends to it. Where positions, or which
+token is the last, are counted by comparing ids with the padding id (RoBERTa, classifiers made of
+decoders), the padding must have that id; the host, which does not know it, writes ``PADDING``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov import elementwise, logic, shape
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.constant import Constant, values_of
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.slicing import Slice
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.model import Model
+from npuw_layer.errors import ModelError
+from npuw_layer.kinds.embedding.names import PADDING
+from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.plan.lengths import GRAIN
+
+_KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert
+"""Ops that keep ids as they are."""
+
+
+def whole_graph(model: Model, tokens: int) -> Model:
+    """Make the static graph that reads texts of up to a number of tokens.
+
+    Args:
+        model: a stateless graph; it is not changed.
+        tokens: of the longest text.
+
+    Returns:
+        A graph with input_ids and attention_mask i64 [1, tokens], and token_type_ids and
+        position_ids likewise if the model has them; what follows a text has ``PADDING`` for ids and
+        is masked out. Its outputs are the model's.
+
+    Raises:
+        ModelError: it reads something else than a text, has not so many positions, or no use for
+            the mask.
+    """
+    check_ports(model)
+    _check_tables(model, tokens)
+    _check_masked(model)
+    clone = model.clone()
+    clone.set_input_shapes({port.name: (1, tokens) for port in clone.inputs})
+    _pad(clone, tokens)
+    return clone
+
+
+def check_ports(model: Model) -> None:
+    """See that a model reads a text, and nothing else.
+
+    Raises:
+        ModelError: it does not; says what it reads.
+    """
+    names = {port.name for port in model.inputs}
+    if not {IDS, MASK} <= names <= {IDS, MASK, TOKEN_TYPES, POSITIONS}:
+        raise ModelError(
+            f"not a model that reads a text: inputs {sorted(names)}; expected {IDS}, {MASK}"
+            f"[, {TOKEN_TYPES}, {POSITIONS}]"
+        )
+
+
+def _check_masked(model: Model) -> None:
+    """See that padding can be masked out.
+
+    Raises:
+        ModelError: nobody reads the mask, and tokens attend to later ones.
+    """
+    mask = next(port.value for port in model.inputs if port.name == MASK)
+    both = [
+        op
+        for op in model.body.ops
+        if isinstance(op, ScaledDotProductAttention) and not int_value(op.causal)
+    ]
+    if not mask.uses and both:
+        raise ModelError(
+            f"{both[0].described}: the model does not read {MASK}, so that tokens would attend to "
+            "what a shorter text is padded with; export it with its mask"
+        )
+
+
+def _check_tables(model: Model, tokens: int) -> None:
+    """See that a table of positions, which is cut to the text's length, is long enough.
+
+    Raises:
+        ModelError: it is not.
+    """
+    for op in model.body.ops:
+        if not isinstance(op, Slice) or not isinstance(op.x.owner, Constant):
+            continue
+        for rows, cut in zip(shape_of(op.x), shape_of(op.output), strict=True):
+            if cut == -1 and rows < tokens:
+                raise ModelError(
+                    f"the model has positions for {rows} tokens, and is to read {tokens} at once; "
+                    f"set NPUW_LLM_MAX_PROMPT_LEN to {rows // GRAIN * GRAIN} at most"
+                )
+
+
+def _pad(model: Model, tokens: int) -> None:
+    """Let what follows the text have the id that the model knows padding by."""
+    ids = next(port.value for port in model.inputs if port.name == IDS)
+    known = _padding_id(ids)
+    readers = list(ids.uses)
+    g = GraphBuilder(model, model.body.first_op)
+    padding = g.op(logic.Equal, ids, g.constant(np.full((1, 1), PADDING, np.int64)))
+    id_of_padding = g.constant(np.full((1, 1), known, np.int64))
+    padded = g.op(elementwise.Select, padding, id_of_padding, ids)
+    for use in readers:
+        use.operation.operands[use.index] = padded
+
+
+def _padding_id(ids: SSAValue) -> int:
+    """The id that ids are compared with, 0 if with none."""
+    waiting = [ids]
+    while waiting:
+        value = waiting.pop()
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, logic.Equal | logic.NotEqual):
+                number = values_of(op.operands[1 - use.index])
+                if number is not None and number.size == 1 and number.item() >= 0:
+                    return int(number.item())
+            elif isinstance(op, _KEPT) and use.index == 0:
+                waiting.append(op.results[0])
+    return 0

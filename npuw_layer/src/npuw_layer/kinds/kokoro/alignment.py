@@ -1,0 +1,53 @@
+"""Which token each frame is of, and what the audio model is given of it.
+
+It is what the model's own alignment, a matrix of 0 and 1, would pick by a product.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import ModelError
+
+MAX_FRAMES = 1 << 18
+"""No text lasts longer: it is nearly two hours of speech."""
+
+
+def tokens_of_frames(durations: Array) -> Array:
+    """Repeat each token's number as often as it lasts frames.
+
+    Args:
+        durations: integers, [tokens]; what is negative counts as 0.
+
+    Returns:
+        i64 [frames].
+
+    Raises:
+        ModelError: there is no frame, or there are more than anybody could mean.
+    """
+    lasting = np.maximum(durations.reshape(-1).astype(np.int64), 0)
+    if not lasting.any():
+        raise ModelError("the sum of durations is 0: the model makes no audio of this text")
+    if lasting.max() > MAX_FRAMES or lasting.sum() > MAX_FRAMES:
+        raise ModelError(
+            f"durations of up to {lasting.max()} frames: more than {MAX_FRAMES} in all; the model "
+            "does not compute what it should"
+        )
+    return np.repeat(np.arange(lasting.size), lasting)
+
+
+def gather_frames(encoding: Array, tokens: Array, block: int) -> Array:
+    """Give each frame what its token is encoded as.
+
+    Args:
+        encoding: [1, channels, tokens].
+        tokens: i64 [frames], at most ``block``.
+        block: how many frames the audio model gets.
+
+    Returns:
+        [1, channels, block], 0 behind the frames.
+    """
+    gathered = np.zeros((*encoding.shape[:2], block), encoding.dtype)
+    gathered[..., : tokens.size] = encoding[..., tokens]
+    return gathered

@@ -1,0 +1,128 @@
+"""Both models of a Kokoro, compiled or taken from the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import Device, LoadedModel
+from npuw_layer.errors import ModelError
+from npuw_layer.kinds.kokoro.names import AUDIO, DURATIONS, EN_BLOCK
+from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
+from npuw_layer.kinds.static.port import StaticPort
+from npuw_layer.kinds.static.source import GraphSource
+from npuw_layer.llm.programs import Origin
+from npuw_layer.options import Options
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKokoro:
+    """Both models; requests change nothing here.
+
+    Attributes:
+        durations: reads a text (``split.durations_model``).
+        audio: makes audio of a block of frames (``split.audio_model``).
+    """
+
+    durations: CompiledStatic
+    audio: CompiledStatic
+
+    @property
+    def device(self) -> Device:
+        """What runs them; it may be several."""
+        return self.audio.device
+
+    @property
+    def submodels(self) -> Mapping[str, LoadedModel]:
+        """Both by name."""
+        return {**self.durations.submodels, **self.audio.submodels}
+
+    @property
+    def options(self) -> Options:
+        """What they were compiled with."""
+        return self.audio.options
+
+    @property
+    def origin(self) -> Origin:
+        """Where both came from."""
+        parts = (self.durations.origin, self.audio.origin)
+        return Origin(
+            seconds=sum(part.seconds for part in parts),
+            compiled=sum(part.compiled for part in parts),
+            cached=sum(part.cached for part in parts),
+        )
+
+    @property
+    def shared(self) -> None:
+        """Weights are not shared with other processes."""
+        return
+
+    @property
+    def block(self) -> int:
+        """Frames that the audio model gets."""
+        (port,) = (port for port in self.audio.inputs if port.any_name == EN_BLOCK)
+        return port.shape[-1]
+
+    @property
+    def lasting(self) -> StaticPort:
+        """The output with durations, [tokens]."""
+        return self.durations.outputs[0]
+
+    @property
+    def sound(self) -> StaticPort:
+        """The output with samples, [..., samples of a block]."""
+        return self.audio.outputs[0]
+
+
+def compile_kokoro(
+    path: Path, device: Device, npu: LevelZeroDevice, options: Options
+) -> CompiledKokoro:
+    """Compile, or load from the cache, both models.
+
+    Args:
+        path: an IR's ``.xml``.
+        device: where they will run.
+        npu: where their tensors will be.
+        options: NPUW_KOKORO_BLOCK_SIZE, and those of static models.
+
+    Raises:
+        ModelError: the model is no Kokoro, has open shapes, or is not supported.
+        DeviceError: a device refuses it.
+    """
+    if path.suffix != ".xml":
+        raise ModelError(f"NPUW_KOKORO = YES: {path} is no IR; export the model first")
+    whole = cache(partial(_read, path))
+    size = options.kokoro_block_size
+
+    def source(submodel: str, graph: Callable[[], Model]) -> GraphSource:
+        frames = {"NPUW_KOKORO_BLOCK_SIZE": str(size)} if submodel == AUDIO else {}
+        return GraphSource(path, graph, submodel, {"part of a Kokoro": submodel, **frames})
+
+    def durations() -> Model:
+        from npuw_layer.kinds.kokoro.split import durations_model
+
+        return durations_model(whole())
+
+    def audio() -> Model:
+        from npuw_layer.kinds.kokoro.split import audio_model
+
+        return audio_model(whole(), size)
+
+    return CompiledKokoro(
+        durations=compile_static(source(DURATIONS, durations), device, npu, options),
+        audio=compile_static(source(AUDIO, audio), device, npu, options),
+    )
+
+
+def _read(path: Path) -> Model:
+    # Imported here and above: a warm start, which compiles nothing, loads no graphs.
+    from npuw_layer.storage.read_model import read_model
+
+    return read_model(path)

@@ -1,0 +1,42 @@
+"""A Kokoro ready to run, as OpenVINO's Python API gives it."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from npuw_layer.api.model_port import OpenPort
+from npuw_layer.api.ready_model import ReadyModel
+from npuw_layer.errors import OptionError
+from npuw_layer.kinds.kokoro.compiled import CompiledKokoro
+from npuw_layer.kinds.kokoro.infer_request import KokoroInferRequest
+from npuw_layer.kinds.kokoro.ports import inputs_of, outputs_of
+from npuw_layer.kinds.static.port import StaticPort
+from npuw_layer.remote.context import RemoteContext
+
+
+class KokoroCompiledModel(ReadyModel[CompiledKokoro, StaticPort, OpenPort]):
+    """A model that makes speech of text (NPUW_KOKORO)."""
+
+    @property
+    def inputs(self) -> list[StaticPort]:
+        """Its inputs, as it was exported with."""
+        return inputs_of(self._compiled)
+
+    @property
+    def outputs(self) -> list[OpenPort]:
+        """Its outputs: the audio, and the durations of tokens."""
+        return outputs_of(self._compiled)
+
+    def create_infer_request(self) -> KokoroInferRequest:
+        """Make a request, independent of all others."""
+        return KokoroInferRequest(self._compiled)
+
+    def get_context(self) -> RemoteContext:
+        """Give the context whose tensors its requests bind in place: that of its Core."""
+        return RemoteContext(self._compiled.audio.npu)
+
+    def _write(self, file: BinaryIO) -> None:
+        raise OptionError(
+            "NPUW_KOKORO = YES: such a model is not exported, as in the original; CACHE_DIR keeps "
+            "what is compiled of it"
+        )

@@ -1,0 +1,67 @@
+"""Lets the model that reads a text be told which tokens are padding.
+
+Exported, it takes all tokens for real ones: how many there are it asks the shape of its input, and
+that of a static model never changes. So what it makes of that shape becomes inputs: the mask of
+attention, and the lengths that recurrent networks read.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.logic import Greater
+from compiler_layer.dialects.ov.recurrent import LSTMSequence
+from compiler_layer.dialects.ov.shape import ShapeOf
+from compiler_layer.dialects.ov.types import shape_of, tensor
+from compiler_layer.model import Model
+from npuw_layer.kinds.kokoro.names import INPUT_IDS, INPUT_LENGTHS, TEXT_MASK
+
+_log = logging.getLogger(__name__)
+
+
+def give_lengths(model: Model) -> None:
+    """Add the inputs that there is a use for; nothing changes for a text that fills the model.
+
+    Args:
+        model: with the input ``input_ids``, of a static shape; changed in place.
+    """
+    ids = next(port.value for port in model.inputs if port.name == INPUT_IDS)
+    mask = _mask(model, ids)
+    if mask is None:
+        _log.warning("no mask of padding is found: texts are read with what is behind them")
+        return
+    mask.output.replace_all_uses_with(_input(model, TEXT_MASK, "boolean", shape_of(ids)))
+    networks = [op for op in model.body.ops if isinstance(op, LSTMSequence)]
+    if networks:
+        lengths = _input(model, INPUT_LENGTHS, "i64", (1,))
+        for network in networks:
+            network.operands[network.operands.index(network.lengths)] = lengths
+
+
+def _mask(model: Model, ids: SSAValue) -> Greater | None:
+    """The comparison of places with lengths, all of which follow from the shape of the tokens."""
+    known: set[SSAValue] = set()
+    """Constants, and what follows from them and from that shape."""
+    of_shape: set[SSAValue] = set()
+    for op in model.body.ops:
+        follows = any(operand in of_shape for operand in op.operands)
+        if isinstance(op, ShapeOf) and op.x is ids:
+            follows = True
+        elif not all(operand in known for operand in op.operands):
+            continue
+        known.update(op.results)
+        if follows:
+            of_shape.update(op.results)
+        if follows and isinstance(op, Greater):
+            return op
+    return None
+
+
+def _input(model: Model, name: str, element: str, shape: tuple[int, ...]) -> SSAValue:
+    """Add an input."""
+    names = [port.name for port in model.inputs]
+    value = model.body.insert_arg(tensor(element, shape), len(names))
+    model.set_inputs([*names, name])
+    return value

@@ -1,0 +1,85 @@
+"""Runs a Kokoro, as OpenVINO's ``InferRequest`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from npuw_layer.api.given_inputs import Inputs
+from npuw_layer.api.model_port import OpenPort, PortKey, find_port
+from npuw_layer.api.results import Results
+from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import TensorError
+from npuw_layer.execution.devices.report import devices_report
+from npuw_layer.kinds.kokoro.compiled import CompiledKokoro
+from npuw_layer.kinds.kokoro.ports import inputs_of, outputs_of
+from npuw_layer.kinds.kokoro.speaker import Speaker
+from npuw_layer.kinds.static.port import StaticPort
+
+
+class KokoroInferRequest(StatelessRequest):
+    """One user of a compiled model; nothing stays of a text when the next is read.
+
+    Args:
+        compiled: both models.
+    """
+
+    def __init__(self, compiled: CompiledKokoro) -> None:
+        self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
+        super().__init__(compiled.options)
+        self._compiled = compiled
+        self._speaker = Speaker(compiled, self._run.check_wanted)
+
+    @property
+    def model_inputs(self) -> Sequence[StaticPort]:
+        """Its inputs, as it was exported with."""
+        return self._inputs
+
+    @property
+    def model_outputs(self) -> Sequence[OpenPort]:
+        """Its outputs, as it was exported with."""
+        return self._outputs
+
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
+        """Read a text aloud.
+
+        Args:
+            inputs: input_ids i64 [1, tokens], with 0 in front, behind the text, and as padding;
+                ref_s f32 [1, 256], the voice; speed f32 [1]; by name, number or port, or
+                in their order. What is missing is taken from ``set_tensor``.
+            share_inputs: makes no difference.
+            share_outputs: makes no difference.
+
+        Returns:
+            The outputs by name: audio, as long as the text lasts, and durations [tokens].
+
+        Raises:
+            ModelError: the model says that the text lasts no frame, or far too many.
+            NpuwError: as of any request (``StatelessRequest.infer``).
+        """
+        return super().infer(inputs, share_inputs, share_outputs)
+
+    def execution_report(self) -> Mapping[str, str]:
+        """How the last inference ran, for people."""
+        compiled = self._compiled
+        report = {"blobs": str(compiled.origin), "text": self._speaker.runs or "none"}
+        return report | devices_report(compiled.submodels)
+
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
+        port, given = find_port(self._inputs, key, "input"), tensor
+        if isinstance(given, Tensor):
+            port.check_array(given.data)
+        else:
+            port.check(given.element_type, given.shape)
+        return port.any_name, given
+
+    def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
+        missing = [port.any_name for port in self._inputs if port.any_name not in inputs]
+        if missing:
+            raise TensorError(f"not set: {', '.join(missing)}")
+        audio, durations = self._speaker.speak(inputs)
+        sound, lasting = self._outputs
+        return {sound.any_name: audio, lasting.any_name: durations}

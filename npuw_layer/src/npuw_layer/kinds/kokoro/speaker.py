@@ -1,0 +1,109 @@
+"""From a text to its audio: both models, and what the host does between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from npuw_layer.api.results import Results
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.protocols import Array
+from npuw_layer.kinds.kokoro.alignment import gather_frames, tokens_of_frames
+from npuw_layer.kinds.kokoro.blocks import plan_blocks
+from npuw_layer.kinds.kokoro.compiled import CompiledKokoro
+from npuw_layer.kinds.kokoro.names import (
+    ASR_BLOCK,
+    ASR_LEFT,
+    EN_BLOCK,
+    EN_LEFT,
+    INPUT_IDS,
+    INPUT_LENGTHS,
+    TEXT_MASK,
+)
+from npuw_layer.kinds.kokoro.padding import count_real, mask_of
+from npuw_layer.kinds.static.infer_request import StaticInferRequest
+from npuw_layer.remote.tensor import RemoteTensor, values_of
+
+Tensors = Mapping[str, Tensor | RemoteTensor]
+"""Inputs of the whole model by name."""
+
+
+class Speaker:
+    """Reads texts aloud, one at a time.
+
+    Args:
+        compiled: both models.
+        check_wanted: raises if the audio is not wanted any more.
+    """
+
+    def __init__(self, compiled: CompiledKokoro, check_wanted: Callable[[], None]) -> None:
+        self._compiled = compiled
+        self._check_wanted = check_wanted
+        self._durations = StaticInferRequest(compiled.durations)
+        self._audio = StaticInferRequest(compiled.audio)
+        self.runs = ""
+        """What ran last, for people."""
+
+    def speak(self, given: Tensors) -> tuple[Array, Array]:
+        """Read a text.
+
+        Args:
+            given: all inputs.
+
+        Returns:
+            The audio, [..., samples], and the durations of all tokens, 0 where they are padding.
+
+        Raises:
+            ModelError: the text has no frame, or too many.
+            InferenceCancelled: nobody wants it.
+            DeviceError: a device failed.
+        """
+        read = self._read(given)
+        durations = read[self._compiled.lasting.any_name]
+        audio = self._sound(given, tokens_of_frames(durations), read[EN_LEFT], read[ASR_LEFT])
+        return audio, durations
+
+    def _read(self, given: Tensors) -> Results:
+        """Run the first model on what is no padding."""
+        ids = values_of(given[INPUT_IDS])
+        real = count_real(ids)
+        told = {TEXT_MASK: mask_of(real, ids.shape[1]), INPUT_LENGTHS: np.array([real])}
+        read = self._durations.infer(self._inputs(self._durations_names, given, told))
+        read[self._compiled.lasting.any_name].reshape(-1)[real:] = 0
+        return read
+
+    def _sound(self, given: Tensors, tokens: Array, en: Array, asr: Array) -> Array:
+        """Run the second model block by block, and join what is kept."""
+        size = self._compiled.block
+        blocks = plan_blocks(tokens.size, size, self._compiled.options.kokoro_overlap_size)
+        parts: list[Array] = []
+        for block in blocks:
+            self._check_wanted()
+            heard = tokens[block.begin : block.end]
+            frames = {
+                EN_BLOCK: gather_frames(en, heard, size),
+                ASR_BLOCK: gather_frames(asr, heard, size),
+            }
+            made = self._audio.infer(
+                self._inputs(self._audio_names, given, frames), share_outputs=True
+            )[self._compiled.sound.any_name]
+            parts.append(made[..., block.samples(made.shape[-1], size)].copy())
+        self.runs = f"{tokens.size} frames in {len(blocks)} blocks of {size}"
+        return np.concatenate(parts, -1)
+
+    @property
+    def _durations_names(self) -> set[str]:
+        return {port.any_name for port in self._compiled.durations.inputs}
+
+    @property
+    def _audio_names(self) -> set[str]:
+        return {port.any_name for port in self._compiled.audio.inputs}
+
+    @staticmethod
+    def _inputs(
+        names: set[str], given: Tensors, own: Mapping[str, Array]
+    ) -> dict[str, Tensor | RemoteTensor]:
+        """What one model takes, of what the caller gave and of what the host made."""
+        made = {name: Tensor(values) for name, values in own.items()}
+        return {name: tensor for name, tensor in {**given, **made}.items() if name in names}

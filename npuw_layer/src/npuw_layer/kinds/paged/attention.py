@@ -1,0 +1,164 @@
+"""A device that computes attention over caches in pages on the host, in numpy.
+
+Caches and tables are bound to memory of any size, all of which counts; of the rows of tokens those
+count that are of a sequence, as the tables say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from compiler_layer.dialects.ov.paged_attention import CACHES, PagedAttentionExtension
+from compiler_layer.errors import CompilerError
+from compiler_layer.model import Model
+from compiler_layer.reference.interpreter import Interpreter
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.backends.host_tensors import HostTensors
+from npuw_layer.backends.interpreter import HostMemory, InterpreterDevice, LoadedGraph
+from npuw_layer.backends.protocols import Array, Memory, TensorInfo
+from npuw_layer.errors import DeviceError
+from npuw_layer.kinds.paged.names import SUBSEQUENCE_BEGINS, TABLES
+
+
+class PagedAttentionDevice:
+    """Satisfies ``ports.Device`` for models that are one attention each."""
+
+    takes_any_memory = True
+
+    def __init__(self) -> None:
+        self._numpy = InterpreterDevice()
+
+    @property
+    def version(self) -> str:
+        """That of what it is computed by."""
+        return f"paged attention, {self._numpy.version}"
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        """Give the graph as text; there is nothing to compile."""
+        return self._numpy.compile(model, config)
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Give the model itself."""
+        yield model
+
+    def load(self, program: bytes | memoryview) -> LoadedAttention:
+        """Read a graph.
+
+        Raises:
+            DeviceError: the bytes are no such graph.
+        """
+        return LoadedAttention(self._numpy.load(program))
+
+    def allocate(self, nbytes: int) -> HostMemory:
+        """Take memory, zeroed."""
+        return self._numpy.allocate(nbytes)
+
+    def map_host(self, data: Array) -> HostMemory:
+        """Use bytes where they are."""
+        return HostMemory(data)
+
+
+class LoadedAttention:
+    """One attention; satisfies ``ports.LoadedModel``.
+
+    Raises:
+        DeviceError: the graph is something else.
+    """
+
+    def __init__(self, graph: LoadedGraph) -> None:
+        ops = [op for op in graph.model.body.ops if isinstance(op, PagedAttentionExtension)]
+        if len(ops) != 1:
+            raise DeviceError(f"a graph with {len(ops)} paged attentions, not with one")
+        self.inputs: Sequence[TensorInfo] = graph.inputs
+        self.outputs: Sequence[TensorInfo] = graph.outputs
+        names = {port.value: port.name for port in graph.model.inputs}
+        operands = [names.get(value, "") for value in ops[0].operands]
+        if "" in operands[: CACHES[0] + len(CACHES) + len(TABLES)]:
+            raise DeviceError("a paged attention of constants")
+        self.rows = frozenset(operands[: CACHES[0]])
+        """The inputs with a row for each token."""
+        self.open = dict(zip(operands[CACHES[0] :], ("", "", *TABLES), strict=False))
+        """The inputs that are as long as their memory: tables by their names, and caches."""
+        self.model = graph.model.clone()
+        self.model.set_input_shapes(
+            {
+                info.name: (-1, *info.shape[1:])
+                for info in graph.inputs
+                if info.name in self.rows or info.name in self.open
+            }
+        )
+
+    def create_program(self) -> AttentionProgram:
+        """Make something to run."""
+        return AttentionProgram(self)
+
+
+class AttentionProgram:
+    """One user of an attention; satisfies ``ports.Program``."""
+
+    def __init__(self, loaded: LoadedAttention) -> None:
+        self._loaded = loaded
+        self._interpreter = Interpreter(loaded.model)
+        self._infos = {info.name: info for info in loaded.inputs}
+        fixed = [info for info in loaded.inputs if info.name not in loaded.open]
+        self._tensors = HostTensors((*fixed, *loaded.outputs))
+        self._open: dict[str, Array] = {}
+
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Let an input or output lie in memory; caches and tables fill all that follows.
+
+        Raises:
+            DeviceError: there is no such tensor, or it does not fit.
+        """
+        if name in self._loaded.open:
+            self._open[name] = _all_of(self._infos[name], memory, offset)
+        else:
+            self._tensors.bind(name, memory, offset)
+
+    def prepare(self) -> None:
+        """Nothing to do: the graph is interpreted."""
+
+    def run(self) -> None:
+        """Write new rows into the caches, and attend.
+
+        Raises:
+            DeviceError: a tensor is not bound, or the tables do not fit.
+        """
+        self._tensors.check_bound()
+        missing = self._loaded.open.keys() - self._open.keys()
+        if missing:
+            raise DeviceError(f"not bound: {', '.join(sorted(missing))}")
+        tables = {table: self._open[name] for name, table in self._loaded.open.items() if table}
+        tokens = int(tables[SUBSEQUENCE_BEGINS][-1])
+        try:
+            found = self._interpreter.run(dict(self._inputs(tokens)))
+        except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
+            raise DeviceError(f"paged attention: {error}") from error
+        for info in self._loaded.outputs:
+            rows = self._tensors[info.name]
+            rows[:tokens] = found[info.name]
+            rows[tokens:] = 0
+
+    def _inputs(self, tokens: int) -> Iterator[tuple[str, Array]]:
+        """The inputs without padding."""
+        for name in self._infos:
+            if name in self._loaded.open:
+                yield name, self._open[name]
+            else:
+                values = self._tensors[name]
+                yield name, values[:tokens] if name in self._loaded.rows else values
+
+
+def _all_of(info: TensorInfo, memory: Memory, offset: int) -> Array:
+    """All of a memory behind an offset, as a tensor of which one part is described.
+
+    Raises:
+        DeviceError: the last one is cut off.
+    """
+    kind, inner = ELEMENT_TYPES[info.element], info.shape[1:]
+    raw = memory.data[offset:]
+    size = kind.itemsize * math.prod(inner)
+    if not size or raw.size % size:
+        raise DeviceError(f"{info.name!r} has {raw.size} bytes: no whole number of {list(inner)}")
+    return raw.view(kind).reshape(-1, *inner)

@@ -1,0 +1,46 @@
+"""How many heads caches have, and how wide they are: files leave that open.
+
+The transformation leaves it to whoever runs the model; but it makes k and v of tensors [..., heads,
+channels], which it flattens.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import OpResult, SSAValue
+
+from compiler_layer.dialects.ov.shape import Reshape
+from compiler_layer.dialects.ov.types import Shape, shape_of
+from npuw_layer.errors import ModelError
+from npuw_layer.kinds.paged.names import OPTION
+
+BLOCK_ROWS = 32
+"""Rows of a block, if a file does not say it: those of OpenVINO's CPU plugin."""
+
+
+def cache_shape(name: str, declared: Shape, rows: SSAValue) -> Shape:
+    """Give what a block of a cache is like.
+
+    Args:
+        name: the cache's.
+        declared: what the file says of it, [blocks, heads, rows of a block, channels].
+        rows: k or v, [tokens, heads · channels], with a shape that is known.
+
+    Returns:
+        [1, heads, rows of a block, channels].
+
+    Raises:
+        ModelError: it cannot be told.
+    """
+    _, heads, block_rows, channels = declared
+    source = rows.op if isinstance(rows, OpResult) else None
+    flattened = shape_of(source.operands[0]) if isinstance(source, Reshape) else ()
+    if len(flattened) > 2:
+        heads = flattened[-2] if heads < 0 else heads
+        channels = flattened[-1] if channels < 0 else channels
+    if heads <= 0 or heads * channels != shape_of(rows)[1] or not block_rows:
+        raise ModelError(
+            f"{OPTION} = YES: how many heads {name!r} has cannot be told, of {list(declared)} for "
+            f"{shape_of(rows)[1]} channels: reshape it to [?, heads, {BLOCK_ROWS}, channels] "
+            "before the model is saved"
+        )
+    return 1, heads, BLOCK_ROWS if block_rows < 0 else block_rows, channels

@@ -1,0 +1,206 @@
+"""Runs a model with paged attention, as OpenVINO's ``InferRequest`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from npuw_layer.api.given_inputs import Given, Inputs, copied
+from npuw_layer.api.model_port import PortKey, find_port
+from npuw_layer.api.results import Results
+from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.execution.devices.report import devices_report
+from npuw_layer.kinds.paged.compiled import CompiledPaged
+from npuw_layer.kinds.paged.dispatch import Dispatch
+from npuw_layer.kinds.paged.lengths import Run, plan_runs, sampled_rows
+from npuw_layer.kinds.paged.names import SAMPLED, Role
+from npuw_layer.kinds.paged.ports import PagedPort, inputs_of, outputs_of
+from npuw_layer.kinds.paged.runner import VariantRunner
+from npuw_layer.llm.names import IDS
+from npuw_layer.llm.request.token_ids import check_ids
+from npuw_layer.remote.tensor import RemoteTensor, values_of
+
+_BLOCKS_AXIS, _ROWS_AXIS = 0, 2
+"""Of caches."""
+
+
+class PagedInferRequest(StatelessRequest):
+    """One user of a compiled model; all that stays is in the caller's caches.
+
+    Args:
+        compiled: the variants.
+    """
+
+    def __init__(self, compiled: CompiledPaged) -> None:
+        self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
+        super().__init__(compiled.options)
+        self._compiled, self._vocabulary = compiled, compiled.vocabulary
+        self._runners: dict[int, VariantRunner] = {}
+        self._ran: list[Run] = []
+        self._samples = bool(self._names(Role.SAMPLED))
+
+    @property
+    def model_inputs(self) -> Sequence[PagedPort]:
+        """Its inputs; those of caches tell what a block is like."""
+        return self._inputs
+
+    @property
+    def model_outputs(self) -> Sequence[PagedPort]:
+        """Its outputs."""
+        return self._outputs
+
+    def infer(
+        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
+    ) -> Results:
+        """Read new tokens of some sequences.
+
+        Args:
+            inputs: by name, number or port: for each token its id (or embedding) and position, the
+                tables, and all caches, which are written in place; max_context_len may be left
+                out, as it follows from the tables. What is missing is taken from ``set_tensor``.
+            share_inputs: makes no difference.
+            share_outputs: makes no difference.
+
+        Returns:
+            The outputs, with a row for each token, or for each that is sampled.
+
+        Raises:
+            TensorError: an input does not fit; ids are not in the vocabulary; or tables name blocks
+                or tokens that there are not.
+            NpuwError: as of any request (``StatelessRequest.infer``).
+        """
+        return super().infer(inputs)
+
+    def _given(self, inputs: Inputs, shared: bool = True) -> Given:
+        """Name inputs; a copy is used of what is not shared, but never of caches."""
+        given = super()._given(inputs)
+        caches = {*self._names(Role.CACHE)}
+        rest = {name: one for name, one in given.items() if name not in caches}
+        return given if shared else given | copied(rest)
+
+    def execution_report(self) -> Mapping[str, str]:
+        """How the last inference ran, for people."""
+        runs = ", ".join(f"{run.end - run.begin} of {run.size}" for run in self._ran)
+        compiled = self._compiled
+        report = {"blobs": str(compiled.origin), "tokens": runs or "none"}
+        return report | devices_report(compiled.submodels)
+
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
+        port, given = find_port(self._inputs, key, "input"), tensor
+        if isinstance(given, Tensor):
+            port.check_array(given.data)
+        else:
+            port.check(given.element_type, given.shape)
+        return port.any_name, given
+
+    def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
+        needed = [port.any_name for port in self._inputs if port.role is not Role.CONTEXT]
+        missing = [name for name in needed if name not in inputs]
+        if missing:
+            raise TensorError(f"not set: {', '.join(missing)}")
+        caches = {name: _in_place(name, inputs[name]) for name in self._names(Role.CACHE)}
+        rows = {name: values_of(inputs[name]) for name in self._names(Role.TOKENS)}
+        tokens = _count(rows)
+        if IDS in rows:
+            check_ids(rows[IDS], self._vocabulary)
+        shapes = [cache.shape for cache in caches.values()]
+        dispatch = Dispatch.checked(
+            {name: values_of(inputs[name]) for name in self._names(Role.TABLE)},
+            tokens,
+            blocks=min(shape[_BLOCKS_AXIS] for shape in shapes),
+            block_rows=shapes[0][_ROWS_AXIS],
+        )
+        wanted: Array = np.arange(tokens)
+        if self._samples:
+            wanted = _sampled(values_of(inputs[SAMPLED]), tokens)
+        return self._read(rows, caches, dispatch, wanted)
+
+    def _read(
+        self,
+        rows: Mapping[str, Array],
+        caches: Mapping[str, Array],
+        dispatch: Dispatch,
+        wanted: Array,
+    ) -> dict[str, Array]:
+        """Run as many variants as it takes, and give the outputs of the tokens that are wanted."""
+        found = {
+            port.any_name: np.zeros(
+                (wanted.size, *port.partial_shape[1:]), ELEMENT_TYPES[port.element_type]
+            )
+            for port in self._outputs
+        }
+        tokens = len(next(iter(rows.values())))
+        self._ran = []
+        for run in plan_runs(tokens, sorted(self._compiled.variants)):
+            own = {name: values[run.begin : run.end] for name, values in rows.items()}
+            in_place = {**dispatch.part(run.begin, run.end).tables, **caches}
+            for mine in self._wanted_of(run, wanted):
+                self._run.check_wanted()
+                own[SAMPLED] = wanted[mine] - run.begin
+                made = self._runner(run.size).run(own, in_place)
+                self._ran.append(run)
+                places = np.arange(mine.size) if self._samples else own[SAMPLED]
+                for name, values in found.items():
+                    values[mine] = made[name][places]
+        return found
+
+    def _wanted_of(self, run: Run, wanted: Array) -> Iterator[Array]:
+        """Which of the wanted tokens are of a run; it runs once more where these are too many.
+
+        It writes the same rows again then.
+        """
+        mine: Array = np.flatnonzero((wanted >= run.begin) & (wanted < run.end))
+        most = sampled_rows(run.size) if self._samples else run.size
+        for begin in range(0, max(mine.size, 1), most):
+            yield mine[begin : begin + most]
+
+    def _runner(self, size: int) -> VariantRunner:
+        """The runner of a variant, made when it is first needed."""
+        if size not in self._runners:
+            self._runners[size] = VariantRunner(self._compiled.variants[size])
+        return self._runners[size]
+
+    def _names(self, role: Role) -> list[str]:
+        return [port.any_name for port in self._inputs if port.role is role]
+
+
+def _in_place(name: str, tensor: AnyInput) -> Array:
+    """A cache where it lies.
+
+    Raises:
+        RemoteError: the host does not see it.
+    """
+    if isinstance(tensor, RemoteTensor) and not tensor.piece().memory.host_visible:
+        raise RemoteError(
+            f"{name!r} is written by the host: let its tensor be memory that the host sees"
+        )
+    return values_of(tensor)
+
+
+def _count(rows: Mapping[str, Array]) -> int:
+    """How many tokens there are.
+
+    Raises:
+        TensorError: inputs disagree.
+    """
+    lengths = {name: len(values) for name, values in rows.items()}
+    if len({*lengths.values()}) != 1:
+        said = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
+        raise TensorError(f"there is to be a row for each token: {said}")
+    return next(iter(lengths.values()))
+
+
+def _sampled(indices: Array, tokens: int) -> Array:
+    """The numbers of the tokens that are sampled.
+
+    Raises:
+        TensorError: there is no such token.
+    """
+    if indices.size and not 0 <= indices.min() <= indices.max() < tokens:
+        raise TensorError(f"{SAMPLED!r} names tokens beyond the {tokens} that there are")
+    return indices

@@ -1,0 +1,67 @@
+"""One variant with memory for its tokens: it runs some of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from npuw_layer.backends.arena import Arena
+from npuw_layer.backends.interpreter import HostMemory
+from npuw_layer.backends.protocols import Array, TensorInfo
+from npuw_layer.kinds.paged.names import Role, role_of
+from npuw_layer.kinds.static.compiled import CompiledStatic
+
+_IN_PLACE = (Role.CACHE, Role.TABLE)
+"""Inputs that programs are bound to where the host has them."""
+
+
+class VariantRunner:
+    """One user of a variant.
+
+    Args:
+        compiled: the variant.
+
+    Raises:
+        DeviceError: the device has no memory left.
+    """
+
+    def __init__(self, compiled: CompiledStatic) -> None:
+        loaded = compiled.programs.loaded
+        self._program = loaded.create_program()
+        compiled.bank.bind(self._program, loaded.inputs)
+        inputs = [port for port in compiled.inputs if role_of(port.any_name) not in _IN_PLACE]
+        self._inputs = [port.any_name for port in inputs]
+        self._outputs = [port.any_name for port in compiled.outputs]
+        self._arena = Arena(
+            compiled.device,
+            [
+                TensorInfo(port.any_name, port.element_type, port.shape)
+                for port in (*inputs, *compiled.outputs)
+            ],
+        )
+        self._arena.bind(self._program)
+
+    def run(self, rows: Mapping[str, Array], in_place: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once.
+
+        Args:
+            rows: inputs by name, of at most as many tokens as it is compiled for; what is left is
+                zeros.
+            in_place: tables and caches by name, contiguous; caches are written.
+
+        Returns:
+            The outputs with padding, by name; the next run overwrites them.
+
+        Raises:
+            DeviceError: a device failed.
+        """
+        for name in self._inputs:
+            values, own = rows.get(name), self._arena[name]
+            own[...] = 0
+            if values is not None:
+                own[: len(values)] = values
+        for name, values in in_place.items():
+            self._program.bind(name, HostMemory(values.reshape(-1).view(np.uint8)), 0)
+        self._program.run()
+        return {name: self._arena[name] for name in self._outputs}

@@ -1,0 +1,126 @@
+"""The graph of a model with paged attention for some tokens.
+
+Caches and tables are declared as one block, and as one sequence in it: the programs that read them
+take any number (``attention``), and no other program reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
+from compiler_layer.dialects.ov.types import Shape, is_static, shape_of, tensor
+from compiler_layer.errors import CompilerError
+from compiler_layer.model import Model, Port
+from compiler_layer.passes.specialize_shapes import specialize_shapes
+from npuw_layer.errors import ModelError
+from npuw_layer.kinds.paged.heads import cache_shape
+from npuw_layer.kinds.paged.lengths import sampled_rows
+from npuw_layer.kinds.paged.names import (
+    BLOCK_INDICES,
+    BLOCK_INDICES_BEGINS,
+    OPTION,
+    PAST_LENS,
+    SUBSEQUENCE_BEGINS,
+    TABLES,
+    Role,
+    role_of,
+)
+from npuw_layer.llm.graph.vocabulary import tell_vocabulary
+
+_ONE_SEQUENCE: Mapping[str, Shape] = {
+    PAST_LENS: (1,),
+    SUBSEQUENCE_BEGINS: (2,),
+    BLOCK_INDICES: (1,),
+    BLOCK_INDICES_BEGINS: (2,),
+}
+
+
+def variant(whole: Model, tokens: int, precision: str) -> Model:
+    """Give a model for so many tokens.
+
+    Args:
+        whole: as it was read; it stays as it is.
+        tokens: that it takes in one run.
+        precision: f32 or f16, the type of its caches.
+
+    Raises:
+        ModelError: it has no paged attention, or asks for what is not supported.
+    """
+    model = whole.clone()
+    attentions = [op for op in model.body.ops if isinstance(op, PagedAttentionExtension)]
+    if not attentions:
+        raise ModelError(
+            f"{OPTION} = YES: the model has no PagedAttentionExtension: let OpenVINO's "
+            "paged_attention_transformation make it, or leave the option out"
+        )
+    declared = {port.name: shape_of(port.value) for port in model.inputs}
+    if not any(role_of(name) is Role.TOKENS for name in declared):
+        raise ModelError(f"{OPTION} = YES: the model has no input with a row for each token")
+    try:
+        for op in attentions:
+            op.check()
+        model.set_input_shapes({port.name: _shape(port, tokens) for port in model.inputs})
+        specialize_shapes(model)
+    except (CompilerError, ValueError) as error:
+        raise ModelError(f"{OPTION} = YES: {error}") from error
+    names = {port.value: port.name for port in model.inputs}
+    for op in attentions:
+        tables = tuple(names.get(value, "") for value in op.tables)
+        if tables != TABLES:
+            raise ModelError(
+                f"{OPTION} = YES: {op.described} has other tables than {', '.join(TABLES)}"
+            )
+    for cache, rows in _caches(attentions):
+        name = names.get(cache, "")
+        if role_of(name) is not Role.CACHE:
+            raise ModelError(f"{OPTION} = YES: a cache is no input, but {name or 'computed'}")
+        kind = tensor(precision, cache_shape(name, declared[name], rows))
+        Rewriter.replace_value_with_new_type(cache, kind)
+    model.refresh_signature()
+    _check_outputs(model, tokens)
+    tell_vocabulary(model, whole)
+    return model
+
+
+def _caches(attentions: Sequence[PagedAttentionExtension]) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """All caches, with what is written into them."""
+    for op in attentions:
+        yield op.key_cache, op.k
+        yield op.value_cache, op.v
+
+
+def _shape(port: Port, tokens: int) -> Shape:
+    """The shape that an input is compiled for."""
+    shape = shape_of(port.value)
+    match role_of(port.name):
+        case Role.TABLE:
+            return _ONE_SEQUENCE[port.name]
+        case Role.CACHE:
+            return tuple(max(d, 1) for d in shape)  # its own follows from what is written
+        case Role.SAMPLED if len(shape) == 1:
+            return (sampled_rows(tokens),)
+        case Role.TOKENS if shape[:1] == (-1,) and is_static(shape[1:]):
+            return (tokens, *shape[1:])
+        case Role.CONTEXT:
+            return ()
+        case _:
+            raise ModelError(
+                f"{OPTION} = YES: input {port.name!r} is {list(shape)}; there is to be a row for "
+                "each token, [?, …]"
+            )
+
+
+def _check_outputs(model: Model, tokens: int) -> None:
+    """See that outputs have a row for each token, or for each that is sampled."""
+    sampled = any(role_of(port.name) is Role.SAMPLED for port in model.inputs)
+    rows = sampled_rows(tokens) if sampled else tokens
+    for port in model.outputs:
+        if shape_of(port.value)[:1] != (rows,):
+            raise ModelError(
+                f"{OPTION} = YES: output {port.name!r} is {list(shape_of(port.value))} for "
+                f"{tokens} tokens; there is to be a row for each{' that is sampled' * sampled}"
+            )

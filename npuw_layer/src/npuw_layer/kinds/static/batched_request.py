@@ -1,0 +1,236 @@
+"""Runs a static model for each item of a batch; see ``static.batch``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from npuw_layer.api.given_inputs import copied, input_name
+from npuw_layer.api.in_order import Place
+from npuw_layer.api.model_port import OPEN, PortKey, find_port, only_port
+from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.api.transfers import Transfers
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.execution.devices.report import devices_report
+from npuw_layer.kinds.static.batched_port import BatchedPort
+from npuw_layer.kinds.static.bound_tensor import BoundTensor
+from npuw_layer.kinds.static.compiled import CompiledStatic
+from npuw_layer.remote.properties import TensorType
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
+
+
+class BatchedInferRequest(StatelessRequest):
+    """One user of a model that takes a batch item by item.
+
+    An inference copies each item to where the device reads it, runs, and copies what comes out to
+    its place in the batch. Items run one after the other, in the device's memory for one.
+
+    Args:
+        compiled: the program of one item.
+        inputs, outputs: the model's, with their batch.
+        place: among other requests, if there is an order.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledStatic,
+        inputs: Sequence[BatchedPort],
+        outputs: Sequence[BatchedPort],
+        place: Place | None = None,
+    ) -> None:
+        super().__init__(compiled.options, place)
+        self._compiled = compiled
+        self._inputs, self._outputs = inputs, outputs
+        self.transfers = Transfers()
+        """What was copied, in bytes."""
+        program = self._program = compiled.programs.loaded.create_program()
+        compiled.bank.bind(program, compiled.programs.loaded.inputs)
+        self._bound = {
+            port.any_name: BoundTensor(
+                compiled.npu, program, port, self.transfers.of(port.any_name)
+            )
+            for port in (*compiled.inputs, *compiled.outputs)
+        }
+        """Of one item."""
+        self._lists: dict[str, list[AnyInput]] = {}
+        """Inputs that are set item by item."""
+        self._targets: dict[str, AnyInput] = {}
+        """Where outputs are copied to."""
+
+    @property
+    def model_inputs(self) -> Sequence[BatchedPort]:
+        """The model's inputs."""
+        return self._inputs
+
+    @property
+    def model_outputs(self) -> Sequence[BatchedPort]:
+        """The model's outputs."""
+        return self._outputs
+
+    def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
+        """Set an input or output for the next inferences; its values are read or written at each.
+
+        Raises:
+            TensorError: there is no such input or output, or the tensor does not fit.
+            RemoteError: it is a remote tensor for the other side.
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        port = self._at(key)
+        given = as_tensor(tensor)
+        if port.is_input:
+            super().set_tensor(port, tensor)
+            self._lists.pop(port.any_name, None)
+            return
+        port.items(given)
+        _check_side(port, given)
+        if isinstance(given, Tensor) and not given.data.flags.writeable:
+            raise TensorError(f"output {port.any_name!r}: the array is read-only")
+        self._targets[port.any_name] = given
+
+    def set_tensors(self, key: PortKey, tensors: Sequence[AnyTensor], /) -> None:
+        """Set an input for the next inferences to a tensor for each item, [1, …] each.
+
+        Raises:
+            TensorError: there is no such input, or one of the tensors does not fit.
+            RemoteError: one of them was made for outputs.
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        port = find_port(self._inputs, key, "input")
+        given = [as_tensor(tensor) for tensor in tensors]
+        batch = port.partial_shape[0]
+        if not given or batch not in (OPEN, len(given)):
+            wanted = "a tensor" if batch == OPEN else f"{batch} tensors, one"
+            raise TensorError(
+                f"input {port.any_name!r} takes {wanted} for each item, not {len(given)} tensors"
+            )
+        one = BatchedPort.of(self._bound[port.any_name].port, 1)
+        for tensor in given:
+            one.items(tensor)
+            _check_side(port, tensor)
+        self._set.pop(port.any_name, None)
+        self._lists[port.any_name] = given
+
+    def set_input_tensors(self, *index_and_tensors: Any) -> None:
+        """The same by an input's number: ``(index, tensors)``; or ``(tensors)`` of the only one."""
+        if len(index_and_tensors) not in (1, 2):
+            raise TensorError("set_input_tensors takes (index, tensors) or (tensors)")
+        index = index_and_tensors[0] if len(index_and_tensors) == 2 else None
+        self.set_tensors(only_port(self._inputs, index, "input"), index_and_tensors[-1])
+
+    def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
+        """Give what an input was set to, or an output of the last inference.
+
+        Raises:
+            TensorError: there is none yet, or it was set item by item.
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        name = self._at(key).any_name
+        return self._targets[name] if name in self._targets else super().get_tensor(name)
+
+    def execution_report(self) -> Mapping[str, str]:
+        """What was copied, for people."""
+        compiled = self._compiled
+        where = devices_report(compiled.submodels)
+        return {"blob": str(compiled.origin), **where, **self.transfers.report()}
+
+    def _at(self, key: PortKey) -> BatchedPort:
+        if isinstance(key, int):
+            raise TensorError(
+                f"{key} may be an input or an output; use set_input_tensor and the like"
+            )
+        return find_port((*self._inputs, *self._outputs), key, "tensor")
+
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
+        port = find_port(self._inputs, input_name(key, self._inputs), "input")
+        port.items(tensor)
+        return port.any_name, tensor
+
+    def _infer(self, given: Mapping[str, AnyInput]) -> None:
+        """As OpenVINO does, what is given stays what the input is set to."""
+        kept = copied(dict(given))
+        self._set |= kept
+        for name in kept:
+            self._lists.pop(name, None)
+        super()._infer({})
+
+    def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
+        batches = {port.any_name: self._batch(port, inputs) for port in self._inputs}
+        counts = {name: len(items) for name, items in batches.items()}
+        if len({*counts.values()}) != 1:
+            said = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
+            raise TensorError(f"all inputs have as many items as one another: {said}")
+        (count,) = {*counts.values()}
+        found = {
+            port.any_name: self._place(port, count, self._targets.get(port.any_name))
+            for port in self._outputs
+        }
+        for number in range(count):
+            self._run.check_wanted()
+            self._run_item({name: items[number] for name, items in batches.items()})
+            for name, values in found.items():
+                values[number] = self._bound[name].tensor.data[0]
+                self.transfers.of(name).device_to_host += values[number].nbytes
+        self._deliver(found)
+        return found
+
+    def _batch(self, port: BatchedPort, inputs: Mapping[str, AnyInput]) -> Sequence[Array]:
+        """The items of an input, without their batch."""
+        name = port.any_name
+        if name in inputs:
+            return list(values_of(inputs[name]))
+        if name in self._lists:
+            return [values_of(one)[0] for one in self._lists[name]]
+        raise TensorError(f"input {name!r} is not set")
+
+    def _run_item(self, item: Mapping[str, Array]) -> None:
+        for name, values in item.items():
+            self._bound[name].fill(values[None])
+        for bound in self._bound.values():
+            bound.before()
+        self._program.run()
+        self.transfers.inferences += 1
+
+    def _place(self, port: BatchedPort, count: int, target: AnyInput | None) -> Array:
+        """Where an output is gathered: in the caller's own array, if that was set.
+
+        Raises:
+            TensorError: it is for another number of items.
+        """
+        shape = (count, *port.partial_shape[1:])
+        if target is not None and target.shape != shape:
+            raise TensorError(
+                f"output {port.any_name!r} is {list(shape)}; it was set to {list(target.shape)}"
+            )
+        if isinstance(target, Tensor):
+            return target.data
+        item = self._bound[port.any_name].tensor.data
+        return np.empty(shape, item.dtype)
+
+    def _deliver(self, found: dict[str, Array]) -> None:
+        """Copy what goes to remote tensors; that is no result."""
+        for name, target in self._targets.items():
+            if isinstance(target, RemoteTensor):
+                target.copy_from(found.pop(name))
+
+
+def _check_side(port: BatchedPort, tensor: AnyInput) -> None:
+    """See that a remote tensor was made for inputs, or for outputs.
+
+    Raises:
+        RemoteError: it was made for the others.
+    """
+    wanted = TensorType.INPUT if port.is_input else TensorType.OUTPUT
+    if isinstance(tensor, RemoteTensor):
+        made_for = tensor.properties.tensor_type
+        if made_for not in (wanted, TensorType.BINDED):
+            raise RemoteError(
+                f"{port.any_name!r} is an {wanted.lower()}; the tensor was made with "
+                f"TENSOR_TYPE {made_for}"
+            )

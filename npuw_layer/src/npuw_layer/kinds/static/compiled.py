@@ -1,0 +1,305 @@
+"""One static model, compiled or taken from the cache, and loaded."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from compiler_layer.elements import NUMPY
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    STATIC_MODEL,
+    SUBMODEL,
+    Array,
+    Device,
+    FindsConstants,
+    LoadedModel,
+    TensorInfo,
+)
+from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.execution.dumps import dumped
+from npuw_layer.execution.profiling.labels import labelled
+from npuw_layer.kinds.static.batch import batch_of, of_one_item
+from npuw_layer.kinds.static.initial_values import pack_values, unpack_values
+from npuw_layer.kinds.static.parts import PARTS, is_port
+from npuw_layer.kinds.static.port import StaticPort
+from npuw_layer.kinds.static.source import GraphSource
+from npuw_layer.llm.model_files import ModelFiles, WeightSources
+from npuw_layer.llm.programs import Origin, constants_of, load
+from npuw_layer.options import Options
+from npuw_layer.storage.cache.blob_cache import BlobCache
+from npuw_layer.storage.cache.key import (
+    MODEL,
+    STAGE,
+    CacheKey,
+    compiler_choices,
+    current_versions,
+    partition_choices,
+)
+from npuw_layer.storage.cache.model_digest import digest_model, model_files
+from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.weights.sharing.bank import share_bank
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from npuw_layer.weights.sharing.arena import SharedArena
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of a stateful model."""
+
+    port: StaticPort
+    """Its id as a name, and its type on the device."""
+    initial: Array
+    """Its value after a reset."""
+    arguments: tuple[str, ...]
+    """The program's input that it is read by, and the output that it is assigned by, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledStatic:
+    """A loaded program with its weights; requests change nothing here.
+
+    Attributes:
+        npu: whose memory requests have their tensors in.
+        device: what runs the program; the NPU, or several devices that use its memory.
+        options: what it was compiled with.
+        programs: what was loaded.
+        inputs, outputs: without variables.
+        variables: what one inference leaves to the next.
+        bank: its weights.
+        sources: where they came from.
+        shared: the weights that other processes use too.
+        origin: where the programs came from.
+        batch: of a model that is run item by item (``static.batch``), of which this is the program
+            of one item; None if it takes its batch itself.
+    """
+
+    npu: LevelZeroDevice
+    device: Device
+    options: Options
+    programs: StaticPrograms
+    inputs: tuple[StaticPort, ...]
+    outputs: tuple[StaticPort, ...]
+    variables: tuple[Variable, ...]
+    bank: WeightsBank
+    sources: WeightSources
+    shared: SharedArena | None
+    origin: Origin
+    batch: int | None = None
+
+    @property
+    def submodels(self) -> Mapping[str, LoadedModel]:
+        """The one static model by its name."""
+        return {self.programs.submodel: self.programs.loaded}
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPrograms:
+    """A static model as a device takes it.
+
+    Attributes:
+        program: its program.
+        values: the initial values of its variables, packed.
+        loaded: the program, loaded.
+        initial: the values, by variables' names.
+        submodel: what it is called.
+    """
+
+    program: bytes | memoryview
+    values: bytes | memoryview
+    loaded: LoadedModel
+    initial: Mapping[str, Array]
+    submodel: str = STATIC_MODEL
+
+
+def compile_static(
+    source: GraphSource, device: Device, npu: LevelZeroDevice, options: Options
+) -> CompiledStatic:
+    """Compile, or load from the cache, a static model.
+
+    Args:
+        source: its files and its graph.
+        device: where it will run.
+        npu: where its tensors will be; the same, or one whose memory the device uses.
+        options: precision, tiles, cache, batch; those of NPUW_LLM_… change nothing.
+
+    Raises:
+        OptionError: NPU_BATCH_MODE asks for what cannot be.
+        ModelError: the model cannot be read, is dynamic, or is not supported.
+        DeviceError: the device refuses it.
+    """
+    began = time.perf_counter()
+    path = source.path
+    batch = batch_of(path, options)
+    if batch is not None:
+        source = of_one_item(source, batch)
+    files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
+    programs, cached = _obtain(source, files, device, options)
+    origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
+    _log.info("%s: %s", source.name, origin)
+    compiled = assemble(npu, device, options, programs, WeightSources(files, None), origin)
+    return replace(compiled, batch=batch)
+
+
+def assemble(
+    npu: LevelZeroDevice,
+    device: Device,
+    options: Options,
+    programs: StaticPrograms,
+    sources: WeightSources,
+    origin: Origin,
+) -> CompiledStatic:
+    """Put a loaded model together; arguments as of ``CompiledStatic``.
+
+    Raises:
+        ModelError: a variable has two types or shapes.
+        DeviceError: the initial values are those of another program.
+    """
+    loaded = dumped(programs.loaded, programs.submodel, options)
+    own = "" if programs.submodel == STATIC_MODEL else programs.submodel
+    loaded = labelled(loaded, own, options)
+    programs = replace(programs, loaded=loaded)
+    inputs, outputs = (list(filter(is_port, infos)) for infos in (loaded.inputs, loaded.outputs))
+    bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
+    return CompiledStatic(
+        npu=npu,
+        device=device,
+        options=options,
+        programs=programs,
+        inputs=tuple(
+            StaticPort.of(info, index, is_input=True) for index, info in enumerate(inputs)
+        ),
+        outputs=tuple(
+            StaticPort.of(info, index, is_input=False) for index, info in enumerate(outputs)
+        ),
+        variables=tuple(_variables(loaded, programs.initial)),
+        bank=bank,
+        sources=sources,
+        shared=share_bank(bank, [loaded], sources, device, options),
+        origin=origin,
+    )
+
+
+def _obtain(
+    source: GraphSource, files: ModelFiles, device: Device, options: Options
+) -> tuple[StaticPrograms, bool]:
+    """Give the programs, and whether they were in the cache."""
+    model = _PreparedModel(source, files, options)
+    folder = options.cache_folder
+    if folder is None:
+        program = model.compile(device)
+        values = pack_values(model.initial)
+        loaded = load(device, program)
+        return StaticPrograms(program, values, loaded, model.initial, source.submodel), False
+    keys = _keys(source, folder, device, options)
+    name = source.name
+    program, loaded = BlobCache(folder, partial(constants_of, device), options.encryption).load(
+        name, keys[0], lambda: model.compile(device), partial(load, device)
+    )
+    packed, initial = BlobCache(folder, lambda _: (), options.encryption).load(
+        f"initial values of {name}", keys[1], lambda: pack_values(model.initial), unpack_values
+    )
+    found = StaticPrograms(program.program, packed.program, loaded, initial, source.submodel)
+    return found, not (program.compiled or packed.compiled)
+
+
+def _keys(
+    source: GraphSource, folder: Path, device: Device, options: Options
+) -> Sequence[CacheKey]:
+    """Those of the program and of the initial values."""
+    parts = {
+        MODEL: digest_model(source.path, folder),
+        **source.depends,
+        **current_versions(device, options),
+        **partition_choices(options),
+        **compiler_choices(options),
+        **_told(options),
+    }
+    if not isinstance(device, FindsConstants):
+        parts["place"] = str(source.path.resolve())  # its programs name files by their paths
+    return [CacheKey({**parts, STAGE + "part": part}) for part in PARTS]
+
+
+class _PreparedModel:
+    """The graph, read when it is first needed."""
+
+    def __init__(self, source: GraphSource, files: ModelFiles, options: Options) -> None:
+        self._source = source
+        self._files = files
+        self._options = options
+
+    def compile(self, device: Device) -> bytes:
+        """Compile it; its graph is consumed.
+
+        Raises:
+            ModelError: its files were changed meanwhile; their digest is that of others.
+        """
+        config = {**self._options.compiler_config(), **_told(self._options)}
+        config[SUBMODEL] = self._source.submodel
+        program = device.compile(self._prepared[0], config)
+        self._files.check(self._files.statuses)
+        return program
+
+    @property
+    def initial(self) -> Mapping[str, Array]:
+        """What its variables start as."""
+        return self._prepared[1]
+
+    @cached_property
+    def _prepared(self) -> tuple[Model, Mapping[str, Array]]:
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.kinds.static.prepare import prepare
+
+        model = self._source.graph()
+        return model, prepare(model, self._options.precision)
+
+
+def _told(options: Options) -> dict[str, str]:
+    """What the compiler is told besides options: of the NPU itself, programs may have weights."""
+    weightless = options.use_npuw or options.weightless
+    return {"STATE_IN_PLACE": "YES", "ENABLE_WEIGHTLESS": "YES" if weightless else "NO"}
+
+
+def _variables(loaded: LoadedModel, initial: Mapping[str, Array]) -> list[Variable]:
+    """Pair inputs and outputs by their names; what nobody uses the old value of has no input."""
+    reads = _by_name(loaded.inputs, READ_PREFIX)
+    assigns = _by_name(loaded.outputs, ASSIGN_PREFIX)
+    return [
+        _variable(name, index, reads.get(name), assigns.get(name), initial.get(name))
+        for index, name in enumerate(dict.fromkeys([*reads, *assigns]))
+    ]
+
+
+def _by_name(infos: Sequence[TensorInfo], prefix: str) -> dict[str, TensorInfo]:
+    found = [info for info in infos if info.name.startswith(prefix)]
+    return {info.name.removeprefix(prefix): info for info in found}
+
+
+def _variable(
+    name: str, index: int, old: TensorInfo | None, new: TensorInfo | None, initial: Array | None
+) -> Variable:
+    kinds = {(info.element, info.shape) for info in (old, new) if info is not None}
+    if len(kinds) > 1:
+        said = " and ".join(f"{element} {list(shape)}" for element, shape in kinds)
+        raise ModelError(f"variable {name!r} is {said}; on the NPU it has one type and one shape")
+    ((element, shape),) = kinds
+    kind = NUMPY[element]
+    if initial is None:
+        initial = np.zeros(shape, kind)
+    if (initial.dtype, initial.shape) != (kind, shape):
+        raise DeviceError(f"variable {name!r}: the program is not that of its initial values")
+    ports = tuple(info.name for info in (old, new) if info is not None)
+    return Variable(StaticPort(name, element, index, shape, is_input=True), initial, ports)

@@ -1,0 +1,45 @@
+"""A compiled static model as one file: its program, and what its variables start as.
+
+One that goes through NPUW is a blob of NPUW; one for the NPU itself is that of the original's
+plugin, ``native_blob``.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from npuw_layer.kinds.static.compiled import CompiledStatic
+from npuw_layer.kinds.static.parts import PARTS
+from npuw_layer.storage.container import STATIC
+from npuw_layer.storage.model_blob.checks import exported
+from npuw_layer.storage.model_blob.exported import Exported, write_model
+from npuw_layer.weights.stored_weights import WantedWeights
+
+
+def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:
+    """Write a compiled static model to a stream.
+
+    Raises:
+        OptionError: its device's programs cannot be exported, or encrypting fails.
+        ModelError: the model's files have changed since it was compiled.
+        OSError: the stream fails.
+    """
+    programs, options = compiled.programs, compiled.options
+    if not options.use_npuw:
+        # Imported here: few models are exported.
+        from npuw_layer.storage.native_blob.exported import export_native
+
+        export_native(compiled, file)
+        return
+    wanted = None if options.weightless else WantedWeights.of(programs.loaded.inputs)
+    program = exported(compiled.device, options, programs.program)
+    model = Exported(
+        device=compiled.device,
+        options=options,
+        programs=list(zip(PARTS, (program, programs.values), strict=True)),
+        loaded=[programs.loaded],
+        weights=wanted,
+        bank=compiled.bank,
+        sources=compiled.sources,
+    )
+    write_model(STATIC, model, file)

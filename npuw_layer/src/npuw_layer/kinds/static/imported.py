@@ -1,0 +1,60 @@
+"""A static model that went through NPUW from a file, which is not believed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import Device
+from npuw_layer.errors import BlobError
+from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
+from npuw_layer.kinds.static.initial_values import unpack_values
+from npuw_layer.kinds.static.parts import PARTS
+from npuw_layer.llm.model_files import WeightSources
+from npuw_layer.llm.programs import Origin
+from npuw_layer.options import Options
+from npuw_layer.storage.container import STATIC
+from npuw_layer.storage.model_blob.imported import BlobBytes, read_model_blob
+from npuw_layer.weights.stored_weights import WantedWeights
+
+_log = logging.getLogger(__name__)
+
+
+def import_static(
+    opened: BlobBytes,
+    make_device: Callable[[Options], Device],
+    make_npu: Callable[[Device, Options], LevelZeroDevice],
+) -> CompiledStatic:
+    """Load a static model that was exported.
+
+    Args:
+        opened: the blob, none of whose options those of this run may contradict.
+        make_device: gives the device that options name.
+        make_npu: gives the NPU whose memory a device uses.
+
+    Raises:
+        BlobVersionError: other versions, or another device, made it.
+        BlobError: it is damaged, or not what it should be.
+        OptionError: an option contradicts it, or its weights are nowhere.
+        ModelError: the weights at hand are not those that it was made of.
+        DeviceError: the device refuses it.
+    """
+    began = time.perf_counter()
+    with opened.named():
+        found = read_model_blob(opened, STATIC, lambda _: PARTS, make_device)
+        options = found.options
+        if options.llm is not False:
+            raise BlobError("its options are those of a language model")
+        program, values = found.blob.programs[: len(PARTS)]
+        loaded = found.load(PARTS[0], program)
+        wanted = None if options.weightless else WantedWeights.of(loaded.inputs)
+        stored = found.stored(wanted)
+        found.check_files([loaded], stored)
+        programs = StaticPrograms(program, values, loaded, unpack_values(values))
+        origin = Origin(time.perf_counter() - began, imported=1)
+        _log.info("%s: %s", opened.name, origin)
+        npu = make_npu(found.device, options)
+        sources = WeightSources(found.files, stored)
+        return assemble(npu, found.device, options, programs, sources, origin)

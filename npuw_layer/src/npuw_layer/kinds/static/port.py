@@ -1,0 +1,64 @@
+"""Inputs and outputs of a static model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from compiler_layer.elements import NUMPY
+from npuw_layer.api.model_port import ModelPort
+from npuw_layer.backends.protocols import Array, TensorInfo
+from npuw_layer.errors import TensorError
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPort(ModelPort):
+    """An input or output of a static model."""
+
+    shape: tuple[int, ...]
+    is_input: bool
+
+    @staticmethod
+    def of(info: TensorInfo, index: int, is_input: bool) -> StaticPort:
+        """Show a program's tensor."""
+        return StaticPort(info.name, info.element, index, info.shape, is_input)
+
+    @property
+    def partial_shape(self) -> tuple[int, ...]:
+        """Its dimensions, all of which are fixed."""
+        return self.shape
+
+    def get_partial_shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        return self.shape
+
+    @property
+    def byte_size(self) -> int:
+        """Bytes of its tensor."""
+        return math.prod(self.shape) * NUMPY[self.element_type].itemsize
+
+    def get_shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        return self.shape
+
+    def check(self, element: str, shape: tuple[int, ...]) -> None:
+        """See that a tensor fits.
+
+        Raises:
+            TensorError: it does not.
+        """
+        if element != self.element_type or shape != self.shape:
+            side = "input" if self.is_input else "output"
+            raise TensorError(
+                f"{side} {self.any_name!r} is {self.element_type} {list(self.shape)}, "
+                f"not {element} {list(shape)}"
+            )
+
+    def check_array(self, array: Array) -> None:
+        """See that an array fits.
+
+        Raises:
+            TensorError: it does not.
+        """
+        fits = array.dtype == NUMPY[self.element_type]
+        self.check(self.element_type if fits else str(array.dtype), array.shape)

@@ -1,0 +1,159 @@
+"""Makes a model that was read ready to be compiled as it is, and computes what it starts from.
+
+OpenVINO computes a variable's initial value anew when it is first read after a reset. On the NPU a
+variable is memory, so that its initial value has to be known before: it is computed once, and may
+depend on the shapes of the inputs, as exporters write it, but not on what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.dialects.ov.shape import ShapeOf
+from compiler_layer.dialects.ov.state import ReadValue
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import NUMPY, convert_values
+from compiler_layer.errors import CompilerError
+from compiler_layer.model import Model, Variable
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.reference.interpreter import Interpreter
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import ModelError
+from npuw_layer.kinds.static.open_shapes import settle_shapes
+
+
+def prepare(model: Model, precision: str) -> dict[str, Array]:
+    """Check that a model is static, and give names that nothing else has to its outputs.
+
+    Where nothing but batches may be of any size, it becomes that of a batch of one; see
+    ``open_shapes``.
+
+    Args:
+        model: rewritten in place.
+        precision: what the device keeps f32 variables in.
+
+    Returns:
+        The initial values of variables that do not start as zeros, as the device keeps them.
+
+    Raises:
+        ModelError: it is dynamic, has an input or output of a type that the device has not, or a
+            variable starts from the values of inputs or of variables.
+    """
+    try:
+        settle_shapes(model)
+        _check_static(model)
+        _check_types(model)
+        initial = _initial_values(model, precision)
+    except CompilerError as error:
+        raise ModelError(str(error)) from error
+    _tell_outputs_from_inputs(model)
+    return initial
+
+
+def _check_static(model: Model) -> None:
+    dynamic = [
+        f"{port.name!r} {_dims(port.value)}"
+        for port in (*model.inputs, *model.outputs)
+        if -1 in shape_of(port.value)
+    ]
+    for variable in model.variables():
+        if variable.read is not None and -1 in shape_of(variable.read.output):
+            dynamic.append(f"variable {variable.name!r} {_dims(variable.read.output)}")
+    if dynamic:
+        raise ModelError(
+            f"dynamic shapes: {', '.join(dynamic)}; the NPU runs static models: reshape the model, "
+            "or, if it is a stateful language model, set NPU_USE_NPUW and NPUW_LLM to YES"
+        )
+
+
+def _check_types(model: Model) -> None:
+    for port in (*model.inputs, *model.outputs):
+        element = element_of(port.value)
+        if element not in ELEMENT_TYPES:
+            raise ModelError(
+                f"{port.name!r} is {element}; the NPU's inputs and outputs are "
+                f"{', '.join(ELEMENT_TYPES)}: convert it outside of the model"
+            )
+
+
+def _dims(value: SSAValue) -> str:
+    return "[" + ",".join("?" if d < 0 else str(d) for d in shape_of(value)) + "]"
+
+
+def _tell_outputs_from_inputs(model: Model) -> None:
+    """Rename an output that is an input as it is: each is bound by its name."""
+    inputs = {port.name for port in model.inputs}
+    outputs = [
+        (f"{port.name}/sink_port_0" if port.name in inputs else port.name, port.value)
+        for port in model.outputs
+    ]
+    model.set_outputs(outputs)
+
+
+def _initial_values(model: Model, precision: str) -> dict[str, Array]:
+    starting = [v for v in model.variables() if v.read is not None and v.read.init is not None]
+    for variable in starting:
+        _check_known(variable)
+    if not starting:
+        return {}
+    clone = model.clone()
+    reads = {variable.name: variable.read for variable in clone.variables()}
+    inits = [
+        (variable.name, read.init)
+        for variable in starting
+        if (read := reads[variable.name]) is not None and read.init is not None
+    ]
+    shapes = {name: shape_of(read.output) for name, read in reads.items() if read is not None}
+    clone.set_outputs(inits)
+    for variable in clone.variables():
+        if variable.assign is not None:
+            Rewriter.replace_op(variable.assign, [], [variable.assign.value])
+    remove_dead_code(clone)
+    found = Interpreter(clone).run({port.name: _zeros(port.value) for port in clone.inputs})
+    values: dict[str, Array] = {}
+    for name, init in inits:
+        element, shape = element_of(init), shapes[name]
+        if found[name].any():
+            stored = precision if element == "f32" else element
+            values[name] = _broadcast(name, convert_values(found[name], element, stored), shape)
+    return values
+
+
+def _zeros(value: SSAValue) -> Array:
+    return np.zeros([max(d, 0) for d in shape_of(value)], NUMPY[element_of(value)])
+
+
+def _broadcast(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    if values.shape != shape:
+        raise ModelError(f"variable {name!r} starts as {list(values.shape)} and is {list(shape)}")
+    return values
+
+
+def _check_known(variable: Variable) -> None:
+    assert variable.read is not None  # the caller's condition
+    for owner in _makers(variable.read.init):
+        if owner is None or isinstance(owner, ReadValue):
+            raise ModelError(
+                f"variable {variable.name!r} starts with a value that depends on inputs; the NPU "
+                "keeps variables in memory: let it start with a constant, and set query_state()"
+            )
+
+
+def _makers(value: SSAValue | None) -> Iterator[Operation | None]:
+    """The ops that a value depends on, but for what only a shape is taken of; None: an input."""
+    seen: set[SSAValue] = set()
+    waiting = [] if value is None else [value]
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
+        yield owner if isinstance(owner, Operation) else None
+        if isinstance(owner, Operation) and not isinstance(owner, ShapeOf | ReadValue):
+            waiting += owner.operands

@@ -1,0 +1,127 @@
+"""Variables of a stateful model: what one inference leaves to the next, in device memory.
+
+One buffer is bound to both ports, to read the value of before and to write the new one: nothing is
+copied between inferences. The compiler was told so (STATE_IN_PLACE), and lets no program write what
+it has yet to read.
+
+Source: fact sheets npuw §e.4 (ZeroVariableState) and simulators_npu §e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.api.transfers import TensorTransfers
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import Array, Program
+from npuw_layer.errors import RemoteError
+from npuw_layer.kinds.static.compiled import Variable
+from npuw_layer.remote.memory import Piece, make_memory
+from npuw_layer.remote.properties import RemoteProperties, TensorType
+from npuw_layer.remote.tensor import RemoteTensor
+
+
+class VariableState:
+    """A variable of one request.
+
+    Args:
+        device: where the request runs.
+        program: what it is bound to.
+        variable: which it is, and how it starts.
+        transfers: where its bytes are counted.
+        check_idle: raises if the request is running.
+    """
+
+    def __init__(
+        self,
+        device: LevelZeroDevice,
+        program: Program,
+        variable: Variable,
+        transfers: TensorTransfers,
+        check_idle: Callable[[], None],
+    ) -> None:
+        self._device = device
+        self._program = program
+        self._variable = variable
+        self._transfers = transfers
+        self._check_idle = check_idle
+        self._bound: Piece | None = None
+        port, properties = variable.port, RemoteProperties()
+        piece = make_memory(device.context, properties, port.byte_size)
+        self._tensor = RemoteTensor(device, port.element_type, port.shape, piece, properties)
+        transfers.bound_to = "state in device memory"
+        self._tensor.copy_from(variable.initial)
+
+    @property
+    def name(self) -> str:
+        """The variable's id, as in ReadValue and Assign."""
+        return self._variable.port.any_name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        return self._variable.port.shape
+
+    @property
+    def state(self) -> Tensor | RemoteTensor:
+        """The value, where it lies; in the type that the device keeps it in (bf16 as its bits).
+
+        It may be set: values are copied; a remote tensor of the same context takes the buffer's
+        place.
+
+        Raises:
+            TensorError: it does not fit.
+            RemoteError: it is of another context, or not made for input and output.
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        held = self._tensor
+        return Tensor(held.data) if held.piece().memory.host_visible else held
+
+    @state.setter
+    def state(self, value: Tensor | RemoteTensor | Array) -> None:
+        self._check_idle()
+        if isinstance(value, RemoteTensor):
+            self._variable.port.check(value.element_type, value.shape)
+            self._tensor = self._checked(value)
+            return
+        values = value.data if isinstance(value, Tensor) else value
+        self._variable.port.check_array(values)
+        self._tensor.copy_from(values)
+        self._transfers.host_to_device += self._variable.port.byte_size
+
+    def reset(self) -> None:
+        """Let it start anew, from its initial value.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        self._tensor.copy_from(self._variable.initial)
+
+    def before(self) -> None:
+        """Bind what has changed, for an inference.
+
+        Raises:
+            RemoteError: the memory of a remote tensor was freed.
+        """
+        piece = self._tensor.piece()
+        if piece is not self._bound:
+            self._bound = None  # until all of it is
+            for argument in self._variable.arguments:
+                self._program.bind(argument, piece.memory, piece.offset)
+            self._bound = piece
+        self._transfers.in_place += self._variable.port.byte_size
+
+    def _checked(self, tensor: RemoteTensor) -> RemoteTensor:
+        if not tensor.is_of(self._device):
+            raise RemoteError(
+                f"variable {self.name!r}: the tensor is of another context; set its values instead"
+            )
+        if tensor.properties.tensor_type is not TensorType.BINDED:
+            raise RemoteError(
+                f"variable {self.name!r} is read and written; TENSOR_TYPE is BINDED, not "
+                f"{tensor.properties.tensor_type}"
+            )
+        return tensor

@@ -1,0 +1,58 @@
+"""A Whisper decoder ready to run, as OpenVINO's Python API gives it."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from npuw_layer.api.model_port import OpenPort
+from npuw_layer.errors import OptionError
+from npuw_layer.kinds.whisper.infer_request import WhisperInferRequest
+from npuw_layer.kinds.whisper.model_ports import inputs_of
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.compiled_model import CompiledModel
+from npuw_layer.llm.names import LOGITS
+
+
+class WhisperModel(CompiledModel):
+    """A Whisper decoder ready to run.
+
+    Args:
+        compiled: its static models.
+
+    Raises:
+        OptionError: NPUW_WHISPER_EOS_TOKEN is none of its tokens.
+    """
+
+    def __init__(self, compiled: CompiledLLM) -> None:
+        super().__init__(compiled)
+        outputs = (info for model in compiled.models.values() for info in model.outputs)
+        tokens = next(info.shape[-1] for info in outputs if info.name == LOGITS)
+        eos = compiled.options.whisper_eos_token
+        if eos >= tokens:
+            raise OptionError(
+                f"NPUW_WHISPER_EOS_TOKEN = {eos}: the model has {tokens} tokens; set it to the "
+                "eos_token_id of its generation_config.json"
+            )
+
+    @property
+    def inputs(self) -> list[OpenPort]:
+        """Its inputs, as it was exported with."""
+        return inputs_of(self._compiled)
+
+    def create_infer_request(self) -> WhisperInferRequest:
+        """Begin a text, independent of all others."""
+        return WhisperInferRequest(self._compiled)
+
+    def create_batching(self, places: int = 0) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            OptionError: always.
+        """
+        del places
+        raise OptionError("NPUW_WHISPER = YES: texts are written one at a time, not in batches")
+
+
+def made_model(compiled: CompiledLLM) -> CompiledModel:
+    """Give a compiled language model, or decoder, as what it is."""
+    return WhisperModel(compiled) if compiled.options.whisper else CompiledModel(compiled)

@@ -1,0 +1,139 @@
+"""A text that a Whisper decoder writes: a prompt over new audio, then token by token.
+
+The rules are the original's: several tokens are a prompt and begin anew, and so does the first one
+of all; a single token goes on. All rows of the cache are used; with the last one logits choose the
+token that ends the text.
+
+Source: the original's Whisper infer request; fact sheet npuw §a.4.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import numpy as np
+
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import CapacityError, TensorError
+from npuw_layer.kinds.whisper.cross_buffers import CrossBuffers
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.names import IDS, POSITIONS
+from npuw_layer.llm.request.admission import Admission
+from npuw_layer.llm.request.answer import Answer
+from npuw_layer.llm.request.conversation import Conversation
+from npuw_layer.llm.request.generate import Generate
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.request_buffers import ProgramBuffers
+
+_log = logging.getLogger(__name__)
+
+
+class WhisperConversation(Conversation):
+    """The state of one request, and the static models that it runs on.
+
+    Args:
+        compiled: the static models; nothing here changes them.
+        check_wanted: called before each run of a program; raises to end the inference there.
+    """
+
+    def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
+        prefill = compiled.models[compiled.plan.prefill[0]]
+        self.audio = CrossBuffers(compiled.device, (*prefill.inputs, *prefill.outputs))
+        super().__init__(compiled, check_wanted)
+        self._admission = _Admission(compiled.options, compiled.plan, self.token_inputs)
+        self._eos = compiled.options.whisper_eos_token
+        self._prompt: Answer | None = None
+        """Which model read the last prompt, and how many tokens it had."""
+
+    def begins_with(self, count: int) -> bool:
+        """Whether so many tokens are a prompt over new audio."""
+        return count > 1 or not self.history.said
+
+    def next_tokens(self, ids: Array) -> NewTokens:
+        """Give tokens their places: from the beginning, or behind what is stored."""
+        count = len(ids)
+        stored = 0 if self.begins_with(count) else self.history.said
+        positions = np.arange(stored, stored + count)
+        return NewTokens({IDS: ids, POSITIONS: positions}, np.ones(stored + count, np.int64))
+
+    def answer(self, tokens: NewTokens) -> Answer:
+        """Run on new tokens, up to the logits of all of them."""
+        begins, count = self.begins_with(len(tokens)), len(tokens)
+        found = Answer(super().answer(tokens).submodel, count)
+        self._prompt = found if begins else self._prompt
+        return found
+
+    def rows_of(self, tokens: NewTokens) -> int:
+        """For how many of the last tokens there will be logits: all."""
+        return len(tokens)
+
+    def logits(self, answer: Answer) -> Array:
+        """Compute the logits of the last answer; the next inference overwrites them."""
+        found = super().logits(answer)
+        if self.is_full:
+            _log.warning("all %d positions are taken: the text ends here", self._total)
+            found[..., -1, self._eos] = np.inf
+        return found
+
+    def scores(self, name: str) -> Array:
+        """What a layer attended to in the last prompt, f32 [1, heads, tokens, frames].
+
+        Raises:
+            TensorError: there is no such output, or there was no prompt.
+        """
+        if self._prompt is None:
+            raise TensorError(f"no tensor {name!r} yet")
+        found = self._prompt.submodel.tensor(name)
+        if found is None:
+            raise TensorError(
+                f"no output {name!r}; NPUW_WHISPER_DECOMPOSE_SDPA = YES gives one for each layer"
+            )
+        return found[:, :, : self._prompt.rows]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no position for one more token."""
+        return self.cache.rows.tokens >= self._total
+
+    @property
+    def _total(self) -> int:
+        return self._plan.lengths.total
+
+    def _make_buffers(self) -> CrossBuffers:
+        return self.audio
+
+    def _begins(self, tokens: NewTokens) -> bool:
+        return self.begins_with(len(tokens))
+
+    def _make_generate(self, buffers: ProgramBuffers) -> Generate:
+        return _Generate(self.compiled, self.cache, buffers, self.gathered)
+
+
+class _Generate(Generate):
+    """Leaves a variant when it is full, as nothing is copied then."""
+
+    def select(self) -> None:
+        """Begin with the smallest one."""
+        self.variant = 0
+
+    def has_room(self) -> bool:
+        """Choose a variant that reads all that is stored; the last row is the last token's."""
+        while self._cache.rows.tokens > self._plan.generate[self.variant].past:
+            self.variant += 1
+        return True
+
+
+class _Admission(Admission):
+    """Takes a token while there is a position for it."""
+
+    def check_room(self, stored: int, count: int) -> None:
+        """Refuse a token that has no position.
+
+        Raises:
+            CapacityError: there is none left.
+        """
+        total = self._plan.lengths.total
+        if stored + count > total:
+            advice = "a text ends here: begin the next part of the audio with a new prompt"
+            raise CapacityError(stored, count, total, advice)

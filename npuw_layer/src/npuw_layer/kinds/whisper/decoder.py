@@ -1,0 +1,197 @@
+"""A stateful Whisper decoder as static graphs: one that reads the prompt, some that generate.
+
+To ``llm.split`` a language model has inputs for positions and for the mask; a Whisper decoder has
+neither: it counts the rows that are stored. In a static cache these say nothing, so the decoder
+gets both inputs here, and is then split as any language model is.
+
+Source: fact sheet npuw §a.3 step 12, §a.4, §f 15.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
+from compiler_layer.dialects.ov.elementwise import Select
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.logic import LogicalAnd
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.shape import Range, ShapeOf
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
+from compiler_layer.elements import FLOATS
+from compiler_layer.model import Model
+from npuw_layer.errors import ModelError
+from npuw_layer.kinds.whisper.cross_attention import (
+    assign_cross_caches,
+    give_out_scores,
+    read_cross_caches,
+    take_cross_attention,
+)
+from npuw_layer.kinds.whisper.names import ENCODER_STATES
+from npuw_layer.llm.graph.split import drop_beams, store_caches
+from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
+from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
+from npuw_layer.options import Options
+
+_MASKED = -65504.0
+"""What is added to scores of rows that nobody attends to: the least number of f16."""
+
+
+def decoder_graph(model: Model, stage: Stage, options: Options) -> Model:
+    """Make the static graph of a stage.
+
+    Args:
+        model: the stateful decoder; it is not changed.
+        stage: which.
+        options: NPUW_WHISPER_…, and how caches are stored.
+
+    Returns:
+        A graph as ``llm.split`` makes it, with input_ids, attention_mask and position_ids, whose
+        logits are those of all new tokens. That of prefill has ENCODER_STATES f32 [1, frames,
+        channels], too, and assigns ``cross_variable``s [1, frames, heads, width], which that of
+        generate reads.
+
+    Raises:
+        ModelError: the graph is no Whisper decoder.
+    """
+    try:
+        return _split(model.clone(), stage, options)
+    except RecursionError:
+        raise ModelError("the graph's ops are nested too deeply") from None
+
+
+def _split(clone: Model, stage: Stage, options: Options) -> Model:
+    _check_ports(clone)
+    tokens, past = stage.tokens, stage.past
+    states = _states_shape(clone, options.whisper_encoder_len)
+    cross = take_cross_attention(clone)
+    _take_positions(clone, tokens, past, stage.capacity)
+    _take_mask(clone, [*cross.layers], past + tokens)
+    store_caches(clone, past, 1, kv_layout(options))
+    drop_beams(clone)
+    shapes: dict[str, Shape] = {IDS: (1, tokens)}
+    if stage.kind is Kind.PREFILL:
+        shapes[ENCODER_STATES] = states
+        assign_cross_caches(clone, cross)
+        if options.whisper_decompose_sdpa:
+            give_out_scores(clone, cross)
+    else:
+        read_cross_caches(clone, cross, states[1])
+    clone.set_input_shapes(shapes)
+    return clone
+
+
+def _check_ports(model: Model) -> None:
+    names = {port.name for port in model.inputs}
+    outputs = [port.name for port in model.outputs]
+    needed, possible = {IDS, ENCODER_STATES}, {IDS, ENCODER_STATES, BEAMS, CACHE_POSITION}
+    if not needed <= names <= possible or outputs != [LOGITS]:
+        raise ModelError(
+            f"NPUW_WHISPER: not a stateful Whisper decoder: inputs {sorted(names)}, outputs "
+            f"{outputs}; expected {IDS}, {ENCODER_STATES}[, {BEAMS}, {CACHE_POSITION}] and {LOGITS}"
+        )
+
+
+def _states_shape(model: Model, frames: int) -> Shape:
+    """What the encoder gives: the model's own shape, if it is static.
+
+    Raises:
+        ModelError: it has other frames than were asked for, or no known channels.
+    """
+    (value,) = [port.value for port in model.inputs if port.name == ENCODER_STATES]
+    shape = shape_of(value)
+    if len(shape) != 3 or shape[2] <= 0 or shape[1] not in (-1, frames):
+        raise ModelError(
+            f"{ENCODER_STATES} is {list(shape)}, not [1, {frames}, channels]; "
+            "NPUW_WHISPER_ENCODER_LEN says how many frames the encoder gives"
+        )
+    return 1, frames, shape[2]
+
+
+def _take_positions(model: Model, tokens: int, past: int, capacity: int) -> None:
+    """Look embeddings of positions up by an input, and let all else count rows.
+
+    Raises:
+        ModelError: there are no embeddings of positions, or fewer than tokens.
+    """
+    lookups = [op for op in model.body.ops if isinstance(op, Gather) and _is_lookup(model, op)]
+    if not lookups:
+        raise ModelError("NPUW_WHISPER: the decoder looks no embeddings of positions up")
+    names = [port.name for port in model.inputs]
+    positions = model.body.insert_arg(tensor("i64", (1, tokens)), len(names))
+    model.set_inputs([*names, POSITIONS])
+    for op in lookups:
+        known = shape_of(op.data)[0]
+        if known < capacity:
+            raise ModelError(
+                f"the decoder has embeddings of {known} positions, fewer than {capacity}"
+            )
+        g, indices = GraphBuilder(model, op), positions
+        if len(shape_of(op.indices)) == 1:
+            indices = g.reshape(indices, -1)
+        if element_of(op.indices) != "i64":
+            indices = g.convert(indices, element_of(op.indices))
+        op.operands[1] = indices
+    if CACHE_POSITION in names:
+        first = model.body.first_op
+        assert first is not None  # there are lookups
+        rows = np.arange(past, past + tokens, dtype=np.int64)
+        value = next(port.value for port in model.inputs if port.name == CACHE_POSITION)
+        value.replace_all_uses_with(GraphBuilder(model, first).constant(rows))
+        model.remove_input(CACHE_POSITION)
+
+
+def _is_lookup(model: Model, op: Gather) -> bool:
+    """Whether rows of a table are taken by the number of a token."""
+    if element_of(op.data) not in FLOATS or len(shape_of(op.data)) != 2:
+        return False
+    counted = {port.value for port in model.inputs if port.name == CACHE_POSITION}
+    seen, waiting = set[SSAValue](), [op.indices]
+    while waiting:
+        value = waiting.pop()
+        if value in counted or isinstance(value.owner, Range):
+            return True
+        if isinstance(value.owner, OvOp) and not isinstance(value.owner, ShapeOf):
+            waiting += [each for each in value.owner.operands if each not in seen]
+        seen.add(value)
+    return False
+
+
+def _take_mask(model: Model, others: list[OvOp], rows: int) -> None:
+    """Let self-attention pass over rows that an input says are free.
+
+    Args:
+        model: changed in place.
+        others: attention that is to stay as it is.
+        rows: stored and new ones.
+
+    Raises:
+        ModelError: self-attention has no mask that says what is new.
+    """
+    ops = [op for op in model.body.ops if isinstance(op, ScaledDotProductAttention)]
+    own = [op for op in ops if op not in others]
+    if not own:
+        raise ModelError("NPUW_WHISPER: the decoder has no self-attention")
+    names = [port.name for port in model.inputs]
+    argument = model.body.insert_arg(tensor("i64", (1, rows)), len(names))
+    model.set_inputs([*names, MASK])
+    joined: dict[SSAValue, SSAValue] = {}
+    for op in own:
+        if op.mask is None or len(shape_of(op.mask)) != 4 or int_value(op.causal):
+            raise ModelError(f"{op.described} has no mask [1, 1, tokens, rows]")
+        if op.mask not in joined:
+            joined[op.mask] = _joined(GraphBuilder(model, op), op.mask, argument)
+        op.operands[3] = joined[op.mask]
+
+
+def _joined(g: GraphBuilder, mask: SSAValue, argument: SSAValue) -> SSAValue:
+    """A mask that lets pass what it did, where the input is 1."""
+    in_use = g.convert(g.unsqueeze(argument, 1, 2), "boolean")
+    if element_of(mask) == "boolean":
+        return g.op(LogicalAnd, mask, in_use)
+    masked = g.constant(np.full((1, 1, 1, 1), _MASKED, np.float32))
+    if element_of(mask) != "f32":
+        masked = g.convert(masked, element_of(mask))
+    return g.op(Select, in_use, mask, masked)

@@ -1,0 +1,55 @@
+"""Programs from elsewhere must read the audio as prefill leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
+from npuw_layer.errors import BlobError
+from npuw_layer.kinds.whisper.names import ENCODER_STATES, is_cross_variable
+from npuw_layer.llm.plan.stages import Kind, Stage
+
+_Kinds = dict[str, tuple[str, tuple[int, ...]]]
+"""Element type and shape of variables."""
+
+
+def check_cross_attention(
+    stages: Sequence[Stage], loaded: Sequence[LoadedModel], frames: int
+) -> None:
+    """Compare K and V of cross-attention: prefill assigns what generate reads.
+
+    Args:
+        stages: what the programs should be; all of a model's, or some.
+        loaded: the programs.
+        frames: NPUW_WHISPER_ENCODER_LEN.
+
+    Raises:
+        BlobError: one has others, or does not take what the encoder gives.
+    """
+    known: _Kinds = {}
+    for stage, program in zip(stages, loaded, strict=True):
+        if stage.kind is Kind.PREFILL:
+            _check_states(stage, program, frames)
+            found = _cross(program.outputs, ASSIGN_PREFIX)
+        else:
+            found = _cross(program.inputs, READ_PREFIX)
+        shapes = [shape for _, shape in found.values()]
+        fits = all(len(shape) == 4 and shape[:2] == (1, frames) for shape in shapes)
+        known = known or found
+        if not found or not fits or found != known:
+            raise BlobError(f"{stage.name} has other K and V of the audio than the rest")
+
+
+def _check_states(stage: Stage, program: LoadedModel, frames: int) -> None:
+    states = [info for info in program.inputs if info.name == ENCODER_STATES]
+    fits = [info.element == "f32" and info.shape[:2] == (1, frames) for info in states]
+    if fits != [True] or len(states[0].shape) != 3:
+        raise BlobError(f"{stage.name} has no {ENCODER_STATES} f32 [1, {frames}, …]")
+
+
+def _cross(infos: Sequence[TensorInfo], prefix: str) -> _Kinds:
+    return {
+        info.name.removeprefix(prefix): (info.element, info.shape)
+        for info in infos
+        if info.name.startswith(prefix) and is_cross_variable(info.name.removeprefix(prefix))
+    }

@@ -1,0 +1,110 @@
+"""A request's inputs: tokens, and what the encoder made of the audio."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.api.transfers import Transfers
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import TensorError
+from npuw_layer.kinds.whisper.conversation import WhisperConversation
+from npuw_layer.kinds.whisper.names import ENCODER_STATES
+from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS
+from npuw_layer.llm.request.input_ports import InputPorts
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.token_ids import check_ids
+from npuw_layer.llm.request.token_inputs import TokenInput
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
+
+_TOKENS = TokenInput(IDS, "i64")
+_NAMES = (IDS, ENCODER_STATES, BEAMS, CACHE_POSITION)
+
+
+class WhisperInputPorts(InputPorts):
+    """What inputs are set to.
+
+    Args:
+        conversation: what tokens are for.
+        transfers: where bytes are counted.
+    """
+
+    def __init__(self, conversation: WhisperConversation, transfers: Transfers) -> None:
+        super().__init__((_TOKENS,), transfers, vocabulary=conversation.compiled.vocabulary)
+        self._conversation = conversation
+
+    def set(self, name: str, value: AnyTensor) -> None:
+        """Set an input, until it is set anew; its values are read at each inference.
+
+        Raises:
+            TensorError: there is no such input, or it is no tensor.
+        """
+        self._set[name] = self._accepted(name, value)
+
+    def take(self, given: Mapping[str, AnyTensor]) -> NewTokens:
+        """Read the tokens of an inference, and the audio if they are a prompt.
+
+        Args:
+            given: inputs for this inference alone.
+
+        Raises:
+            TensorError: one is missing or does not fit, or an id is of no token.
+            RemoteError: the memory of one was freed.
+        """
+        own = {name: self._accepted(name, value) for name, value in given.items()}
+        tensors = self._set | own
+        if IDS not in tensors:
+            raise TensorError(f"inputs are missing: {IDS}")
+        talk, ids = self._conversation, self._values(_TOKENS, tensors[IDS])
+        if not len(ids):
+            raise TensorError(f"{IDS} has no tokens")
+        check_ids(ids, self._vocabulary, (0,))
+        tokens = talk.next_tokens(ids)
+        if CACHE_POSITION in tensors:
+            _check_positions(values_of(tensors[CACHE_POSITION]), tokens.positions)
+        if talk.begins_with(len(tokens)):
+            self._hear(tensors.get(ENCODER_STATES))
+        return tokens
+
+    def _hear(self, tensor: Tensor | RemoteTensor | None) -> None:
+        """Take what the encoder made of new audio.
+
+        Raises:
+            TensorError: it is missing, or of another shape or type.
+        """
+        states = self._conversation.audio.states
+        if tensor is None:
+            raise TensorError(
+                f"inputs are missing: {ENCODER_STATES} f32 {list(states.shape)}, which a prompt is "
+                "read with"
+            )
+        element = tensor.element_type if isinstance(tensor, RemoteTensor) else tensor.data.dtype
+        if element not in ("f32", np.float32) or tensor.shape != states.shape:
+            raise TensorError(
+                f"{ENCODER_STATES} is {element} {list(tensor.shape)}, not f32 {list(states.shape)}"
+            )
+        self.were_remote |= isinstance(tensor, RemoteTensor)
+        self._transfers.of(ENCODER_STATES).host_to_device += states.nbytes
+        states[...] = values_of(tensor)
+
+    def _accepted(self, name: str, value: AnyTensor) -> Tensor | RemoteTensor:
+        if name not in _NAMES:
+            raise TensorError(
+                f"no input {name!r}; there are {', '.join(_NAMES)}, and an output {LOGITS}"
+            )
+        return as_tensor(value)
+
+
+def _check_positions(given: Array, positions: Array) -> None:
+    """See that the caller counts as we do.
+
+    Raises:
+        TensorError: it does not.
+    """
+    if not np.array_equal(given.reshape(-1), positions):
+        raise TensorError(
+            f"{CACHE_POSITION} is {given.reshape(-1).tolist()[:8]}, but tokens go to "
+            f"{positions.tolist()[:8]}"
+        )

@@ -1,0 +1,51 @@
+"""How long prompts and caches of a Whisper decoder are, and which options it settles.
+
+Source: fact sheet npuw §a.4; the original's LLM compiled model sets the same options and lengths.
+"""
+
+from __future__ import annotations
+
+from npuw_layer.errors import OptionError
+from npuw_layer.llm.plan.lengths import Lengths
+from npuw_layer.options import Options
+
+MAX_PROMPT = 4
+"""Tokens of a prompt: begin, language, task, whether there are timestamps."""
+
+KV_SIZE = 448
+"""Positions that any Whisper model has."""
+
+
+def as_whisper(options: Options) -> Options:
+    """Settle what a Whisper decoder is compiled with, whatever was asked for.
+
+    Its head is small beside its cross-attention and stays; a prompt of few tokens is read whole.
+    """
+    settled = {
+        "shared_head": False,
+        "prefill_hint": "STATIC",
+        "cache_rope": False,
+        "optimize_v_tensors": False,
+        "fold": False,
+    }
+    return options.model_copy(update=settled)
+
+
+def whisper_lengths(options: Options) -> Lengths:
+    """The lengths of a decoder: all positions, of which the prompt has a few.
+
+    Raises:
+        OptionError: prompts would leave no position for an answer.
+    """
+    longest = KV_SIZE - 1
+    prompt = MAX_PROMPT
+    if "max_prompt_len" in options.model_fields_set:
+        prompt = options.max_prompt_len
+    if prompt > longest:
+        raise OptionError(
+            f"NPUW_LLM_MAX_PROMPT_LEN = {prompt}: a Whisper decoder has {KV_SIZE} positions, its "
+            f"prompt at most {longest}"
+        )
+    if options.whisper_decompose_sdpa:
+        prompt = longest
+    return Lengths(prompt, KV_SIZE - prompt, None)

@@ -1,0 +1,124 @@
+"""Rows of K and V caches in floats of 8 bits, as a quantised model itself rounds them.
+
+A quantised model has FakeConverts behind its caches: (f8(x · scale - shift) + shift) / scale of all
+rows, for each token anew. Resolved, f8(x · scale) is what is stored, and rows are divided where
+they are read: the same numbers, in half the memory. The original does likewise, with passes of
+OpenVINO that move a FakeConvert before the Concat with new rows, and take it apart.
+
+Source: fact sheet npuw §a.3 step 1; NPUW's optimize_kv_cache_storage.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import replace
+
+import numpy as np
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.quantize import FakeConvert
+from compiler_layer.dialects.ov.shape import ShapeOf
+from compiler_layer.dialects.ov.state import Assign
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import convert_values
+from compiler_layer.model import Model, Variable
+from compiler_layer.passes.match import stored_constant
+from npuw_layer.llm.graph.stored_floats import Scale
+from npuw_layer.llm.kv.kv_layout import KVLayout
+
+_log = logging.getLogger(__name__)
+
+
+def resolved(model: Model, layout: KVLayout) -> KVLayout:
+    """Let caches be of the type that all FakeConverts of a model round to, if that is one.
+
+    Args:
+        model: the stateful graph; it is not changed.
+        layout: how caches lie; a type that it asks for stays.
+
+    Returns:
+        The layout with that type; as it was, and the log says why, if there is none.
+    """
+    every = [op for op in model.body.ops if isinstance(op, FakeConvert)]
+    kinds = sorted({op.destination_type.data for op in every})
+    if not every:
+        why = "the model has no FakeConvert"
+    elif len(kinds) > 1:
+        why = f"its FakeConverts round to {' and '.join(kinds)}"
+    elif layout.element not in ("", kinds[0]):
+        why = f"KV_CACHE_PRECISION is {layout.element}"
+    elif left := [each.name for each in model.variables() if _stays(each)]:
+        why = f"{left[0]} is not read through one FakeConvert with a single scale and no shift"
+    else:
+        return replace(layout, element=kinds[0], resolved=True)
+    _log.info("NPUW_LLM_OPTIMIZE_FP8: caches are stored as they would be without it: %s", why)
+    return layout
+
+
+def take_scales(model: Model) -> dict[str, Scale]:
+    """Take the FakeConverts off caches; those without one are rounded as they are.
+
+    Returns:
+        Their scales, by the variables' ids.
+    """
+    found: dict[str, Scale] = {}
+    for variable in model.variables():
+        fake = _fake_convert(variable)
+        scale = None if fake is None else _scale(fake)
+        if fake is not None and scale is not None:
+            found[variable.name] = scale
+            Rewriter.replace_op(fake, [], [fake.x])
+    return found
+
+
+def _fake_convert(variable: Variable) -> FakeConvert | None:
+    """What all rows of a cache, old and new, are read through; None if that is not one op."""
+    if variable.assign is None:
+        return None
+    readers = [use.operation for use in variable.assign.value.uses]
+    fakes = [op for op in readers if isinstance(op, FakeConvert)]
+    others = [op for op in readers if not isinstance(op, FakeConvert | Assign | ShapeOf)]
+    return fakes[0] if len(fakes) == 1 and not others else None
+
+
+def _stays(variable: Variable) -> bool:
+    """Whether a FakeConvert behind a cache cannot be taken off."""
+    if variable.assign is None:
+        return False
+    readers = [use.operation for use in variable.assign.value.uses]
+    fake = _fake_convert(variable)
+    has_one = any(isinstance(op, FakeConvert) for op in readers)
+    return has_one and (fake is None or _scale(fake) is None)
+
+
+def _scale(fake: FakeConvert) -> Scale | None:
+    """Its scale, if that is one number for all rows, not 0, and there is no shift."""
+    scale = stored_constant(fake.scale)
+    if scale is None or math.prod(shape_of(fake.scale)) != 1:
+        return None
+    if not all(np.isfinite(number) and number for number in _values(scale)):
+        return None
+    shift = None if fake.shift is None else stored_constant(fake.shift)
+    if fake.shift is not None and (shift is None or any(_values(shift))):
+        return None
+    return Scale(scale.each(_number), scale.each(_reciprocal))
+
+
+def _values(constant: Constant) -> list[float]:
+    """Its numbers, in all repetitions of a block."""
+    every = (constant.of_repetition(number) for number in range(constant.repetitions))
+    return [float(number) for each in every for number in _value(each)]
+
+
+def _value(constant: Constant) -> np.ndarray:
+    return convert_values(constant.load(), element_of(constant.output), "f32").reshape(-1)
+
+
+def _number(constant: Constant) -> Constant:
+    return Constant.inline(_value(constant)[0])
+
+
+def _reciprocal(constant: Constant) -> Constant:
+    return Constant.inline(np.float32(1) / _value(constant)[0])

@@ -1,0 +1,168 @@
+"""How a static model reads and stores rows of a K or V cache: plain, or as integers of 8 bits.
+
+Floats of other types than activations are in ``stored_floats``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Transpose
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.types import Shape, element_of, tensor
+from compiler_layer.model import Model
+from compiler_layer.passes.adjust_precision import keep_type
+from compiler_layer.quantize.rows import quantize_rows
+from npuw_layer.llm.kv.kv_layout import Piece
+from npuw_layer.llm.names import slot_variable, transposed_variable
+
+SCALE_ELEMENT = "f16"
+"""The element type of scales, whatever activations are: bf16 has too few bits for them."""
+
+SCALE_SUFFIX = ".scale"
+"""Ends the id of the variable that holds the scales of a cache in 8 bits."""
+
+_TOKEN_MAJOR = (0, 2, 1, 3)
+
+_TRANSPOSED, _FROM_TRANSPOSED = (0, 2, 3, 1), (0, 3, 1, 2)
+"""From rows token by token to rows channel by channel, and back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One K or V cache of the stateful graph, and its static shape [1, past, heads, width]."""
+
+    read: ReadValue
+    assign: Assign
+    new: SSAValue
+    """The rows that it grows by, [1, heads, tokens, width]."""
+    shape: Shape
+    slots: int = 1
+    """Conversations, each with a cache of its own; their rows are joined to a batch."""
+    pieces: tuple[Piece, ...] = ()
+    """In which it is read."""
+    room: int | None = None
+    """The rows of the buffer that it lies in, if it is transposed: what is read of it is a part of
+    each of its channels."""
+    keeps_type: bool = False
+    """Whether it stays f32, whatever activations are."""
+
+    @property
+    def name(self) -> str:
+        """What its variable is called."""
+        found = self.read.variable_id.data
+        return found if self.room is None else transposed_variable(found)
+
+
+def store_plain(model: Model, cache: Cache) -> None:
+    """Store rows as they are computed."""
+    element = element_of(cache.read.output)
+    replace_past(model, cache, [read_rows(model, cache, piece, element) for piece in cache.pieces])
+    kept = assign_rows(model, cache, turned(model, cache.new, cache.assign))
+    Rewriter.replace_op(cache.assign, [], [kept])
+
+
+def store_quantized(model: Model, cache: Cache) -> None:
+    """Store rows of 8 bits, and for each row of a head its scale in a variable beside.
+
+    Attention sees the new rows as they will be read later: what a token attends to does not depend
+    on how a prompt was cut into chunks.
+    """
+    kind = StringAttr(element_of(cache.read.output))
+    scale_name = cache.read.variable_id.data + SCALE_SUFFIX
+    past: list[SSAValue] = []
+    for piece in cache.pieces:
+        values = read_rows(model, cache, piece, "i8")
+        shape = (1, piece.rows, cache.shape[2], 1)
+        scales = _read(model, cache, piece.of(scale_name), SCALE_ELEMENT, shape)
+        g = GraphBuilder(model, cache.read)
+        past.append(g.op(Dequantize, values, scales, [], destination_type=kind))
+    replace_past(model, cache, past)
+
+    join = cache.assign.value.owner
+    assert isinstance(join, Concat)  # the split found the new rows by it
+    g = GraphBuilder(model, join)
+    rows = quantize_rows(g, cache.new, SCALE_ELEMENT)
+    values, scales = (turned(model, each, join) for each in (rows.values, rows.scales))
+    # Attention sees what is stored: rows that are laid out token by token, as those of the past.
+    seen = g.op(Dequantize, values, scales, [], destination_type=kind)
+    join.operands[1] = turned(model, seen, join)  # behind what is stored
+    kept = assign_rows(model, cache, values)
+    _assign(model, cache, scale_name, scales)
+    Rewriter.replace_op(cache.assign, [], [kept])
+
+
+def replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None:
+    """Let the graph take its stored rows from pieces [slots, rows, heads, width].
+
+    They are joined where the graph would join them with new ones: what is joined there stays apart
+    (``lower-attention``).
+    """
+    seen = [turned(model, piece, cache.read) for piece in pieces]
+    past = GraphBuilder(model, cache.read).concat(seen, 2) if len(seen) > 1 else seen[0]
+    cache.read.output.replace_all_uses_with(past)
+    Rewriter.erase_op(cache.read)
+
+
+def read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAValue:
+    """Read stored rows, [slots, rows, heads, width], however they lie."""
+    heads, width = cache.shape[2:]
+    if cache.room is None:
+        return _read(model, cache, piece.of(cache.name), element, (1, piece.rows, heads, width))
+    whole = _read(model, cache, piece.of(cache.name), element, (1, heads, width, cache.room))
+    g = GraphBuilder(model, cache.read)
+    return g.transpose(g.slice(whole, 3, 0, piece.rows), *_FROM_TRANSPOSED)
+
+
+def assign_rows(model: Model, cache: Cache, rows: SSAValue) -> SSAValue:
+    """Assign new rows, given token by token, as they are to lie."""
+    return _assign(model, cache, cache.name, rows, () if cache.room is None else _TRANSPOSED)
+
+
+def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> SSAValue:
+    """Read a variable, of all slots; the host supplies its initial value."""
+    g = GraphBuilder(model, cache.read)
+    slots = range(cache.slots)
+    names = [name] if cache.slots == 1 else [slot_variable(name, slot) for slot in slots]
+    every = [g.add(_read_value(each, element, shape)) for each in names]
+    if cache.keeps_type:
+        for each in every:
+            keep_type(each)
+    return g.concat([each.output for each in every], 0) if len(every) > 1 else every[0].output
+
+
+def _read_value(name: str, element: str, shape: Shape) -> ReadValue:
+    return ReadValue(
+        operands=[[]],
+        properties={"variable_id": StringAttr(name)},
+        result_types=[tensor(element, shape)],
+    )
+
+
+def _assign(
+    model: Model, cache: Cache, name: str, rows: SSAValue, order: Sequence[int] = ()
+) -> SSAValue:
+    """Assign new rows; a row of each slot as if they were one conversation's."""
+    g = GraphBuilder(model, cache.assign)
+    if cache.slots > 1:
+        rows = g.transpose(rows, 1, 0, 2, 3)
+    if order:
+        rows = g.transpose(rows, *order)
+    kept = g.add(Assign.make([rows], variable_id=StringAttr(name)))
+    if cache.keeps_type:
+        keep_type(kept)
+    return kept.output
+
+
+def turned(model: Model, value: SSAValue, before: Operation) -> SSAValue:
+    """Exchange heads and tokens; the op comes before another."""
+    g = GraphBuilder(model, before)
+    return g.op(Transpose, value, g.ints(*_TOKEN_MAJOR))

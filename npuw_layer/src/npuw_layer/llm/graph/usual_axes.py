@@ -1,0 +1,110 @@
+"""Caches of models that count tokens, or sequences, along other axes than most models.
+
+ChatGLM stores K and V as [tokens, sequences, heads, width], the first Qwen as [sequences, tokens,
+heads, width]; NPUW_LLM_SEQ_LEN_DIM and NPUW_LLM_BATCH_DIM say so. Before a model is split its
+variables become [sequences, heads, tokens, width], as those of all others; what reads them is given
+them as before, by a transposition, which is mostly undone by the one that attention begins with.
+
+Source: fact sheet npuw §b (the options), openvino_genai's get_kv_axes_pos (which models differ).
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import OpResult, SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.state import ReadValue
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.model import Model, Variable
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from npuw_layer.errors import OtherAxes
+from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
+
+
+def usual_axes(model: Model, axes: CacheAxes) -> Model:
+    """Give the caches of a model the axes that most have.
+
+    Args:
+        model: the stateful graph; it is not changed.
+        axes: those that its caches are said to have.
+
+    Raises:
+        OtherAxes: a cache has others; says which.
+    """
+    for variable in model.variables():
+        _check(variable, axes)
+    if axes == USUAL:
+        return model
+    model = model.clone()
+    for variable in model.variables():
+        join = cache_join(variable)
+        if join is not None:
+            _turn(model, variable, join, axes)
+    remove_dead_code(model)
+    return model
+
+
+def cache_join(variable: Variable) -> Concat | None:
+    """The Concat by which a cache grows: of what is stored, perhaps by beam, and new rows."""
+    read, assign = variable.read, variable.assign
+    join = assign.value.owner if assign is not None else None
+    if read is None or not isinstance(join, Concat) or len(shape_of(read.output)) != RANK:
+        return None
+    stored, *new = join.parts
+    return join if len(new) == 1 and _comes_from(stored, read) else None
+
+
+def _comes_from(value: SSAValue, read: ReadValue) -> bool:
+    """Whether a value is a variable's, possibly reordered by beam."""
+    by_beam = _by_beam(value)
+    return (value if by_beam is None else by_beam.data).owner is read
+
+
+def _by_beam(value: SSAValue) -> Gather | None:
+    owner = value.owner if isinstance(value, OpResult) else None
+    return owner if isinstance(owner, Gather) else None
+
+
+def _check(variable: Variable, axes: CacheAxes) -> None:
+    """See that a variable, if it is a cache, has the axes that it is said to have."""
+    join = cache_join(variable)
+    if join is None:
+        return
+    by_beam = _by_beam(join.parts[0])
+    sequences = axes.sequences if by_beam is None else by_beam.known_axis()
+    found = CacheAxes(sequences, join.known_axis())
+    if found != axes:
+        raise OtherAxes(variable.name, found.sequences, found.tokens)
+
+
+def _turn(model: Model, variable: Variable, join: Concat, axes: CacheAxes) -> None:
+    """Turn one cache; the model's own ops see it as before."""
+    read, assign = variable.read, variable.assign
+    assert read is not None  # a cache is both
+    assert assign is not None
+    by_beam = _by_beam(join.parts[0])
+    stored = _turn_read(model, read, axes)
+    g = GraphBuilder(model, join)
+    if by_beam is not None:
+        stored = g.gather(stored, by_beam.indices, USUAL.sequences)
+    grown = g.concat([stored, g.transpose(join.parts[1], *axes.back)], USUAL.tokens)
+    Rewriter.replace_op(join, [], [g.transpose(grown, *axes.order)])
+    assign.operands[0] = grown
+    assign.refresh_types()
+
+
+def _turn_read(model: Model, read: ReadValue, axes: CacheAxes) -> SSAValue:
+    """Read a variable that is turned; what read it as it was does so on."""
+    g = GraphBuilder(model, read)
+    shape = shape_of(read.output)
+    turned = ReadValue(
+        operands=[[g.transpose(init, *axes.back) for init in read.operands]],
+        properties={"variable_id": read.variable_id},
+        result_types=[tensor(element_of(read.output), tuple(shape[axis] for axis in axes.back))],
+    )
+    stored = g.add(turned).output
+    Rewriter.replace_op(read, [], [g.transpose(stored, *axes.order)])
+    return stored

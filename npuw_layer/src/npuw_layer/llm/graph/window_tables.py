@@ -1,0 +1,99 @@
+"""Windows that a model keeps as a table of booleans, on a static cache.
+
+GPT-Neo stores which key each query sees as a constant [1, 1, N, N] and takes the rows of the new
+tokens and the columns of all: ``table[:, :, past:past + new, :past + new]``. A static cache has as
+many rows as it has room for, so such a slice would begin at the wrong token. A table whose entries
+depend on the distance of query and key alone is compared by token index instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov import elementwise, logic
+from compiler_layer.dialects.ov.constant import ints_of, values_of
+from compiler_layer.dialects.ov.slicing import Slice
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.model import Model
+from npuw_layer.llm.graph.cache_positions import cache_position, join_slots, positions_by_slot
+from npuw_layer.llm.graph.symbolic_lengths import NONE, STORED, TOTAL, Lengths
+
+
+def compare_tables(model: Model, tokens: int, past: int, slots: int = 1) -> None:
+    """Replace slices of window tables by comparisons of token indices.
+
+    Args:
+        model: the stateful graph, changed in place; it gets the input ``cache_position`` if it has
+            such a table.
+        tokens: new tokens that it takes.
+        past: rows of its caches.
+        slots: conversations that it takes tokens of.
+
+    Raises:
+        ModelError: the mask has no dimension for several conversations.
+    """
+    lengths = Lengths(model)
+    for op in model.ops:
+        span = _window(op, lengths) if isinstance(op, Slice) else None
+        if span is None or not isinstance(op, Slice):
+            continue
+        positions = cache_position(model, tokens, slots)
+        masks = [
+            _compared(model, op, own, past, span) for own in positions_by_slot(model, op, positions)
+        ]
+        Rewriter.replace_op(op, [], [join_slots(model, op, masks)])
+
+
+def _window(op: Slice, lengths: Lengths) -> tuple[int, int] | None:
+    """Return the nearest and the farthest visible distance, if a slice is cut from such a table."""
+    table, rank = values_of(op.x), len(shape_of(op.x))
+    axes = ints_of(op.axes) if op.axes is not None else None
+    if table is None or element_of(op.x) != "boolean" or axes is None:
+        return None
+    if [axis % rank for axis in axes] != [rank - 2, rank - 1] or ints_of(op.step) != [1, 1]:
+        return None
+    new_rows = lengths.vector(op.start) == [STORED, NONE]
+    if not new_rows or lengths.vector(op.stop) != [TOTAL, TOTAL]:
+        return None
+    square = shape_of(op.x)[-2:]
+    return (
+        _band(table.astype(np.bool_).reshape(square))
+        if table.size == square[0] * square[1]
+        else None
+    )
+
+
+def _band(table: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
+    """Return the least and the largest distance query − key at which a square table is true.
+
+    None if it is not true at all distances between them.
+    """
+    if table.shape[0] != table.shape[1]:
+        return None
+    numbers: npt.NDArray[np.int64] = np.arange(len(table), dtype=np.int64)
+    distances: npt.NDArray[np.int64] = numbers[:, None] - numbers
+    seen: npt.NDArray[np.int64] = distances[table]
+    if not seen.size:
+        return None
+    nearest, farthest = int(seen.min()), int(seen.max())
+    band: npt.NDArray[np.bool_] = (distances >= nearest) & (distances <= farthest)
+    return (nearest, farthest) if np.array_equal(band, table) else None
+
+
+def _compared(
+    model: Model, op: Slice, positions: SSAValue, past: int, span: tuple[int, int]
+) -> SSAValue:
+    """Compare the token indices of one conversation: nearest <= query − key <= farthest."""
+    g = GraphBuilder(model, op)
+    new = g.reshape(positions, -1)
+    keys = g.concat([g.constant(np.arange(past, dtype=np.int64)), new], 0) if past else new
+    rank = len(shape_of(op.x))
+    queries = g.reshape(new, *(1,) * (rank - 2), -1, 1)
+    distance = g.op(elementwise.Subtract, queries, g.reshape(keys, *(1,) * (rank - 1), -1))
+    nearest, farthest = (g.constant(np.full((1,) * rank, d, np.int64)) for d in span)
+    near = g.op(logic.LessEqual, nearest, distance)
+    return g.op(logic.LogicalAnd, near, g.op(logic.LessEqual, distance, farthest))

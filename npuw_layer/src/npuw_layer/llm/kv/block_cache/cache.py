@@ -1,0 +1,206 @@
+"""A cache in blocks; satisfies ``kv_strategy.KVStrategy``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from npuw_layer.backends.protocols import Array, Device, Program, TensorInfo
+from npuw_layer.llm.kv.block_cache.attachment import BlockAttachment, Blocks
+from npuw_layer.llm.kv.block_cache.layout import BlockLayout
+from npuw_layer.llm.kv.block_cache.pool import BlockPool
+from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
+from npuw_layer.llm.kv.kv_rows import KVRows
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Rows of one block, and which of some rows these are."""
+
+    block: int
+    inside: slice | Array
+    which: slice | Array
+
+    @property
+    def target(self) -> int | Array:
+        """Where in the block: the first one's row, or each one's."""
+        return self.inside.start if isinstance(self.inside, slice) else self.inside
+
+
+class BlockKVCache:
+    """Blocks that hold the rows of all variables, as many as there are tokens for.
+
+    Rows never move: row n is in block n / length. A conversation that forgets what it said last
+    keeps its blocks; one that begins anew keeps those that it is about to need.
+
+    Args:
+        device: where they lie.
+        layout: how variables lie in a block.
+        rows: how many there may be, and which tokens they hold.
+        ahead: tokens that programs are bound for at once, beyond those that are stored.
+    """
+
+    def __init__(self, device: Device, layout: BlockLayout, rows: KVRows, ahead: int) -> None:
+        self.rows = rows
+        self.copied_bytes = 0
+        self._layout = layout
+        self._pending: tuple[Sequence[Array], RowCopy] | None = None
+        """New rows that nobody has had to read yet."""
+        capacity = -(-len(rows) // layout.rows)
+        self._pool = BlockPool(partial(layout.allocate, device), capacity)
+        dummy = device.allocate(layout.largest)
+        self._blocks = Blocks(self._pool, layout, rows, dummy, ahead)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The variables."""
+        return list(self._layout.places)
+
+    @property
+    def stacks(self) -> Sequence[Sequence[str]]:
+        """The variables that are alike, as programs call them."""
+        return self._layout.stacks
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory that it takes now."""
+        return len(self._pool) * self._layout.nbytes + self._layout.largest
+
+    @property
+    def most_bytes(self) -> int:
+        """Device memory that it takes when it is full."""
+        return self._pool.capacity * self._layout.nbytes + self._layout.largest
+
+    def attach(
+        self, program: Program, inputs: Sequence[TensorInfo], past: int, first_row: int | None
+    ) -> BlockAttachment:
+        """Let a program read its past here; see ``KVStrategy``."""
+        return BlockAttachment(self._blocks, program, inputs, past, first_row)
+
+    def together(self, first: int, count: int) -> bool:
+        """Whether rows begin a block and fit it."""
+        block, row = divmod(first, self._layout.rows)
+        return row == 0 and count <= self._layout.rows and block < self._pool.capacity
+
+    def make_room(self, count: int) -> None:
+        """See that there are blocks for new tokens.
+
+        Raises:
+            DeviceError: there is no memory left.
+        """
+        rows = self.rows
+        last = min(rows.tokens + count, rows.window) if rows.plain else rows.window
+        self._pool.grow(self._blocks.count(last))
+
+    def prepare_past(self, rows: int) -> None:
+        """Copy new rows, and zero those among the first that are forgotten."""
+        self.settle()
+        forgotten = self.rows.forgotten(rows)
+        if not len(forgotten):
+            return
+        for span in self._scatter(forgotten):
+            if span.block < len(self._pool):  # one that is gone comes back as zeros
+                for stack in self._pool[span.block].stacks:
+                    stack[:, span.inside] = 0
+        self.rows.clean(forgotten)
+
+    def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
+        """Append new rows when somebody is about to read them; see ``KVStrategy``."""
+        self.settle()
+        self._pending = present, plan
+
+    def settle(self) -> None:
+        """Copy what is still to be copied."""
+        if self._pending is not None:
+            present, plan = self._pending
+            self.copied_bytes += self._copy(present, plan)
+            self._pending = None  # not before: what was interrupted is copied again
+
+    def read(self, name: str) -> Array:
+        """The stored rows of a variable in the order of their tokens; a copy."""
+        self.settle()
+        place = self._layout.places[name]
+        used = range(self._blocks.count(self.rows.reach))
+        parts = [self._pool[number].stacks[place.stack][place.number] for number in used]
+        whole = np.concatenate([self._layout.empty(name), *parts])
+        return whole[self.rows.order()]
+
+    def write(self, name: str, values: Array) -> None:
+        """Replace the stored rows of a variable, in the order of their tokens."""
+        self.settle()
+        place, rows = self._layout.places[name], self.rows.order()
+        self._pool.grow(self._blocks.count(self.rows.reach))
+        for span in self._scatter(rows):
+            stack = self._pool[span.block].stacks[place.stack]
+            stack[place.number, span.inside] = values[span.which]
+
+    def between(self, begin: int, end: int) -> list[Array]:
+        """The rows of tokens from one number to another; copies where blocks end between."""
+        self.settle()
+        spans = list(self._cut(begin, end))
+        found: list[Array] = []
+        for stack in range(len(self._layout.stacks)):
+            parts = [self._pool[span.block].stacks[stack][:, span.inside] for span in spans]
+            found.append(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
+        return found
+
+    def restore(self, rows: Sequence[Array], tokens: int) -> None:
+        """Append rows that ``between`` gave before."""
+        self.settle()
+        self.make_room(tokens)
+        self.rows.expect(tokens)
+        self._copy(rows, RowCopy(tokens, self.rows.tokens))
+        self.rows.append(tokens)
+
+    def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
+        """Hold other tokens than before; see ``KVStrategy``."""
+        count = min(len(numbers), self.rows.window)
+        self._pool.grow(self._blocks.count(count))  # what fails changes nothing
+        self.reset(count)
+        held = self.rows.restore(numbers)
+        for name, values in rows.items():
+            self.write(name, values[held])
+
+    def truncate(self, tokens: int) -> None:
+        """Keep only the first tokens, and all blocks: more tokens are about to come."""
+        self.rows.truncate(tokens)
+
+    def reset(self, tokens: int = 1) -> None:
+        """Forget everything; keep blocks for so many tokens that come next, and some more.
+
+        These are what programs will be bound for when the conversation goes on.
+        """
+        self.rows.truncate(0)
+        self._pending, self.copied_bytes = None, 0
+        self._pool.trim(self._blocks.count(tokens + self._blocks.ahead))
+
+    def _copy(self, present: Sequence[Array], plan: RowCopy) -> int:
+        """Copy rows to their blocks; give the bytes."""
+        target, total = plan.target, 0
+        one = isinstance(target, int)
+        for span in self._cut(target, target + plan.rows) if one else self._scatter(target):
+            rows = [stack[:, span.which] for stack in present]
+            part = RowCopy(rows[0].shape[1], span.target)
+            total += copy_kvcache(rows, self._pool[span.block].stacks, part)
+        return total
+
+    def _cut(self, begin: int, end: int) -> Iterator[_Span]:
+        """Cut rows that follow one another at the ends of blocks."""
+        length, row = self._layout.rows, begin
+        while row < end:
+            block, inside = divmod(row, length)
+            count = min(end - row, length - inside)
+            yield _Span(
+                block, slice(inside, inside + count), slice(row - begin, row - begin + count)
+            )
+            row += count
+
+    def _scatter(self, rows: Array) -> Iterator[_Span]:
+        """Sort rows by their blocks."""
+        blocks = rows // self._layout.rows
+        for block in np.unique(blocks):
+            which = np.flatnonzero(blocks == block)
+            yield _Span(int(block), rows[which] % self._layout.rows, which)

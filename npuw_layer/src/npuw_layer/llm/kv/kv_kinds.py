@@ -1,0 +1,81 @@
+"""Variables that are alike: their rows lie side by side, and are copied by one call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from npuw_layer.backends.arena import ELEMENT_TYPES, Arena, padded
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, TensorInfo
+from npuw_layer.llm.names import is_transposed
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What variables have in common that are alike."""
+
+    element: str
+    heads: int
+    width: int
+    transposed: bool
+
+    @staticmethod
+    def of(info: TensorInfo) -> Kind:
+        """That of a variable of a static model."""
+        transposed = is_transposed(info.name)
+        _, *dims = info.shape
+        heads, width = dims[:2] if transposed else dims[1:]
+        return Kind(info.element, heads, width, transposed)
+
+    def pitch(self, rows: int) -> int:
+        """Bytes from a variable of so many rows to the next."""
+        return padded(rows * self.heads * self.width * ELEMENT_TYPES[self.element].itemsize)
+
+    def empty(self) -> Array:
+        """No rows, [0, heads, width]."""
+        return np.empty((0, self.heads, self.width), ELEMENT_TYPES[self.element])
+
+    def view(self, data: Array, offset: int, variables: int, rows: int) -> Array:
+        """See bytes as the rows of variables, [variables, rows, heads, width], however they lie.
+
+        Args:
+            data: u8.
+            offset: where the first variable begins.
+            variables: how many.
+            rows: of each.
+        """
+        element = ELEMENT_TYPES[self.element]
+        shape = (
+            (self.heads, self.width, rows) if self.transposed else (rows, self.heads, self.width)
+        )
+        inner = [element.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        strides = (self.pitch(rows), *inner)
+        every: Array = np.ndarray((variables, *shape), element, data, offset, strides)
+        return _by_token(every) if self.transposed else every
+
+
+def alike(variables: Iterable[tuple[str, TensorInfo]]) -> dict[Kind, list[str]]:
+    """Group variables, named as programs call them, by their kinds."""
+    found: dict[Kind, list[str]] = {}
+    for name, info in variables:
+        found.setdefault(Kind.of(info), []).append(name)
+    return found
+
+
+def present_rows(arena: Arena, names: Sequence[str]) -> Array:
+    """The new rows of variables that are alike, [variables, tokens, heads, width]; a view.
+
+    Args:
+        arena: where a static model puts them, side by side.
+        names: the variables, as the model calls them.
+    """
+    rows = arena.stack([ASSIGN_PREFIX + name for name in names])
+    return _by_token(rows) if is_transposed(names[0]) else rows
+
+
+def _by_token(rows: Array) -> Array:
+    """See transposed rows [variables, heads, width, rows] as [variables, rows, heads, width]."""
+    return rows.transpose(0, 3, 1, 2)

@@ -1,0 +1,56 @@
+"""The cache of a conversation, as the options want it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, TensorInfo
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.kv.block_cache.cache import BlockKVCache
+from npuw_layer.llm.kv.block_cache.layout import BlockLayout
+from npuw_layer.llm.kv.kv_cache import KVCache
+from npuw_layer.llm.kv.kv_rows import KVRows
+from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.plan.stages import kv_layout
+from npuw_layer.traits.lora.names import is_cache_input
+
+BOUND_AHEAD = 128
+"""Tokens that blocks are bound for at once, if so many are promised: to bind takes the time of some
+steps, of so many it is about two in a hundred."""
+
+
+def make_cache(compiled: CompiledLLM) -> KVStrategy:
+    """Make an empty cache.
+
+    Args:
+        compiled: the static models that are to share it.
+
+    Raises:
+        DeviceError: there is no memory left.
+    """
+    options, plan = compiled.options, compiled.plan
+    reading = plan.generate or plan.prefill
+    largest, total = max(reading, key=lambda stage: stage.past), plan.lengths.total
+    states = [info for info in compiled.models[largest].inputs if is_cache_input(info)]
+    if not largest.past:
+        # Texts that are read whole: nothing is read back, but rows have to go somewhere.
+        states = [_read_as(info) for info in compiled.models[largest].outputs if _is_new(info)]
+    window = largest.past if options.on_full == "SLIDE" else total
+    rows = KVRows(total, window, options.sink_tokens)
+    layout = kv_layout(options)
+    if layout.block is None:
+        return KVCache(compiled.device, states, rows)
+    whole = layout.pieces(largest.past)[0]  # the largest model reads more than a chunk
+    first = [info for info in states if info.name.endswith(whole.suffix)]
+    blocks = BlockLayout(first, layout.block)
+    ahead = min(plan.lengths.min_response, BOUND_AHEAD)
+    return BlockKVCache(compiled.device, blocks, rows, ahead)
+
+
+def _is_new(info: TensorInfo) -> bool:
+    return info.name.startswith(ASSIGN_PREFIX)
+
+
+def _read_as(info: TensorInfo) -> TensorInfo:
+    """A variable that is assigned, as if it were read."""
+    return replace(info, name=READ_PREFIX + info.name.removeprefix(ASSIGN_PREFIX))

@@ -1,0 +1,4 @@
+"""The plan of static models: lengths, stages and variants.
+
+Begin with ``stages``.
+"""

@@ -1,0 +1,97 @@
+"""What a model's programs rule out of options, whoever made them, and with which options.
+
+Options that change no program find it in the cache, or come with a blob: that it was compiled once
+says nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.names import CACHE_POSITION, POSITIONS
+from npuw_layer.llm.plan.stages import Plan, Stage
+from npuw_layer.llm.request.token_inputs import token_inputs
+from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
+from npuw_layer.options import Options
+from npuw_layer.traits.linear_states.check import check_linear_caches
+from npuw_layer.traits.lora.names import adapter_name
+from npuw_layer.traits.trees.check import check_trees
+
+
+def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Options) -> None:
+    """See that a model can do what options ask for.
+
+    Args:
+        models: its programs.
+        plan: what they are for.
+        options: of the model as it is to run.
+
+    Raises:
+        ModelError: it cannot; names the option, and what to do.
+    """
+    # As to what they take and give of tokens, all are alike.
+    one = models[(plan.generate or plan.prefill)[0]]
+    names = [info.name for info in one.inputs]
+    variables = [name.removeprefix(READ_PREFIX) for name in names if name.startswith(READ_PREFIX)]
+    check_linear_caches(variables, options)
+    check_trees(names, variables, options)
+    for head in plan.heads:
+        inputs = (info.name.removeprefix(READ_PREFIX) for info in models[head].inputs)
+        check_head_adapters(inputs, options)
+    if options.on_full == "TRUNCATE":
+        _check_rereads(one.inputs)
+    # BLOOM takes neither: its biases follow the columns of the mask, which slide out of order.
+    counts = CACHE_POSITION in names or POSITIONS not in names
+    if options.on_full == "SLIDE" and counts:
+        raise ModelError(
+            "NPUW_LLM_ON_FULL = SLIDE: the model counts tokens itself, as its attention "
+            "depends on how far they are apart (sliding windows, biases by distance) or takes "
+            "no position_ids; sliding would change that; use TRUNCATE"
+        )
+    outputs = token_outputs(one.outputs)
+    if outputs:
+        check_all_computed(options, outputs)
+
+
+def check_head_adapters(variables: Iterable[str], options: Options) -> None:
+    """See that the head of several conversations has no adapters.
+
+    Args:
+        variables: of the LM head.
+        options: how many conversations there are at once.
+
+    Raises:
+        ModelError: it would need each conversation's.
+    """
+    if max(options.batch_slots) > 1 and any(adapter_name(name) for name in variables):
+        raise ModelError(
+            "for several conversations at once: the LM head has an adapter, and would need each "
+            "conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
+        )
+
+
+def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None:
+    """See that all tokens of an inference are computed in it, as outputs have rows of each.
+
+    Raises:
+        ModelError: some would come from the prefix cache, or be dropped.
+    """
+    problem = ""
+    if options.enable_prefix_caching:
+        problem = "NPUW_LLM_ENABLE_PREFIX_CACHING = YES: of tokens that were cached there are none"
+    elif options.on_full == "TRUNCATE":
+        problem = "NPUW_LLM_ON_FULL = TRUNCATE: of tokens that are dropped there would be none"
+    if problem:
+        names = ", ".join(one.name for one in outputs)
+        raise ModelError(f"the model gives {names} of each token; {problem}; leave it out")
+
+
+def _check_rereads(inputs: Sequence[TensorInfo]) -> None:
+    """See that what stays of a history can be read anew."""
+    if any(one.name == POSITIONS and one.axes for one in token_inputs(inputs)):
+        raise ModelError(
+            "NPUW_LLM_ON_FULL = TRUNCATE: position_ids have several axes (M-RoPE), and those "
+            "of what is read anew could not be told without the images; use ERROR or SLIDE"
+        )

@@ -1,0 +1,154 @@
+"""What a conversation takes next: tokens are refused before anything is changed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from npuw_layer.errors import (
+    CapacityError,
+    PromptTooLong,
+    StateError,
+    TensorError,
+    TooManyTokens,
+)
+from npuw_layer.llm.names import POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.plan.stages import ROPE_LEAD, Plan
+from npuw_layer.llm.request.history import Said
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.token_inputs import TokenInput
+from npuw_layer.options import Options
+
+_POSITIONS = 1 << 63
+"""What i64 has of them."""
+
+
+class Admission:
+    """The rules for new tokens.
+
+    Args:
+        options: lengths, and what happens when the cache is full.
+        plan: the static models.
+        inputs: what the model wants of each new token.
+    """
+
+    def __init__(self, options: Options, plan: Plan, inputs: Sequence[TokenInput]) -> None:
+        self._options = options
+        self._plan = plan
+        positions = [one for one in inputs if one.name == POSITIONS]
+        several = any(one.axes for one in positions)
+        self._tables = options.caches_rope and bool(positions) and not several
+
+    @property
+    def sinks(self) -> int:
+        """Tokens at the beginning that stay when others are dropped; ``plan`` saw that they fit."""
+        return self._options.sink_tokens
+
+    @property
+    def longest_prompt(self) -> int:
+        """Tokens that a prompt may have, stored ones among them.
+
+        If the cache slides that is at most its window: tokens of one prompt replace none.
+        """
+        limit = self._plan.lengths.max_prompt
+        slides = self._options.on_full == "SLIDE"
+        return min(limit, self._plan.generate[-1].past) if slides else limit
+
+    def is_step(self, count: int) -> bool:
+        """Whether so many tokens that go on are one generate step."""
+        return count <= self._plan.generate[0].tokens
+
+    def check_place(self, tokens: NewTokens, keep: int, said: int) -> None:
+        """Refuse positions and masks that do not fit what was said.
+
+        Args:
+            tokens: the new ones.
+            keep: after how many tokens they go on.
+            said: how many there are.
+
+        Raises:
+            TensorError: they do not.
+        """
+        if not 0 <= keep <= said:
+            where = (
+                f"position_ids begin at {int(tokens.positions[0])}"
+                if tokens.counted
+                else f"attention_mask has {keep} positions before the {len(tokens)} new ones"
+            )
+            raise TensorError(
+                f"{where}, but {said} tokens are stored; they must continue there, or before"
+            )
+        if tokens.stored != keep:
+            raise TensorError(
+                f"attention_mask has {len(tokens.mask)} positions, not {keep} stored and "
+                f"{len(tokens)} new"
+            )
+        if self._tables:
+            _check_angles(tokens, keep)
+        _check_types(tokens, keep)
+
+    def check_said(self, said: Said) -> None:
+        """Refuse what was said elsewhere if nothing could follow it here.
+
+        Raises:
+            StateError: nothing could.
+        """
+        unknown, first, count = said.unknown, said.first_position, said.count + said.dropped
+        if said.dropped and unknown:  # those that stayed were read anew
+            raise StateError(f"it dropped {said.dropped} tokens, yet does not know {unknown}")
+        if unknown == said.count:
+            return  # what follows says where they begin
+        # As far ahead as the first position is, so far are all others; known ones may be read anew.
+        fits = -unknown <= first < ROPE_LEAD if self._tables else first + count < _POSITIONS
+        if not fits:
+            raise StateError(
+                f"its {count} tokens begin at position {first}, where no others can follow them"
+            )
+
+    def check_room(self, stored: int, count: int) -> None:
+        """Refuse more tokens than go on with a conversation.
+
+        Args:
+            stored: tokens that stay.
+            count: tokens that follow them.
+
+        Raises:
+            TooManyTokens, PromptTooLong, CapacityError: they are, and nothing may be dropped for
+                them.
+        """
+        options, planned = self._options, self._plan
+        limit, largest = self.longest_prompt, planned.generate[-1]
+        if not self.is_step(count):
+            if not options.enable_continuous_prefill:
+                raise TooManyTokens(count, largest.tokens)
+            cut = options.on_full == "TRUNCATE" and self.sinks + count < limit
+            droppable = cut or options.on_full == "SLIDE"
+            if stored + count > limit and not droppable:
+                raise PromptTooLong(stored + count, limit)
+        elif options.on_full == "ERROR":
+            if stored >= largest.past:
+                raise CapacityError(stored, count, largest.past)
+            if stored + count > planned.lengths.total:
+                raise CapacityError(stored, count, planned.lengths.total)
+
+
+def _check_types(tokens: NewTokens, keep: int) -> None:
+    """Refuse tokens of images that are not read with a whole prompt."""
+    types = tokens.rows.get(TOKEN_TYPES)
+    if types is not None and types.any() and (keep or len(tokens) == 1):
+        raise TensorError(
+            f"{TOKEN_TYPES} are not 0 for {len(tokens)} tokens after {keep} stored ones; the model "
+            "attends both ways among tokens of an image only in a prompt that is read whole: give "
+            "the conversation from its beginning"
+        )
+
+
+def _check_angles(tokens: NewTokens, keep: int) -> None:
+    """Refuse positions that no table of rotary angles has."""
+    ahead = tokens.positions - np.arange(keep, keep + len(tokens))
+    if ahead.max() >= ROPE_LEAD or tokens.positions.min() < 0:
+        raise TensorError(
+            f"position_ids are up to {int(ahead.max())} ahead of the tokens, or negative; "
+            f"tables of rotary angles allow {ROPE_LEAD - 1}; set NPUW_LLM_CACHE_ROPE to NO"
+        )

@@ -1,0 +1,158 @@
+"""A request's inputs, as the caller sets them: arrays, or tensors that the NPU reaches.
+
+How it works. Prompts are cut into chunks and padded, so the host copies what is set into the inputs
+of the programs, at each inference; the original does so, too. It reads a remote tensor where it
+lies; of memory that the host does not see it fetches a copy first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.api.transfers import Transfers
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, VISUAL_EMBEDS, VISUAL_MASKS
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.token_ids import check_ids
+from npuw_layer.llm.request.token_inputs import OPTIONAL, TokenInput
+from npuw_layer.remote.properties import TensorType
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
+from npuw_layer.traits.images.visual_rows import MARKS, VisualRows, spread
+from npuw_layer.traits.trees.names import TREE_MASK
+from npuw_layer.traits.trees.tree_mask import TreeMask
+
+
+class InputPorts:
+    """What inputs are set to.
+
+    Args:
+        inputs: what the model wants of each new token.
+        transfers: where bytes are counted.
+        tree: what it is told of candidates, if it takes trees of them.
+        vocabulary: how many token ids there are; None if that is not known.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[TokenInput],
+        transfers: Transfers,
+        tree: TreeMask | None = None,
+        vocabulary: int | None = None,
+    ) -> None:
+        self._inputs: dict[str, TokenInput | VisualRows] = {one.name: one for one in inputs}
+        self._takes_positions = POSITIONS in self._inputs
+        self._inputs.setdefault(POSITIONS, TokenInput(POSITIONS, "i64"))
+        for one in inputs:
+            if one.name == VISUAL_EMBEDS:
+                self._inputs |= {VISUAL_MASKS: MARKS, VISUAL_EMBEDS: VisualRows.of(one)}
+        self._tree, self._vocabulary = tree, vocabulary
+        self._beside = (MASK,) if tree is None else (MASK, TREE_MASK)
+        self._names = {*self._inputs, *self._beside, BEAMS, *OPTIONAL}
+        self._transfers = transfers
+        self.were_remote = False
+        """Whether any was a tensor that the NPU reaches."""
+        self._set: dict[str, Tensor | RemoteTensor] = {}
+
+    def set(self, name: str, value: AnyTensor) -> None:
+        """Set an input, until it is set anew; its values are read at each inference.
+
+        Raises:
+            TensorError: there is no such input, or it is no tensor.
+            RemoteError: the tensor was made for outputs.
+        """
+        self._set[name] = self._checked(name, value)
+
+    def get(self, name: str) -> Tensor | RemoteTensor | None:
+        """Give what an input was set to."""
+        return self._set.get(name)
+
+    def take(self, given: Mapping[str, AnyTensor]) -> NewTokens:
+        """Read the tokens of an inference.
+
+        Args:
+            given: inputs for this inference alone.
+
+        Raises:
+            TensorError: one is missing or does not fit, or an id is of no token.
+            RemoteError: the memory of one was freed, or it was made for outputs.
+        """
+        tensors = self._set | {name: self._checked(name, value) for name, value in given.items()}
+        first, *others = self._inputs
+        if POSITIONS not in tensors and not self._takes_positions:
+            tensors |= _continued(tensors, first)
+        missing = [name for name in (first, *self._beside, *others) if name not in tensors]
+        if missing:
+            raise TensorError(f"inputs are missing: {', '.join(missing)}")
+        mask = self._values(_MASK, tensors[MASK])
+        rows = {name: self._values(one, tensors[name]) for name, one in self._inputs.items()}
+        count = len(rows[first])
+        if not count:
+            raise TensorError(f"there are no new tokens: {first} is {list(tensors[first].shape)}")
+        for name in others:
+            if name != VISUAL_EMBEDS and len(rows[name]) != count:
+                raise TensorError(f"{count} {first} with {len(rows[name])} {name}")
+        if IDS in rows:
+            check_ids(rows[IDS], self._vocabulary, (0,))
+        if VISUAL_EMBEDS in rows:
+            rows[VISUAL_EMBEDS] = spread(rows.pop(VISUAL_MASKS), rows[VISUAL_EMBEDS])
+        tree = None
+        if self._tree is not None:
+            tree = self._tree.whole(self._values(self._tree, tensors[TREE_MASK]), count, len(mask))
+        return NewTokens(rows, mask, tree)
+
+    def _values(
+        self, port: TokenInput | VisualRows | TreeMask, tensor: Tensor | RemoteTensor
+    ) -> Array:
+        """The values of an input, by tokens."""
+        remote = isinstance(tensor, RemoteTensor)
+        element = tensor.element_type if remote else tensor.data.dtype
+        fits = element in (port.element, ELEMENT_TYPES[port.element])
+        if not fits or not port.fits(tensor.shape):
+            raise TensorError(
+                f"{port.name} is {element} {list(tensor.shape)}, not {port.described}; batch is 1"
+            )
+        counts = self._transfers.of(port.name)
+        counts.bound_to = _described(tensor)
+        counts.host_to_device += tensor.byte_size
+        if isinstance(tensor, RemoteTensor):
+            self.were_remote = True
+            if not tensor.piece().memory.host_visible:
+                counts.device_to_host += tensor.byte_size
+        return port.rows(values_of(tensor))
+
+    def _checked(self, name: str, value: AnyTensor) -> Tensor | RemoteTensor:
+        if name not in self._names:
+            first, *others = self._inputs
+            *listed, last = (first, *self._beside, *others, BEAMS)
+            raise TensorError(
+                f"no input {name!r}; there are {', '.join(listed)} and {last}, and an output "
+                f"{LOGITS}"
+            )
+        tensor = as_tensor(value)
+        if isinstance(tensor, RemoteTensor) and tensor.properties.tensor_type is TensorType.OUTPUT:
+            raise RemoteError(f"{name!r} is an input; the tensor was made with TENSOR_TYPE OUTPUT")
+        return tensor
+
+
+_MASK = TokenInput(MASK, "i64")
+
+
+def _described(tensor: Tensor | RemoteTensor) -> str:
+    if isinstance(tensor, Tensor):
+        return "host tensor"
+    return f"{tensor.properties.mem_type} tensor"
+
+
+def _continued(tensors: Mapping[str, Tensor | RemoteTensor], tokens: str) -> dict[str, Tensor]:
+    """Positions of the new tokens at the end of the mask, for models that do not want them."""
+    if tokens not in tensors or MASK not in tensors:
+        return {}
+    total, new = (
+        tensors[name].shape[1] if len(tensors[name].shape) > 1 else 0 for name in (MASK, tokens)
+    )
+    return {POSITIONS: Tensor(np.arange(total - new, total, dtype=np.int64)[None])}

@@ -1,0 +1,132 @@
+"""A request's output: logits go to memory of its own, or to a tensor of the caller's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.api.transfers import TensorTransfers
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.names import LOGITS
+from npuw_layer.llm.request.answer import Answer
+from npuw_layer.llm.request.conversation import Conversation
+from npuw_layer.remote.npu import npu_of
+from npuw_layer.remote.properties import TensorType
+from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
+
+
+class LogitsPort:
+    """Where logits go.
+
+    How it works. The program of the LM head is bound to a remote tensor of the same context, if it
+    makes just as many rows as the tensor has; otherwise they are copied there, once. So they are if
+    each model has a head of its own (NPUW_LLM_SHARED_HEAD), or may run on several devices.
+
+    Args:
+        compiled: the static models.
+        conversation: what logits are of.
+        transfers: where bytes are counted.
+    """
+
+    def __init__(
+        self, compiled: CompiledLLM, conversation: Conversation, transfers: TensorTransfers
+    ) -> None:
+        outputs = (info for model in compiled.models.values() for info in model.outputs)
+        self._width = next(info.shape[-1] for info in outputs if info.name == LOGITS)
+        self._most = compiled.plan.generate[0].tokens
+        self._device = compiled.device
+        self._conversation = conversation
+        self._transfers = transfers
+        self._given: Tensor | RemoteTensor | None = None
+        self._last: Array | None = None
+
+    @property
+    def tensor(self) -> Tensor | RemoteTensor | None:
+        """What the caller gave; else the logits of the last inference, if there was one."""
+        if self._given is not None:
+            return self._given
+        return None if self._last is None else Tensor(self._last)
+
+    @property
+    def value(self) -> Array | None:
+        """The logits of the last inference; None if they are in a remote tensor."""
+        tensor = self.tensor
+        return tensor.data if isinstance(tensor, Tensor) else None
+
+    def set(self, value: AnyTensor) -> None:
+        """Have logits written to a tensor, from the next inference on.
+
+        Raises:
+            TensorError: it is not f32 [1, n, V], n being what an inference may give; or read-only.
+            RemoteError: it was made for inputs.
+        """
+        tensor = as_tensor(value)
+        remote = isinstance(tensor, RemoteTensor)
+        element = tensor.element_type if remote else tensor.data.dtype
+        shape = tensor.shape
+        rows = shape[1] if len(shape) == 3 else 0
+        if element not in ("f32", np.float32) or shape != (1, rows, self._width) or not rows:
+            raise TensorError(f"{LOGITS} is f32 [1, n, {self._width}], not {element} {list(shape)}")
+        if rows > self._most:
+            raise TensorError(f"{LOGITS}: {rows} rows; an inference gives at most {self._most}")
+        if remote and tensor.properties.tensor_type is TensorType.INPUT:
+            raise RemoteError(
+                f"{LOGITS!r} is an output; the tensor was made with TENSOR_TYPE INPUT"
+            )
+        if not remote and not tensor.data.flags.writeable:
+            raise TensorError(f"output {LOGITS!r}: the array is read-only")
+        self._given = tensor
+        self._transfers.bound_to = self._described(tensor)
+
+    def check(self, rows: int) -> None:
+        """See that the tensor holds what an inference is going to give, before it runs.
+
+        Raises:
+            TensorError: it is for another number of rows.
+            RemoteError: its memory was freed.
+        """
+        if self._given is None:
+            return
+        if self._given.shape[1] != rows:
+            raise TensorError(
+                f"{LOGITS} will be {[1, rows, self._width]}, the tensor that was set is "
+                f"{list(self._given.shape)}; set one that fits"
+            )
+        if isinstance(self._given, RemoteTensor):
+            self._given.piece()
+
+    def store(self, answer: Answer) -> None:
+        """Let logits be computed, and put them where they are wanted.
+
+        Raises:
+            RemoteError: the memory of the tensor was freed.
+            DeviceError: the device failed.
+        """
+        given, talk, counts = self._given, self._conversation, self._transfers
+        if isinstance(given, RemoteTensor) and self._reaches(given):
+            piece = given.piece()
+            if talk.write_logits(answer, piece.memory, piece.offset):
+                counts.in_place += given.byte_size
+                return
+        values = talk.logits(answer)
+        if given is None:
+            self._last = np.array(values)
+        elif isinstance(given, RemoteTensor):
+            given.copy_from(values)
+        else:
+            given.data[...] = values
+        counts.device_to_host += values.nbytes
+
+    def _reaches(self, tensor: RemoteTensor) -> bool:
+        """Whether programs can be bound to a tensor, wherever they run."""
+        return isinstance(self._device, LevelZeroDevice) and tensor.is_of(self._device)
+
+    def _described(self, tensor: Tensor | RemoteTensor) -> str:
+        if isinstance(tensor, Tensor):
+            return "host tensor"
+        npu = npu_of(self._device)
+        far = npu is None or not tensor.is_of(npu)
+        return f"{tensor.properties.mem_type} tensor{' of another context' if far else ''}"

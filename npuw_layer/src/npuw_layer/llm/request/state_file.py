@@ -1,0 +1,325 @@
+"""A conversation on disk: what was said, and its rows of K and V, to go on with later.
+
+The file is a safetensors one: a tensor [tokens, heads, width] for each variable, and what was said
+as metadata; embeddings, where they may have to be read anew, as tensors [tokens, width]. A digest
+tells a damaged file; a forged one may have a digest that fits, so nothing else in it is believed.
+Adapters are not in it, but what tells them from others: who goes on with a conversation sets the
+adapters first that it was held with.
+
+Source: the format of safetensors (8 bytes of length, a JSON header, the tensors' bytes).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from driver_layer.content_digest import content_digest
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import open_regular
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import NpuwFault, StateError, TensorError
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.names import IDS
+from npuw_layer.llm.request.conversation import Conversation
+from npuw_layer.llm.request.history import Said
+from npuw_layer.llm.request.token_ids import check_ids
+from npuw_layer.storage.cache.known_files import KnownFiles
+from npuw_layer.storage.cache.replace import replacing
+from npuw_layer.traits.lora.names import is_cache_input
+
+_LENGTH_BYTES = 8
+_MAX_HEADER = 1 << 28
+_DTYPES = {
+    "float32": "F32",
+    "float16": "F16",
+    "uint16": "BF16",
+    "int8": "I8",
+    "uint8": "U8",
+    "int64": "I64",
+}
+"""By what numpy sees: bf16 are raw bits, and f8 raw bytes, of which the model knows the format."""
+
+_VERSION = "2"
+_REMEDY = "load another copy, or begin the conversation anew"
+_SAID = "said."
+"""Before the name of an input that tokens were given as."""
+_UNKNOWN = -1
+"""Stands for a token without an id: its rows were set from outside, or it is an embedding."""
+
+_MAX_COUNT = 1 << 31
+Count = Annotated[int, Field(ge=0, lt=_MAX_COUNT)]
+
+
+class _Said(BaseModel):
+    """The metadata ``conversation``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    first_position: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+    """Of any i64: where models are without tables of angles, callers may begin anywhere."""
+    ids: list[Annotated[int, Field(ge=-1, lt=1 << 31)]]
+    sinks: Count
+    dropped: Count
+    numbers: list[Count]
+    """Of the tokens whose rows are stored."""
+    adapters: str = ""
+    """What tells those in force from others; see ``AdapterValues.digest``."""
+
+
+class _Metadata(BaseModel):
+    """The header's ``__metadata__``; safetensors has texts only."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    version: str
+    model: str
+    conversation: str
+    digest: str = ""
+    """SHA-256 of the header without this entry, and of all tensors; hexadecimal."""
+
+
+class _Tensor(BaseModel):
+    """A tensor of the header."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    dtype: str
+    shape: list[Count]
+    data_offsets: list[Count]
+
+
+def save_state(conversation: Conversation, path: Path) -> None:
+    """Write a conversation to a file, which replaces another only when it is whole.
+
+    Raises:
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
+        ModelError: the model's files cannot be read any more.
+    """
+    history, cache = conversation.history, conversation.cache
+    said = _Said(
+        first_position=history.first_position,
+        ids=[*[_UNKNOWN] * (history.count - len(history.ids)), *history.ids],
+        sinks=history.sinks,
+        dropped=history.dropped,
+        numbers=cache.rows.numbers().tolist(),
+        adapters=conversation.adapters.digest.hex(),
+    )
+    rows = {name: np.ascontiguousarray(cache.read(name)) for name in cache.names}
+    states = conversation.states
+    rows |= {name: np.ascontiguousarray(states.read(name)) for name in states.names}
+    rows |= {
+        _SAID + name: np.array(values)
+        for name, values in history.rows.items()
+        if name != IDS and values
+    }
+    metadata = {
+        "version": _VERSION,
+        "model": _fingerprint(conversation),
+        "conversation": said.model_dump_json(),
+    }
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, each in rows.items():
+        span = [end, end + each.nbytes]
+        dtype = _DTYPES[each.dtype.name]
+        header[name] = {"dtype": dtype, "shape": list(each.shape), "data_offsets": span}
+        end += each.nbytes
+    contents = [each.data for each in rows.values()]
+    metadata["digest"] = _digest(header, contents)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % _LENGTH_BYTES)
+    with looking_at(path, NpuwFault), replacing(path) as file:
+        file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
+        file.writelines(contents)
+
+
+def load_state(conversation: Conversation, path: Path) -> None:
+    """Read a conversation; the one there was is forgotten, unless the file is refused.
+
+    Raises:
+        StateError: the file is damaged, of another model, of other adapters than are set, of more
+            tokens than there is room for, or of such that nothing can follow.
+        NpuwFault: it cannot be read.
+    """
+    with looking_at(path, NpuwFault), open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = np.fromfile(file, np.uint8, min(size, _most_bytes(conversation)))
+    if content.size != size:
+        raise StateError(f"{path}: it has {size} bytes, more than this model's cache")
+    try:
+        _restore(conversation, content)
+    except (ValueError, RecursionError, ValidationError, KeyError) as error:
+        raise StateError(
+            f"{path}: not a saved conversation: {_first_line(error)}; {_REMEDY}"
+        ) from None
+    except (StateError, TensorError) as error:
+        raise StateError(f"{path}: {error}") from None
+
+
+def _restore(conversation: Conversation, content: Array) -> None:
+    length = int.from_bytes(content[:_LENGTH_BYTES].tobytes(), "little")
+    if content.size < _LENGTH_BYTES or length > content.size - _LENGTH_BYTES:
+        raise ValueError("it is cut off")
+    begin = _LENGTH_BYTES + length
+    header = _read_header(content[_LENGTH_BYTES:begin].tobytes())
+    metadata = _Metadata.model_validate(header["__metadata__"])
+    if metadata.version != _VERSION:
+        raise StateError(
+            f"it has version {metadata.version[:20]!r}, not {_VERSION!r}; save the conversation "
+            "anew with this version"
+        )
+    given = header["__metadata__"].pop("digest", "")
+    if _digest(header, [content[begin:].data]) != given:
+        raise StateError(f"the file is damaged: its content is not what was saved; {_REMEDY}")
+    del header["__metadata__"]
+    if metadata.model != _fingerprint(conversation):
+        raise StateError("it was saved with another model, or with other options")
+    said = _Said.model_validate_json(metadata.conversation)
+    if said.adapters != conversation.adapters.digest.hex():
+        with_or_without = "with other adapters" if said.adapters else "without adapters"
+        raise StateError(
+            f"it was saved {with_or_without}; set query_state() as it was before load_state"
+        )
+    _check_said(conversation, said)
+    rows = _tensors(conversation, header, content[begin:], len(said.numbers))
+    states = _states(conversation, header, content[begin:])
+    conversation.restore(
+        Said(
+            said.first_position,
+            len(said.ids),
+            said.sinks,
+            said.dropped,
+            _given(conversation, header, content[begin:], said),
+        ),
+        np.array(said.numbers, np.int64),
+        rows,
+        states,
+    )
+
+
+def _digest(header: Mapping[str, Any], contents: Iterable[memoryview]) -> str:
+    """Give the digest, hexadecimal, of a header without its own and of the tensors' bytes."""
+    return content_digest([json.dumps(header).encode(), *contents]).hex()
+
+
+def _read_header(text: bytes) -> dict[str, Any]:
+    header: object = json.loads(text)
+    if not isinstance(header, dict):
+        raise ValueError("its header is no JSON object")
+    return cast(dict[str, Any], header)
+
+
+def _check_said(conversation: Conversation, said: _Said) -> None:
+    """Refuse tokens that do not fit one another, or the cache."""
+    numbers, room = said.numbers, len(conversation.cache.rows)
+    if len(numbers) > room:
+        raise StateError(f"it has {len(numbers)} tokens, there is room for {room}")
+    ascending = all(a < b for a, b in pairwise(numbers))
+    newest = not said.ids or (numbers and numbers[-1] == len(said.ids) - 1)
+    if not ascending or not newest or len(numbers) > len(said.ids) or said.sinks > len(said.ids):
+        raise ValueError("its tokens do not fit one another")
+    if len(said.ids) + said.dropped >= _MAX_COUNT:
+        raise ValueError(f"it dropped {said.dropped} tokens")
+
+
+def _tensors(
+    conversation: Conversation, header: Mapping[str, Any], data: Array, tokens: int
+) -> dict[str, Array]:
+    """The rows of all variables that grow; views."""
+    cache, found = conversation.cache, dict[str, Array]()
+    wanted = {*cache.names, *conversation.states.names}
+    if {name for name in header if not name.startswith(_SAID)} != wanted:
+        raise ValueError("it has other variables")
+    for name in cache.names:
+        like = cache.read(name)
+        found[name] = _tensor(header, name, data, like.dtype, (tokens, *like.shape[1:]))
+    return found
+
+
+def _states(conversation: Conversation, header: Mapping[str, Any], data: Array) -> dict[str, Array]:
+    """The variables of fixed size; views."""
+    likes = {name: conversation.states.read(name) for name in conversation.states.names}
+    return {
+        name: _tensor(header, name, data, like.dtype, like.shape) for name, like in likes.items()
+    }
+
+
+def _given(
+    conversation: Conversation, header: Mapping[str, Any], data: Array, said: _Said
+) -> dict[str, Array]:
+    """What the last tokens were given as, as far as that is in the file."""
+    ids = np.array(said.ids, np.int64)
+    unknown = np.flatnonzero(ids == _UNKNOWN)
+    if not np.array_equal(unknown, np.arange(len(unknown))):
+        raise ValueError("it does not know tokens behind some that it knows")
+    found = {IDS: ids[len(unknown) :]}
+    check_ids(found[IDS], conversation.compiled.vocabulary)
+    inputs = {_SAID + one.name: one for one in conversation.token_inputs}
+    for name in (name for name in header if name.startswith(_SAID)):
+        if name not in inputs or name == _SAID + IDS:
+            raise ValueError(f"it has {name}")
+        port = inputs[name]
+        count = _Tensor.model_validate(header[name]).shape[:1]
+        if not count or count[0] > len(ids):
+            raise ValueError(f"{name} is of other tokens")
+        dtype = ELEMENT_TYPES[port.element]
+        found[port.name] = _tensor(header, name, data, dtype, (*count, *port.each))
+    wanted = [found[one.name] for one in conversation.token_inputs if one.name in found]
+    if len({len(rows) for rows in wanted}) > 1:
+        raise ValueError("its tokens do not fit one another")
+    return found
+
+
+def _tensor(
+    header: Mapping[str, Any], name: str, data: Array, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> Array:
+    """Read a tensor; a view.
+
+    Raises:
+        ValueError: it is of another type or shape, or cut off.
+    """
+    tensor = _Tensor.model_validate(header[name])
+    begin, *end = tensor.data_offsets
+    nbytes = int(np.prod(shape)) * dtype.itemsize
+    if (tensor.dtype, tuple(tensor.shape)) != (_DTYPES[dtype.name], shape):
+        raise ValueError(f"{name} is {tensor.dtype} {tensor.shape}")
+    if end != [begin + nbytes] or begin + nbytes > data.size:
+        raise ValueError(f"{name} is cut off")
+    return np.frombuffer(data[begin : begin + nbytes].tobytes(), dtype).reshape(shape)
+
+
+def _fingerprint(conversation: Conversation) -> str:
+    """What rows depend on: the weights, and the precision."""
+    compiled = conversation.compiled
+    options = compiled.options
+    digest = compiled.sources.identity(KnownFiles(options.cache_folder))
+    return f"{digest} {options.precision} {_kept_in(compiled)}"
+
+
+def _kept_in(compiled: CompiledLLM) -> str:
+    """What decides of which type rows are, and what their numbers mean."""
+    hint, (generate, *_) = compiled.options.kv_element, compiled.plan.generate
+    inputs = compiled.models[generate].inputs
+    # A model that rounds none itself has nothing to be stored so.
+    rounds = any(is_cache_input(info) and info.element.startswith("f8") for info in inputs)
+    return f"{hint} as the model rounds" if compiled.options.optimize_fp8 and rounds else hint
+
+
+def _most_bytes(conversation: Conversation) -> int:
+    rows = (math.prod(one.each) * 8 for one in conversation.token_inputs)
+    own = conversation.cache.most_bytes + conversation.states.nbytes
+    return own + len(conversation.cache.rows) * sum(rows) + _MAX_HEADER
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

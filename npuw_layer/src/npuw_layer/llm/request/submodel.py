@@ -1,0 +1,183 @@
+"""One static model of an LLM as one conversation uses it."""
+
+from __future__ import annotations
+
+from compiler_layer.weights import WEIGHT_PREFIX
+from npuw_layer.backends.arena import Arena
+from npuw_layer.backends.protocols import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    Array,
+    Device,
+    LoadedModel,
+    Program,
+)
+from npuw_layer.kinds.whisper.names import ENCODER_STATES
+from npuw_layer.llm.kv.copies import RowCopy
+from npuw_layer.llm.kv.kv_kinds import present_rows
+from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
+from npuw_layer.llm.names import (
+    CACHE_POSITION,
+    EMBED,
+    LAST_TOKEN,
+    LOGITS,
+    MASK,
+    long_from,
+)
+from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.request_buffers import ProgramBuffers
+from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
+from npuw_layer.llm.request.token_outputs import Gathered, token_outputs
+from npuw_layer.traits.trees.names import TREE_MASK
+from npuw_layer.traits.trees.tree_mask import fill
+from npuw_layer.weights.bank import WeightsBank
+
+
+class Submodel:
+    """A program with tensors of its own, reading its past from a conversation's cache.
+
+    Its new rows go where they belong by one of two ways. Copied: it has a buffer for them, and they
+    are copied into the cache later. Directly: they are bound to the very rows of the cache; for
+    each row that they may begin at there is a program of its own, as binding one anew costs a good
+    part of a run.
+
+    Args:
+        device: where it runs.
+        stage: what it is.
+        loaded: the program.
+        cache: the conversation's K and V.
+        buffers: what else the conversation has in device memory.
+        bank: the model's weights.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        stage: Stage,
+        loaded: LoadedModel,
+        cache: KVStrategy,
+        buffers: ProgramBuffers,
+        bank: WeightsBank,
+    ) -> None:
+        self.stage = stage
+        self._device = device
+        self._loaded = loaded
+        self._cache = cache
+        self._buffers = buffers
+        self._bank = bank
+        elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX, ENCODER_STATES)
+        own = (*loaded.inputs, *loaded.outputs)
+        self._arena = Arena(device, [t for t in own if not t.name.startswith(elsewhere)])
+        self._token_inputs = token_inputs(loaded.inputs)
+        self.long_from = long_from(self._arena.tensors)
+        """The input that tells of long inferences, and where these begin; see ``long_rope``."""
+        self._token_outputs = token_outputs(loaded.outputs)
+        self._presents: Arena | None = None
+        self._present: list[Array] = []
+        """The new rows of caches that are alike, [variables, width, heads, channels]."""
+        self._programs: dict[int | None, tuple[Program, Attachment]] = {}
+        """By the row that new ones are written to from on; None has a buffer for them."""
+        self._used = 0
+
+    @property
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        """What it wants of each new token."""
+        return self._token_inputs
+
+    def gather(self, gathered: Gathered) -> None:
+        """Add what outputs that follow tokens gave in the last run."""
+        for port in self._token_outputs:
+            gathered.add(port.name, self._arena[port.name][0, : self._used])
+
+    @property
+    def has_head(self) -> bool:
+        """Whether it computes logits itself."""
+        return LOGITS in self._arena.tensors
+
+    def prepare(self, direct_row: int | None) -> None:
+        """Do now what the first run would do; see ``run``."""
+        self._program(direct_row).prepare()
+
+    def run(self, new: NewTokens, direct: bool) -> None:
+        """Run on new tokens after those in the cache, and store their rows.
+
+        Args:
+            new: at most as many as the stage takes.
+            direct: whether the new rows are written right into the cache.
+        """
+        used, cache = len(new), self._cache
+        cache.make_room(used)
+        program = self._program(cache.rows.tokens if direct else None)
+        self._fill(new)
+        cache.prepare_past(self.stage.past)
+        if direct:
+            cache.rows.expect(self.stage.tokens)  # a run that fails may have written some
+            program.run()
+            cache.rows.append(used)
+        else:
+            program.run()
+            cache.update_kvcache_for(self._present, RowCopy(used, cache.rows.place(used)))
+        self._buffers.advance(used)
+        self._used = used
+
+    def output(self, count: int) -> Array:
+        """What came out for the last tokens of the last run; the next run overwrites it.
+
+        Returns:
+            f32 [1, count, V], or hidden states [1, count, channels] if the head is cut off.
+        """
+        if not self.has_head:
+            return self._arena[EMBED][:, self._used - count : self._used]
+        logits = self._arena[LOGITS]
+        return logits[:, self._used - count : self._used] if logits.shape[1] > 1 else logits
+
+    def tensor(self, name: str) -> Array | None:
+        """What an input or output of its own holds since the last run; None if there is none."""
+        found = self._arena.tensors.get(name)
+        return None if found is None else found.data
+
+    def _fill(self, new: NewTokens) -> None:
+        """Set the inputs: what is in use to the left, zeros behind."""
+        used, arena, rows = len(new), self._arena, self._cache.rows
+        for port in self._token_inputs:
+            port.fill(arena[port.name], new.rows[port.name])
+        if CACHE_POSITION in arena.tensors:
+            # Padding counts as the last token, so that this stays the newest.
+            arena[CACHE_POSITION][0, :used] = range(rows.tokens, rows.tokens + used)
+            arena[CACHE_POSITION][0, used:] = rows.tokens + used - 1
+        if LAST_TOKEN in arena.tensors:
+            arena[LAST_TOKEN][...] = 0
+            arena[LAST_TOKEN][0, 0, used - 1] = 1
+        past = self.stage.past
+        arena[MASK][0, :past] = rows.columns(new.mask, past)
+        arena[MASK][0, past : past + used] = new.mask[rows.tokens :]
+        arena[MASK][0, past + used :] = 0
+        if self.long_from is not None:
+            name, limit = self.long_from
+            arena[name][...] = new.reach >= limit
+        if TREE_MASK in arena.tensors:
+            fill(arena[TREE_MASK], new.tree, past)
+
+    def _program(self, direct_row: int | None) -> Program:
+        """The program whose rows go to the cache from a row on, or to a buffer."""
+        if direct_row not in self._programs:
+            program = self._loaded.create_program()
+            self._arena.bind(program)
+            self._bank.bind(program, self._loaded.inputs)
+            self._buffers.bind(program, (*self._loaded.inputs, *self._loaded.outputs))
+            attached = self._cache.attach(program, self._loaded.inputs, self.stage.past, direct_row)
+            if direct_row is None:
+                self._take_presents(program)
+            self._programs[direct_row] = program, attached
+        program, attached = self._programs[direct_row]
+        attached.refresh()
+        return program
+
+    def _take_presents(self, program: Program) -> None:
+        """Give a program a buffer for its new rows."""
+        outputs = {info.name: info for info in self._loaded.outputs}
+        rows = [outputs[ASSIGN_PREFIX + name] for names in self._cache.stacks for name in names]
+        self._presents = Arena(self._device, rows)
+        self._presents.bind(program)
+        self._present = [present_rows(self._presents, names) for names in self._cache.stacks]

@@ -1,0 +1,81 @@
+"""Outputs that follow tokens: beside the logits, a row for each new token.
+
+Eagle's target model gives hidden states, `last_hidden_state`, which its draft model takes. There is
+a row for each token of an inference, however many pieces a prompt was read in.
+
+Source: fact sheet npuw §a.3, step 5, and §f 25; NPUW's Eagle 3 extension for the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, TensorInfo
+from npuw_layer.errors import ModelError
+from npuw_layer.kinds.whisper.names import SCORES
+from npuw_layer.llm.names import EMBED, LOGITS
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOutput:
+    """An output f32 [sequences, tokens, width]."""
+
+    name: str
+    width: int
+
+    def shape(self, sequences: int, tokens: int) -> tuple[int, ...]:
+        """That of the port of a static model."""
+        return (sequences, tokens, self.width)
+
+
+def token_outputs(ports: Iterable[TensorInfo]) -> tuple[TokenOutput, ...]:
+    """All outputs but the logits, or what they are made of, caches, and scores of attention.
+
+    Raises:
+        ModelError: one is no f32 [sequences, tokens, width].
+    """
+    found: list[TokenOutput] = []
+    for port in ports:
+        if port.name in (LOGITS, EMBED) or port.name.startswith((ASSIGN_PREFIX, SCORES)):
+            continue
+        if port.element != "f32" or len(port.shape) != 3 or port.shape[-1] <= 0:
+            raise ModelError(
+                f"the output {port.name} is {port.element} {list(port.shape)}, not f32 "
+                "[1, tokens, width]: it does not follow tokens"
+            )
+        found.append(TokenOutput(port.name, port.shape[-1]))
+    return tuple(found)
+
+
+class Gathered:
+    """What such outputs gave for the tokens of an inference, in pieces as they were read.
+
+    Args:
+        outputs: of the model.
+    """
+
+    def __init__(self, outputs: Sequence[TokenOutput]) -> None:
+        self.outputs = outputs
+        self._pieces: dict[str, list[Array]] = {one.name: [] for one in outputs}
+
+    def begin(self) -> None:
+        """Forget the inference before."""
+        for pieces in self._pieces.values():
+            pieces.clear()
+
+    def add(self, name: str, rows: Array) -> None:
+        """Take an output's rows of the next tokens, f32 [n, width]; they are copied."""
+        self._pieces[name].append(rows.copy())
+
+    def value(self, name: str) -> Array | None:
+        """What an output gave, f32 [1, tokens, width]; None before the first inference."""
+        rows = self._pieces.get(name)
+        return np.concatenate(rows)[None] if rows else None
+
+    def values(self) -> dict[str, Array]:
+        """What each gave, by name."""
+        found = {name: self.value(name) for name in self._pieces}
+        return {name: value for name, value in found.items() if value is not None}

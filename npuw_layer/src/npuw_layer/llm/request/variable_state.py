@@ -1,0 +1,129 @@
+"""A conversation's state as OpenVINO shows it: one variable for each K and V."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import StateError
+from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
+from npuw_layer.llm.request.conversation import Conversation
+from npuw_layer.remote.tensor import AnyTensor, values_of
+
+
+class ConversationState:
+    """A variable of a request that is its conversation's.
+
+    Args:
+        name: its id in the model.
+        conversation: whose.
+        check_idle: raises if the request is running.
+    """
+
+    def __init__(
+        self, name: str, conversation: Conversation, check_idle: Callable[[], None]
+    ) -> None:
+        self._name = name
+        self._conversation = conversation
+        self._check_idle = check_idle
+
+    @property
+    def name(self) -> str:
+        """The variable's id, as in ReadValue and Assign."""
+        return self._name
+
+    def reset(self) -> None:
+        """Begin a new conversation.
+
+        The variables of a language model are of one conversation: resetting one resets them all.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        self._conversation.reset()
+
+
+class VariableState(ConversationState):
+    """K or V of a layer.
+
+    Args:
+        name: its id in the model.
+        conversation: whose.
+        check_idle: raises if the request is running.
+        axes: along which the model counts sequences and tokens.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        conversation: Conversation,
+        check_idle: Callable[[], None],
+        axes: CacheAxes = USUAL,
+    ) -> None:
+        super().__init__(name, conversation, check_idle)
+        self._axes = axes
+
+    @property
+    def state(self) -> Tensor:
+        """The stored rows as the model sees them, mostly [1, heads, tokens, width]; a copy.
+
+        Raises:
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        rows = self._conversation.cache.read(self._name)
+        usual = rows.transpose(1, 0, 2)[None]
+        return Tensor(np.ascontiguousarray(usual.transpose(self._axes.order)))
+
+    @state.setter
+    def state(self, tensor: AnyTensor) -> None:
+        """Replace the rows.
+
+        Args:
+            tensor: of the axes and the type that ``state`` has. The variables of a language model
+                have equally many tokens: as many as are stored; or any number if nothing is, and
+                then all variables are to be set.
+
+        Raises:
+            StateError: it does not fit.
+            RequestBusy: the request is running.
+            DeviceError: there is no memory left; nothing has changed.
+        """
+        self._check_idle()
+        cache = self._conversation.cache
+        rows = self._rows_of(values_of(tensor), cache.read(self._name))
+        tokens = len(rows)
+        if not cache.rows.stored and 0 < tokens <= cache.rows.window:
+            cache.make_room(tokens)
+            cache.rows.restore(np.arange(tokens))
+            self._conversation.hold(tokens)
+        if tokens != cache.rows.stored:
+            raise StateError(
+                f"state {self._name!r}: {tokens} tokens, but {cache.rows.stored} are stored, and "
+                f"there is room for {cache.rows.window}; reset_state() first to set another number"
+            )
+        cache.write(self._name, rows)
+
+    def _rows_of(self, values: Array, like: Array) -> Array:
+        """Rows [tokens, heads, width] of what the model would see.
+
+        Raises:
+            StateError: values have not the axes or the type of stored ones.
+        """
+        usual = values.transpose(self._axes.back) if values.ndim == RANK else values
+        if (
+            values.ndim != RANK
+            or (usual.shape[0], usual.shape[1], usual.shape[3]) != (1, *like.shape[1:])
+            or values.dtype != like.dtype
+        ):
+            counted = ["1", str(like.shape[1]), "tokens", str(like.shape[2])]
+            wanted = ", ".join(counted[axis] for axis in self._axes.order)
+            raise StateError(
+                f"state {self._name!r} is {like.dtype} [{wanted}], not {values.dtype} "
+                f"{list(values.shape)}"
+            )
+        return usual[0].transpose(1, 0, 2)

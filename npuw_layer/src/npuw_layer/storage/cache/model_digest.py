@@ -1,0 +1,77 @@
+"""What tells a model's content from others'."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from driver_layer.regular_file import open_regular
+from npuw_layer.errors import ModelError
+from npuw_layer.storage.cache.known_files import KnownFiles, seen
+
+
+def digest_model(path: Path, folder: Path | None) -> str:
+    """Hash the files that a model consists of.
+
+    Args:
+        path: an IR's ``.xml``, or a Hugging Face folder.
+        folder: where hashes are kept; None keeps none.
+
+    Raises:
+        ModelError: there is none, or one cannot be read.
+    """
+    return join_digests(digest_files(model_files(path), KnownFiles(folder)))
+
+
+def digest_files(files: list[Path], known: KnownFiles) -> dict[str, str]:
+    """Give the SHA-256 of files' content by the files' names.
+
+    Raises:
+        ModelError: one cannot be read.
+    """
+    digests: dict[str, str] = {}
+    for file in files:
+        try:
+            digests[file.name] = _digest_file(file, known)
+        except OSError as error:
+            raise ModelError(f"{file}: {error.strerror}") from None
+    return digests
+
+
+def join_digests(digests: Mapping[str, str]) -> str:
+    """One digest of all."""
+    whole = hashlib.sha256()
+    for name, digest in digests.items():
+        whole.update(name.encode() + b"\0")
+        whole.update(bytes.fromhex(digest))
+    return whole.hexdigest()
+
+
+def model_files(path: Path) -> list[Path]:
+    """The files of an IR (given by its ``.xml``) or of a Hugging Face folder.
+
+    Raises:
+        ModelError: the path is neither.
+    """
+    if path.suffix == ".xml":
+        weights = path.with_suffix(".bin")
+        return [path, weights] if weights.exists() else [path]
+    if (path / "config.json").is_file():
+        return [path / "config.json", *sorted(path.glob("*.safetensors*"))]
+    raise ModelError(
+        f"{path}: no model; give an openvino_model.xml, or a folder with config.json and "
+        "*.safetensors"
+    )
+
+
+def _digest_file(file: Path, known: KnownFiles) -> str:
+    with open_regular(file) as content:
+        status = os.fstat(content.fileno())
+        digest = known.recall(file, status)
+        if digest is None:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+            if seen(os.fstat(content.fileno())) == seen(status):
+                known.learn(file, status, digest)
+    return digest

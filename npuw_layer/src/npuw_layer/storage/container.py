@@ -1,0 +1,259 @@
+"""A file of programs: a header, a manifest, and the programs at pages' beginnings.
+
+Nothing in it is believed: sizes are compared with what is there, every byte is under a digest or
+zero, and whatever is wrong is a DamagedBlob that says where. Where things lie follows from their
+sizes alone, so there are no offsets that could be wrong.
+
+Source of the layout's kind: fact sheet npuw §d (the magic, the kind, versions that must be equal)
+and §e.6 (the magic in front, not at the end).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Generic, NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from driver_layer.content_digest import content_digest
+from npuw_layer.errors import BlobVersionError, DamagedBlob
+from npuw_layer.storage.manifest import Constant, Manifest, Part
+from npuw_layer.storage.source import read_ahead
+
+MAGIC = b"\x13\x37npuw"
+STAGE, MODEL, STATIC = b"STAGE\0", b"LLMCMO", b"STATIC"
+"""The kinds: one program in the cache, a whole language model, and a static model."""
+
+VERSION = (1, 1)
+"""Of the format; another major or minor is refused."""
+
+PAGE = 4096
+"""Programs begin at multiples of this, so that they can be mapped in place."""
+
+_MOST_MANIFEST = 64 << 20
+_FIRST = 64 << 10
+"""Bytes that have the header, and most manifests."""
+
+_HEADER = struct.Struct("<6s6sHHQQ32s")
+
+Span = tuple[int, int]
+"""Offset and size."""
+
+
+class Place(NamedTuple):
+    """Where bytes are."""
+
+    content: memoryview
+    """All of what they are in; of a mapped file, that can be read ahead."""
+    offset: int
+    size: int
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes."""
+        return self.content[self.offset : self.offset + self.size]
+
+
+M = TypeVar("M", bound=Manifest)
+
+
+class Header(NamedTuple):
+    """The first 64 bytes."""
+
+    magic: bytes
+    kind: bytes
+    major: int
+    minor: int
+    total: int
+    """Bytes of the whole file."""
+    manifest_size: int
+    manifest_digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Container(Generic[M]):
+    """Programs and what is said of them, whose sizes add up; contents are not verified yet."""
+
+    manifest: M
+    digest: str
+    """Of the manifest, and so of all that is in it."""
+    places: tuple[Place, ...]
+    """Where each program is."""
+    gaps: tuple[Place, ...]
+    """What lies before the programs, or between them: zeros."""
+
+    @property
+    def programs(self) -> tuple[memoryview, ...]:
+        """The programs, in place."""
+        return tuple(place.view for place in self.places)
+
+    def check_programs(self) -> None:
+        """Verify what loading reads.
+
+        Raises:
+            DamagedBlob: a program, or what lies between two, is damaged.
+        """
+        for gap in self.gaps:
+            if any(gap.view):
+                raise DamagedBlob(f"{gap.size} bytes at {gap.offset} are not zeros")
+        for part, place in zip(self.manifest.parts, self.places, strict=True):
+            if _digest(place.content, place.offset, _others(part)) != part.sha256:
+                raise DamagedBlob(f"{part.name} is damaged")
+
+    def check_constants(self) -> None:
+        """Verify the constants, which reads all of them.
+
+        Raises:
+            DamagedBlob: one is damaged.
+        """
+        for part, place in zip(self.manifest.parts, self.places, strict=True):
+            for constant in part.constants:
+                span = constant.offset, constant.size
+                if _digest(place.content, place.offset, [span]) != constant.sha256:
+                    at = f"{constant.size} bytes at {constant.offset}"
+                    raise DamagedBlob(f"{part.name}: a constant of {at} is damaged")
+
+    @property
+    def has_constants(self) -> bool:
+        """Whether there are any."""
+        return any(part.constants for part in self.manifest.parts)
+
+
+def describe(name: str, program: bytes | memoryview, constants: Sequence[Span]) -> Part:
+    """Take a program's digests.
+
+    Args:
+        name: the program's.
+        program: its bytes.
+        constants: what of it is used in place, ascending.
+    """
+    view = memoryview(program)
+    found = [
+        Constant(offset=offset, size=size, sha256=_digest(view, 0, [(offset, size)]))
+        for offset, size in constants
+    ]
+    blank = Part(name=name, size=len(view), sha256="0" * 64, constants=tuple(found))
+    return blank.model_copy(update={"sha256": _digest(view, 0, _others(blank))})
+
+
+def write_container(
+    file: BinaryIO, kind: bytes, manifest: Manifest, programs: Sequence[bytes | memoryview]
+) -> str:
+    """Write programs and what is to be known of them; give the manifest's digest.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    text = manifest.model_dump_json().encode()
+    digest = content_digest([text])
+    *_, total = _ends(len(text), manifest.parts)
+    file.write(_HEADER.pack(MAGIC, kind, *VERSION, total, len(text), digest) + text)
+    end = _HEADER.size + len(text)
+    for program in programs:
+        file.write(bytes(-end % PAGE))
+        file.write(program)
+        end = len(program)  # counted from a page's beginning
+    return digest.hex()
+
+
+def kind_of(data: memoryview) -> bytes:
+    """Give the kind that a file says it is of, which nothing has verified yet."""
+    magic, kind = bytes(data[: len(MAGIC)]), bytes(data[len(MAGIC) : len(MAGIC + STAGE)])
+    return kind if magic == MAGIC else b""
+
+
+def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Container[M]:
+    """Read header and manifest.
+
+    Args:
+        data: the file's bytes, which must stay as they are.
+        kind: STAGE, MODEL or STATIC.
+        manifest_type: what its manifest is read as.
+
+    Raises:
+        BlobVersionError: the file has another version of the format.
+        DamagedBlob: it is of another kind, truncated or damaged.
+    """
+    read_ahead(data, 0, min(len(data), _FIRST))
+    header = _read_header(data, kind)
+    text = data[_HEADER.size : _HEADER.size + header.manifest_size]
+    if content_digest([text]) != header.manifest_digest:
+        raise DamagedBlob("the manifest is damaged")
+    manifest = read_manifest(text, manifest_type)
+    *ends, total = _ends(len(text), manifest.parts)
+    if total != header.total:
+        raise DamagedBlob(f"the parts take {total} bytes, the header says {header.total}")
+    places = tuple(
+        Place(data, _aligned(end), part.size)
+        for end, part in zip(ends, manifest.parts, strict=True)
+    )
+    gaps = tuple(Place(data, end, _aligned(end) - end) for end in ends)
+    return Container(manifest, header.manifest_digest.hex(), places, gaps)
+
+
+def read_manifest(text: memoryview, manifest_type: type[M]) -> M:
+    """Read a manifest, whose digest is right.
+
+    Raises:
+        DamagedBlob: it says what none says, or not all.
+    """
+    try:
+        return manifest_type.model_validate_json(bytes(text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        what = f"the manifest is wrong at {place or 'its beginning'}: {first['msg']}"
+        raise DamagedBlob(what) from None
+
+
+def _read_header(data: memoryview, kind: bytes) -> Header:
+    if len(data) < _HEADER.size:
+        raise DamagedBlob(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
+    header = Header(*_HEADER.unpack(data[: _HEADER.size]))
+    if header.magic != MAGIC:
+        raise DamagedBlob(f"it begins with {header.magic!r}, not {MAGIC!r}")
+    if header.kind != kind:
+        raise DamagedBlob(f"it is of kind {header.kind!r}, not {kind!r}")
+    if (header.major, header.minor) != VERSION:
+        ours = ".".join(map(str, VERSION))
+        raise BlobVersionError("format", f"{header.major}.{header.minor}", ours)
+    if header.total != len(data):
+        raise DamagedBlob(f"it has {len(data)} bytes, {header.total} were written")
+    most = min(_MOST_MANIFEST, len(data) - _HEADER.size)
+    if header.manifest_size > most:
+        raise DamagedBlob(f"the manifest has {header.manifest_size} bytes, of at most {most}")
+    return header
+
+
+def _ends(manifest_size: int, parts: Sequence[Part]) -> Iterator[int]:
+    """Where the manifest ends, and each program."""
+    end = _HEADER.size + manifest_size
+    yield end
+    for part in parts:
+        end = _aligned(end) + part.size
+        yield end
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // PAGE) * PAGE
+
+
+def _others(part: Part) -> Iterator[Span]:
+    """What of a program is no constant."""
+    end = 0
+    for constant in part.constants:
+        yield end, constant.offset - end
+        end = constant.offset + constant.size
+    yield end, part.size - end
+
+
+def _digest(content: memoryview, begin: int, spans: Iterable[Span]) -> str:
+    """Hash spans of what begins there."""
+    return content_digest(_read(content, begin + offset, size) for offset, size in spans).hex()
+
+
+def _read(content: memoryview, offset: int, size: int) -> memoryview:
+    read_ahead(content, offset, size)
+    return content[offset : offset + size]

@@ -1,0 +1,134 @@
+"""Files of programs that only their owner's functions can read: CACHE_ENCRYPTION_CALLBACKS.
+
+A header in clear says that the file is encrypted and what the encrypted bytes hash to, so that a
+damaged file is told from one that another key is for. All that follows is what the owner's function
+made of a whole file of programs.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import struct
+from collections.abc import Callable, Sequence
+from typing import BinaryIO, cast
+
+from driver_layer.content_digest import content_digest
+from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, OptionError
+from npuw_layer.storage.container import MAGIC, write_container
+from npuw_layer.storage.manifest import Manifest
+
+OPTION = "CACHE_ENCRYPTION_CALLBACKS"
+
+Callbacks = Sequence[Callable[[bytes], bytes]]
+"""Encrypts and decrypts; none leave files in clear."""
+
+_KIND = b"SECRET"
+_VERSION = (1, 0)
+_HEADER = struct.Struct("<6s6sHHQ32s")
+"""Magic, kind, version, encrypted bytes, and their SHA-256."""
+
+
+def is_encrypted(data: memoryview) -> bool:
+    """Tell whether a file of programs is encrypted."""
+    return bytes(data[: len(MAGIC + _KIND)]) == MAGIC + _KIND
+
+
+def write_programs(
+    file: BinaryIO,
+    kind: bytes,
+    manifest: Manifest,
+    programs: Sequence[bytes | memoryview],
+    callbacks: Callbacks,
+) -> str:
+    """Write a file of programs, in clear if there are no callbacks; give the manifest's digest.
+
+    Raises:
+        OptionError: the owner's function fails.
+        OSError: the file cannot be written.
+    """
+    if not callbacks:
+        return write_container(file, kind, manifest, programs)
+    plain = io.BytesIO()
+    digest = write_container(plain, kind, manifest, programs)
+    file.write(encrypt(plain.getvalue(), callbacks))
+    return digest
+
+
+def encrypt(content: bytes, callbacks: Callbacks) -> bytes:
+    """Encrypt a file of programs.
+
+    Raises:
+        OptionError: the owner's function fails.
+    """
+    secret = encrypted(content, callbacks)
+    digest = content_digest([secret])
+    return _HEADER.pack(MAGIC, _KIND, *_VERSION, len(secret), digest) + secret
+
+
+def decrypt(data: memoryview, callbacks: Callbacks) -> memoryview:
+    """Give a file of programs in clear, at the beginning of a page; one that is so as it is.
+
+    Raises:
+        BlobVersionError: it was encrypted by another version.
+        BlobError: it is damaged, or the owner's functions are missing or fail.
+    """
+    return decrypted(_secret(data), callbacks) if is_encrypted(data) else data
+
+
+def encrypted(content: bytes, callbacks: Callbacks) -> bytes:
+    """Give what the owner's function makes of bytes.
+
+    Raises:
+        OptionError: it fails.
+    """
+    secret = _call(callbacks[0], content)
+    if isinstance(secret, str):
+        raise OptionError(f"{OPTION}: encrypting failed: {secret}")
+    return secret
+
+
+def decrypted(secret: bytes | memoryview, callbacks: Callbacks) -> memoryview:
+    """Give what the owner's function makes of encrypted bytes, at the beginning of a page.
+
+    Raises:
+        BlobError: the owner's functions are missing or fail.
+    """
+    if not callbacks:
+        raise BlobError(f"it is encrypted; set {OPTION} to the functions that it was written with")
+    content = _call(callbacks[1], bytes(secret))
+    if isinstance(content, str):
+        raise BlobError(f"{OPTION}: decrypting failed: {content}")
+    if not content:
+        raise BlobError(f"{OPTION}: decrypting gave no bytes")
+    place = memoryview(mmap.mmap(-1, len(content)))
+    place[:] = content
+    return place.toreadonly()
+
+
+def _secret(data: memoryview) -> memoryview:
+    """The encrypted bytes.
+
+    Raises:
+        DamagedBlob: they are not those that were written.
+    """
+    if len(data) < _HEADER.size:
+        raise DamagedBlob(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
+    _, _, major, minor, size, digest = _HEADER.unpack_from(data)
+    if (major, minor) != _VERSION:
+        raise BlobVersionError("encryption", f"{major}.{minor}", "{}.{}".format(*_VERSION))
+    secret = data[_HEADER.size :]
+    if len(secret) != size or content_digest([secret]) != digest:
+        raise DamagedBlob("the encrypted bytes are damaged")
+    return secret
+
+
+def _call(function: Callable[[bytes], bytes], content: bytes) -> bytes | str:
+    """Call the owner's function; give what is wrong as text, whatever it is."""
+    try:
+        made = cast(object, function(content))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    if not isinstance(made, bytes | bytearray):
+        return f"it gave {type(made).__name__}, not bytes"
+    return bytes(made)

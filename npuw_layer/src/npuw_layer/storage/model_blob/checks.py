@@ -1,0 +1,139 @@
+"""What can be exported, and where to; said before anything is compiled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import place_of
+from npuw_layer.backends.protocols import Device, ExportsPrograms, FindsConstants
+from npuw_layer.errors import DeviceError, OptionError
+from npuw_layer.llm.plan.stages import isolated_attention
+from npuw_layer.options import NAMES, RUN_TIME, Options
+from npuw_layer.options.base import written
+from npuw_layer.options.stage_maps import MAPS, fixed_part
+
+DEFAULT_PATH = "openvino_model.blob"
+"""Where EXPORT_BLOB writes without a BLOB_PATH, as in openvino_genai."""
+
+
+def check_target(path: Path) -> None:
+    """See before a long compilation that its result can be written.
+
+    Raises:
+        OptionError: it cannot.
+    """
+    try:
+        folder = place_of(path)[0].parent
+    except OSError as error:
+        raise OptionError(f"BLOB_PATH {path}: it cannot be written: {error.strerror}") from None
+    with looking_at(path, lambda told: OptionError(f"BLOB_PATH {told}")):
+        if not folder.is_dir():
+            raise OptionError(f"BLOB_PATH {path}: there is no folder {folder}")
+        if not os.access(folder, os.W_OK):
+            raise OptionError(f"BLOB_PATH {path}: it cannot be written")
+
+
+def check_device(device: Device, options: Options) -> None:
+    """See that a device's programs mean the same elsewhere.
+
+    Raises:
+        OptionError: they do not.
+    """
+    check_options(options)
+    if not isinstance(device, FindsConstants | ExportsPrograms):
+        names = dict.fromkeys(repr(own.devices) for own in options.of_stages)
+        raise OptionError(
+            f"NPUW_DEVICES = {' and '.join(names)}: its programs name files of this machine, so "
+            "they are neither exported nor imported; use CACHE_DIR"
+        )
+
+
+def exported(device: Device, options: Options, program: bytes | memoryview) -> bytes | memoryview:
+    """Give what of a program is exported.
+
+    Raises:
+        OptionError: it means nothing elsewhere.
+    """
+    if not isinstance(device, ExportsPrograms):
+        return program
+    try:
+        return device.exported(program)
+    except DeviceError as error:
+        raise OptionError(
+            f"NPUW_DEVICES = {options.devices!r}: {error}, so the model is not exported; use "
+            "CACHE_DIR"
+        ) from None
+
+
+def check_options(options: Options) -> None:
+    """See that nothing is asked for that takes more than programs.
+
+    Raises:
+        OptionError: something is.
+    """
+    if options.weights_offload != "NO":
+        raise OptionError(
+            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: models in pieces are neither "
+            "exported nor imported; leave it out, or use CACHE_DIR"
+        )
+    if any(own.plan for own in options.of_stages):
+        raise OptionError(
+            "NPUW_PLAN: a blob cannot take the plan's file along; say the same by "
+            "NPUW_ONLINE_ISOLATE, or use CACHE_DIR"
+        )
+    if any(own.acc_check for own in options.of_stages):
+        raise OptionError(
+            "NPUW_ACC_CHECK = YES: to compare devices takes the model's graphs, which exported "
+            "blobs are without; leave it out, or use CACHE_DIR"
+        )
+
+
+def check_compatibility(options: Options) -> None:
+    """See that whoever has this version can import what is exported, if that is asked for.
+
+    Raises:
+        OptionError: they cannot.
+    """
+    if not options.ensure_compatibility:
+        return
+    problem = ""
+    if options.encryption:
+        problem = "what CACHE_ENCRYPTION_CALLBACKS encrypt is for their owner alone"
+    elif is_own_platform({"NPU_PLATFORM": options.platform}):
+        problem = f"NPU_PLATFORM {options.platform} is of this machine alone"
+    elif others := [own.devices for own in options.of_stages if own.devices != "NPU"]:
+        problem = f"programs of NPUW_DEVICES = {others[0]!r} have no versioned layout"
+    elif options.routes_experts:
+        problem = "mixtures of experts in parts (HOST_ROUTED) have no versioned layout"
+    elif any(own.runs_spatial for own in options.of_stages):
+        problem = "blocks in tiles of rows (NPUW_SPATIAL) have no versioned layout"
+    elif any(own.cuts_models for own in options.of_stages):
+        problem = "models in parts (NPUW_ONLINE_…, NPUW_PLAN) have no versioned layout"
+    elif isolated := isolated_attention(options):
+        problem = (
+            f"models whose attention is {' or '.join(isolated.values())} have no versioned layout"
+        )
+    if problem:
+        raise OptionError(f"NPUW_ENSURE_COMPATIBILITY = YES: {problem}; leave one of them out")
+
+
+def fixed_options(options: Options) -> dict[str, str]:
+    """Give what a compiled model cannot be without, as texts that ``parse_options`` reads.
+
+    What was not set stays so: some options count only if they are, and the versions tell defaults.
+    """
+    names = [name for name, field in NAMES.items() if field in options.model_fields_set]
+    values = {name: getattr(options, NAMES[name]) for name in names if name not in RUN_TIME}
+    values |= {name: fixed_part(values[name]) for name in MAPS if name in values}
+    if is_own_platform(values):
+        # A file of this machine; the device's version says what was in it.
+        del values["NPU_PLATFORM"]
+    return {name: written(value) for name, value in values.items() if value is not None}
+
+
+def is_own_platform(fixed: Mapping[str, object]) -> bool:
+    """Tell whether NPU_PLATFORM is a file, not a name."""
+    return not str(fixed.get("NPU_PLATFORM", "0")).isalnum()

@@ -1,0 +1,150 @@
+"""Programs, weights and what they were made of, as one file."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from driver_layer.paths import looking_at
+from driver_layer.regular_file import place_of
+from npuw_layer.backends.protocols import Device, LoadedModel
+from npuw_layer.errors import NpuwFault
+from npuw_layer.llm.model_files import WeightSources, needed_files, weight_files
+from npuw_layer.llm.programs import constants_of
+from npuw_layer.options import Options
+from npuw_layer.storage.cache.key import current_versions
+from npuw_layer.storage.cache.replace import remove_leftovers, replacing
+from npuw_layer.storage.container import describe
+from npuw_layer.storage.encryption import write_programs
+from npuw_layer.storage.manifest import ModelManifest
+from npuw_layer.storage.model_blob.checks import check_compatibility, check_device, fixed_options
+from npuw_layer.storage.model_blob.weight_files import known_files
+from npuw_layer.storage.stream import Target
+from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.weights.stored_weights import PART, WantedWeights
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What of a compiled model goes into a file.
+
+    Attributes:
+        device: what its programs are for.
+        options: what it was compiled with.
+        programs: by name, in the order in which whoever imports it expects them.
+        loaded: the programs among them that read weights.
+        weights: those that are to be in the file.
+        bank: where these are.
+        sources: the files that they came from, as these were when the model was compiled.
+    """
+
+    device: Device
+    options: Options
+    programs: Sequence[tuple[str, bytes | memoryview]]
+    loaded: Sequence[LoadedModel]
+    weights: WantedWeights | None
+    bank: WeightsBank
+    sources: WeightSources
+
+
+def export_to(
+    target: str | os.PathLike[str] | BinaryIO | None, write: Callable[[BinaryIO], None]
+) -> bytes | None:
+    """Write a model to a file or a stream; give its bytes if there is neither.
+
+    Args:
+        target: a path, whose file is replaced when all is written; or a stream.
+        write: writes the model.
+
+    Raises:
+        NpuwUsageError: it is neither, or a stream that takes no bytes.
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
+    """
+    if isinstance(target, str | os.PathLike):
+        _write_file(Path(os.fsdecode(target)), write)
+        return None
+    if target is not None:
+        write(cast(BinaryIO, Target(target)))
+        return None
+    whole = io.BytesIO()
+    write(whole)
+    return whole.getvalue()
+
+
+def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    """Write a file, which replaces another only when it is whole.
+
+    Raises:
+        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
+    """
+    with looking_at(path, NpuwFault):
+        place, _ = place_of(path)
+        remove_leftovers(place.parent, lambda name: name == place.name, locks=False)
+        with replacing(place) as file:
+            write(file)
+
+
+def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:
+    """Write a compiled model to a stream, as a blob of NPUW.
+
+    Args:
+        kind: of ``blob.container``.
+        model: what is written.
+        file: the stream.
+
+    Raises:
+        OptionError: the device's programs cannot be exported, or encrypting fails.
+        ModelError: the model's files have changed since it was compiled.
+        OSError: the stream fails.
+    """
+    manifest, programs = describe_model(model)
+    write_programs(file, kind, manifest, programs, model.options.encryption)
+
+
+def describe_model(model: Exported) -> tuple[ModelManifest, list[bytes | memoryview]]:
+    """Say what is to be known of a model, and give its parts: its programs, and weights.
+
+    Raises:
+        OptionError: the device's programs cannot be exported.
+        ModelError: the model's files have changed since it was compiled.
+    """
+    device, options, weights = model.device, model.options, model.weights
+    check_compatibility(options)
+    check_device(device, options)
+    known = known_files(options)
+    programs = [program for _, program in model.programs]
+    parts = [
+        describe(name, program, constants_of(device, program)) for name, program in model.programs
+    ]
+    if weights is not None:
+        programs.append(_gather(model, weights))
+        parts.append(describe(PART, programs[-1], weights.spans))
+    files = needed_files(model.loaded, () if weights is None else weights.infos)
+    manifest = ModelManifest(
+        parts=tuple(parts),
+        versions=current_versions(device, options),
+        options=fixed_options(options),
+        files=model.sources.files.digests(files, known) if files else {},
+        model=model.sources.identity(known),
+    )
+    return manifest, programs
+
+
+def _gather(model: Exported, weights: WantedWeights) -> memoryview:
+    """Give the weights as one part, those of the files as these were.
+
+    Raises:
+        ModelError: the files have changed since the model was compiled.
+    """
+    stored = model.sources.stored
+    if stored is not None and stored.layout == weights.layout:
+        return stored.content
+    content = weights.gather(model.bank.read)
+    model.sources.files.check(
+        weight_files(name for name in weights.infos if name not in (stored or ()))
+    )
+    return content

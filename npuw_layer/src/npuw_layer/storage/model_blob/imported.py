@@ -1,0 +1,315 @@
+"""What every imported model has in common; its file may come from anywhere and is not believed.
+
+Source: fact sheet npuw §d, §f 23 and 27 to 29; genai §c.2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from npuw_layer.backends.protocols import Device, ExportsPrograms, LoadedModel
+from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, DeviceError, OptionError
+from npuw_layer.llm.model_files import ModelFiles, needed_files
+from npuw_layer.llm.programs import load
+from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
+from npuw_layer.options.stage_maps import MAPS, fixed_part, run_time_part
+from npuw_layer.storage.cache.key import current_versions, own_version
+from npuw_layer.storage.cache.known_files import KnownFiles
+from npuw_layer.storage.container import Container, read_container
+from npuw_layer.storage.encryption import decrypt
+from npuw_layer.storage.manifest import ModelManifest
+from npuw_layer.storage.model_blob.checks import check_device, check_options, is_own_platform
+from npuw_layer.storage.model_blob.weight_files import known_files, verified_weights
+from npuw_layer.storage.source import Source, open_blob
+from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
+
+
+@dataclass(frozen=True, slots=True)
+class BlobBytes:
+    """A blob, whatever kind of model it has.
+
+    Attributes:
+        content: all of its bytes.
+        path: the file that they are all of, if they are one.
+        config: the options of this run.
+        model: the model that it was made of, if that is at hand.
+    """
+
+    content: memoryview
+    path: Path | None
+    config: Mapping[str, Any]
+    model: Path | None
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return str(self.path or "the blob")
+
+    @staticmethod
+    def open(source: Source, config: Mapping[str, Any], model: Path | None) -> BlobBytes:
+        """Open a blob.
+
+        Args:
+            source: a path, a stream or bytes; a file is mapped, not copied.
+            config: the options of this run.
+            model: the model that it was made of, if that is at hand.
+
+        Raises:
+            BlobError: it cannot be read.
+        """
+        content, path = open_blob(source)
+        return BlobBytes(content, path, config, model)
+
+    def in_clear(self) -> BlobBytes:
+        """Give a blob of NPUW, decrypted if it is encrypted.
+
+        Raises:
+            BlobError: it cannot be decrypted.
+            OptionError: options are wrong, or do not allow such blobs.
+        """
+        given = parse_options(self.config)
+        if given.untrusted_source:
+            raise OptionError(
+                "NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW are imported from trusted sources alone"
+            )
+        with self.named():
+            return replace(self, content=decrypt(self.content, given.encryption))
+
+    @contextmanager
+    def named(self) -> Generator[None, None, None]:
+        """Let errors say which blob they are about."""
+        try:
+            yield
+        except (BlobVersionError, DamagedBlob) as error:
+            raise error.named(self.name) from None
+        except BlobError as error:
+            raise BlobError(f"{self.name}: {error}") from None
+        except DeviceError as error:
+            raise DeviceError(f"{self.name}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedBlob:
+    """A blob whose programs are whole, and fit what is installed and asked for.
+
+    Attributes:
+        blob: its manifest and programs.
+        options: those of the blob, and of this run.
+        device: what they ask for.
+        files: those that hold its weights.
+    """
+
+    blob: Container[ModelManifest]
+    options: Options
+    device: Device
+    files: ModelFiles
+
+    def load(
+        self, name: str, program: bytes | memoryview, device: Device | None = None
+    ) -> LoadedModel:
+        """Load a program, which there is nothing to make anew from.
+
+        Args:
+            name: what errors call it.
+            program: its bytes.
+            device: what runs it, if others run other programs of the blob.
+
+        Raises:
+            DeviceError: the device refuses it.
+        """
+        taking = device or self.device
+        try:
+            if isinstance(taking, ExportsPrograms):
+                return taking.load_exported(program)
+            return load(taking, program)
+        except RuntimeError as error:
+            what = f"the device refuses {name}: {error}; export the model anew"
+            raise DeviceError(what) from error
+
+    def stored(self, wanted: WantedWeights | None) -> StoredWeights | None:
+        """Take the weights that are in the blob.
+
+        Raises:
+            BlobError: they are not those that should be.
+        """
+        part = self.blob.manifest.parts[-1]
+        there = part.name == PART
+        if there != (wanted is not None):
+            raise BlobError(f"it has {'weights that no program reads' if there else 'no weights'}")
+        if wanted is None:
+            return None
+        digest = hashlib.sha256(part.model_dump_json().encode()).hexdigest()
+        return StoredWeights(self.blob.programs[-1], wanted.layout, digest)
+
+    def check_files(self, loaded: Sequence[LoadedModel], stored: StoredWeights | None) -> None:
+        """See that the manifest names all files that programs read.
+
+        Raises:
+            BlobError: one is missing.
+        """
+        if not needed_files(loaded, stored or ()) <= self.files.statuses.keys():
+            raise BlobError("a program needs files that the manifest does not name")
+
+
+def read_model_blob(
+    opened: BlobBytes,
+    kind: bytes,
+    parts_of: Callable[[Options], Sequence[str]],
+    make_device: Callable[[Options], Device],
+) -> ImportedBlob:
+    """Read a blob of NPUW and verify it.
+
+    Args:
+        opened: its bytes.
+        kind: of ``blob.container``.
+        parts_of: the programs that there should be, by options; weights may follow them.
+        make_device: gives the device that options name.
+
+    Raises:
+        BlobVersionError, BlobError, OptionError, ModelError: as ``verify_model``.
+    """
+    blob = read_container(opened.content, kind, ModelManifest)
+    return verify_model(opened, blob, parts_of, make_device, check_versions)
+
+
+def verify_model(
+    opened: BlobBytes,
+    blob: Container[ModelManifest],
+    parts_of: Callable[[Options], Sequence[str]],
+    make_device: Callable[[Options], Device],
+    check_versions: Callable[[Mapping[str, str], Mapping[str, str]], object],
+) -> ImportedBlob:
+    """Verify a blob against what is installed and asked for.
+
+    Args:
+        opened: its bytes.
+        blob: what was found in them.
+        parts_of: the programs that there should be, by options; weights may follow them.
+        make_device: gives the device that options name.
+        check_versions: compares the blob's versions with those that are installed.
+
+    Raises:
+        BlobVersionError: other versions, or another device, made it.
+        BlobError: it is damaged, or not what it should be.
+        OptionError: an option contradicts it, or its weights are nowhere.
+        ModelError: the weights at hand are not those that it was made of.
+    """
+    check_versions(blob.manifest.versions, own_version())
+    options = _join_options(blob.manifest.options, opened.config)
+    names = _names(parts_of, options, blob.manifest.options)
+    device = make_device(options)
+    check_device(device, options)
+    check_versions(blob.manifest.versions, current_versions(device, options))
+    _check_names(blob, names)
+    _verify(blob, opened.path, known_files(options))
+    files = replace(
+        verified_weights(blob.manifest.files, options, opened.model), model=blob.manifest.model
+    )
+    return ImportedBlob(blob, options, device, files)
+
+
+def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Options:
+    """Read the blob's options, and what is given for this run.
+
+    Raises:
+        BlobError: the blob's are wrong.
+        OptionError: those given are, or contradict the blob's.
+    """
+    given = parse_options(config)
+    check_options(given)
+    run_time = {name: value for name, value in config.items() if name in RUN_TIME}
+    if "NPU_PLATFORM" not in fixed and "NPU_PLATFORM" in config:
+        run_time["NPU_PLATFORM"] = config["NPU_PLATFORM"]
+    foreign = sorted(fixed.keys() & RUN_TIME)
+    if foreign or is_own_platform(fixed):
+        raise BlobError(f"it decides on {', '.join(foreign) or 'NPU_PLATFORM'}, which it must not")
+    try:
+        options = parse_options(fixed)
+    except OptionError as error:
+        raise BlobError(f"its options are wrong: {error}") from None
+    maps = {name: getattr(options, NAMES[name]) for name in MAPS}
+    foreign = [f"{inner} of {name}" for name in MAPS for inner in run_time_part(maps[name])]
+    if foreign:
+        raise BlobError(f"it decides on {', '.join(foreign)}, which it must not")
+    wrong = [
+        f"{name} = {getattr(given, NAMES[name])!r} (the blob has {getattr(options, NAMES[name])!r})"
+        for name in config
+        if name not in run_time and _contradicts(name, given, options)
+    ]
+    if wrong:
+        raise OptionError(
+            f"what was fixed when the blob was compiled contradicts {', '.join(wrong)}; leave "
+            "it out, or export the blob anew"
+        )
+    for name in MAPS:
+        if of_run := run_time_part(getattr(given, NAMES[name])):
+            run_time[name] = maps[name] | of_run
+    return parse_options({**fixed, **run_time})
+
+
+def _contradicts(name: str, given: Options, options: Options) -> bool:
+    """Whether an option is said to be another than the blob's."""
+    mine, theirs = (getattr(each, NAMES[name]) for each in (given, options))
+    if name not in MAPS:
+        return mine != theirs
+    fixed = fixed_part(mine)  # a map may say nothing but what counts for this run
+    return bool(fixed) and fixed != fixed_part(theirs)
+
+
+def check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    """Compare a blob's versions with those that are installed.
+
+    Raises:
+        BlobVersionError: one of them differs.
+    """
+    for what, version in ours.items():
+        if found.get(what) != version:
+            raise BlobVersionError(what, found.get(what, "none"), version)
+
+
+def _verify(blob: Container[ModelManifest], path: Path | None, known: KnownFiles) -> None:
+    """Verify all that loading reads; constants, too, unless they are known to be whole."""
+    blob.check_programs()
+    if not blob.has_constants:
+        return
+    status = None if path is None else path.stat()
+    if path is not None and status is not None and known.recall(path, status) == blob.digest:
+        return
+    blob.check_constants()
+    if path is not None and status is not None:
+        known.learn(path, status, blob.digest)
+
+
+def _names(
+    parts_of: Callable[[Options], Sequence[str]], options: Options, fixed: Mapping[str, str]
+) -> Sequence[str]:
+    """The programs that there should be.
+
+    Raises:
+        BlobError: the blob's options contradict one another.
+        OptionError: they do not, but what is given for this run contradicts them.
+    """
+    try:
+        return parts_of(options)
+    except OptionError:
+        try:
+            parts_of(parse_options(fixed))
+        except OptionError as error:
+            raise BlobError(f"its options are wrong: {error}") from None
+        raise
+
+
+def _check_names(blob: Container[ModelManifest], expected: Sequence[str]) -> None:
+    """A blob has just the programs that there should be, and maybe weights behind them.
+
+    Raises:
+        BlobError: it has others.
+    """
+    found = [part.name for part in blob.manifest.parts]
+    if found not in ([*expected], [*expected, PART]):
+        raise BlobError(f"its programs are {', '.join(found)}, not {', '.join(expected)}")

@@ -1,0 +1,65 @@
+"""Where a blob without weights finds them: in files of the model that it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from driver_layer.paths import looking_at
+from npuw_layer.errors import ModelError, OptionError
+from npuw_layer.llm.model_files import ModelFiles
+from npuw_layer.options import Options
+from npuw_layer.storage.cache.known_files import KnownFiles
+from npuw_layer.storage.cache.model_digest import digest_files
+
+
+def verified_weights(
+    digests: Mapping[str, str], options: Options, model: Path | None
+) -> ModelFiles:
+    """Find the files that hold the weights, and see that they are the ones.
+
+    Args:
+        digests: SHA-256 by their names.
+        options: those that say where they are.
+        model: the model, if it is at hand.
+
+    Raises:
+        OptionError: nobody says where they are.
+        ModelError: they are not there, or others.
+    """
+    files = named_weights(digests, options, model)
+    paths = [files.folder / name for name in digests]
+    for name, digest in digest_files(paths, known_files(options)).items():
+        if digest != digests[name]:
+            raise ModelError(f"{files.folder / name} is not the file that the blob was made of")
+    return files
+
+
+def named_weights(names: Iterable[str], options: Options, model: Path | None) -> ModelFiles:
+    """The same by their names alone.
+
+    Raises:
+        OptionError: nobody says where they are.
+        ModelError: they are not there.
+    """
+    wanted = list(names)
+    if not wanted:
+        return ModelFiles(Path(), {})
+    place = options.weights_path or options.model_ptr or model
+    if not place:
+        raise OptionError(
+            f"the blob is without weights ({', '.join(wanted)}); set WEIGHTS_PATH to the model's "
+            "weights, or MODEL_PTR to the model"
+        )
+    path = Path(place).expanduser()
+    with looking_at(path, ModelError):
+        folder = path if path.is_dir() else path.parent
+        is_file = path.is_file()
+    if options.weights_path and is_file and path.name not in wanted:
+        raise ModelError(f"WEIGHTS_PATH {path}: the blob was made of {', '.join(wanted)}")
+    return ModelFiles.look([folder / name for name in wanted], folder)
+
+
+def known_files(options: Options) -> KnownFiles:
+    """Where digests are kept; the folder may not be there yet, and then nothing is."""
+    return KnownFiles(options.cache_folder)

@@ -1,0 +1,91 @@
+"""Payload, metadata and footer: where each of them is, as sizes in the file say."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from npuw_layer.errors import BlobError, DamagedBlob
+from npuw_layer.storage.container import PAGE, Place
+from npuw_layer.storage.native_blob.cursor import Cursor
+from npuw_layer.storage.native_blob.metadata import Metadata, read_metadata
+
+MAGIC = b"OVNPU"
+"""Ends a native blob."""
+
+ELF = b"\x7fELF"
+"""Begins a payload that is not encrypted."""
+
+_FOOTER = struct.Struct("<Q5s")
+_LEAST = 4 + _FOOTER.size
+"""Bytes of a version and a footer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeBlob:
+    """A native blob, whose sizes add up; what they are sizes of is not verified yet.
+
+    Attributes:
+        payload: what the compiler made.
+        metadata: what is said of it; None if nobody knows that version.
+        described: the bytes that the metadata was read from.
+        behind: what lies between the metadata and the footer.
+    """
+
+    payload: Place
+    metadata: Metadata | None
+    described: memoryview
+    behind: memoryview
+
+
+def looks_native(content: memoryview) -> bool:
+    """Whether bytes begin as a payload, or end as a native blob."""
+    return bytes(content[: len(ELF)]) == ELF or ends_natively(content)
+
+
+def ends_natively(content: memoryview) -> bool:
+    """Whether bytes end as a native blob, not as a payload alone."""
+    return bytes(content[-len(MAGIC) :]) == MAGIC
+
+
+def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
+    """Find what a native blob is made of.
+
+    Args:
+        content: all of its bytes.
+        any_version: also if its metadata has a version that is not known.
+
+    Raises:
+        BlobVersionError: that has.
+        BlobError: it is no native blob, cut off or damaged.
+    """
+    if len(content) < _LEAST:
+        raise DamagedBlob(f"{len(content)} bytes are too few for a native blob's {_LEAST}")
+    if not ends_natively(content):
+        raise BlobError(
+            f"it does not end with {MAGIC!r}: it is cut off, bytes were appended to it, or it is a "
+            "payload alone; for that set NPU_IMPORT_RAW_BLOB to YES, else export the model anew"
+        )
+    end = len(content) - _FOOTER.size
+    size, _ = _FOOTER.unpack(content[end:])
+    if not 0 < size <= len(content) - _LEAST:
+        raise DamagedBlob(f"a payload of {size} bytes, in a file of {len(content)}, cannot be")
+    cursor = Cursor(content[size:end])
+    metadata = read_metadata(cursor, any_version)
+    if metadata is not None and sum(metadata.init_sizes) > size:
+        raise DamagedBlob(
+            f"init schedules of {sum(metadata.init_sizes)} bytes in a payload of {size}"
+        )
+    at = size + cursor.position
+    behind = content[end:end] if metadata is None else content[at:end]
+    return NativeBlob(Place(content, 0, size), metadata, content[size:at], behind)
+
+
+def pad(payload: bytes | memoryview) -> bytes:
+    """Give the zeros that fill a payload's last page: the original's can be mapped, too."""
+    return bytes(-len(payload) % PAGE)
+
+
+def footer(payload_size: int) -> bytes:
+    """Give what ends a native blob."""
+    return _FOOTER.pack(payload_size, MAGIC)

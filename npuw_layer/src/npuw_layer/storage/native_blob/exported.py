@@ -1,0 +1,91 @@
+"""A compiled static model as a native blob, or its payload alone."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from npuw_layer.errors import OptionError
+from npuw_layer.kinds.static.compiled import CompiledStatic
+from npuw_layer.kinds.static.parts import PARTS
+from npuw_layer.options import Options
+from npuw_layer.storage.encryption import encrypted
+from npuw_layer.storage.model_blob.checks import check_compatibility, check_device
+from npuw_layer.storage.model_blob.exported import Exported, describe_model
+from npuw_layer.storage.native_blob.container import footer, pad
+from npuw_layer.storage.native_blob.metadata import Metadata
+from npuw_layer.storage.native_blob.section import write_section
+from npuw_layer.storage.versions import compiler_number
+
+_NO_LAYOUT = "[...]"
+"""How ``ov::Layout`` writes one that says nothing: an exported IR has no others."""
+
+_OUR_COMPILER = "npuc"
+
+
+def export_native(compiled: CompiledStatic, file: BinaryIO) -> None:
+    """Write a compiled static model to a stream, as the original's plugin would.
+
+    Raises:
+        OptionError: it cannot be exported, or not raw; or encrypting fails.
+        ModelError: the model's files have changed since it was compiled.
+        OSError: the stream fails.
+    """
+    (_write_raw if compiled.options.export_raw_blob else _write_described)(compiled, file)
+
+
+def _write_raw(compiled: CompiledStatic, file: BinaryIO) -> None:
+    """Write what the compiler made.
+
+    Raises:
+        OptionError: that is not all there is.
+    """
+    check_compatibility(compiled.options)
+    check_device(compiled.device, compiled.options)
+    if compiled.variables:
+        names = ", ".join(repr(variable.port.any_name) for variable in compiled.variables)
+        raise OptionError(
+            f"NPU_EXPORT_RAW_BLOB = YES: an ELF cannot say what the variables {names} start as; "
+            "leave it out"
+        )
+    for part in _payload(compiled):
+        file.write(part)
+
+
+def _write_described(compiled: CompiledStatic, file: BinaryIO) -> None:
+    """Write what the compiler made, and all that is to be known of it."""
+    programs, options = compiled.programs, compiled.options
+    model = Exported(
+        device=compiled.device,
+        options=options,
+        programs=list(zip(PARTS, (programs.program, programs.values), strict=True)),
+        loaded=[programs.loaded],
+        weights=None,
+        bank=compiled.bank,
+        sources=compiled.sources,
+    )
+    manifest, _ = describe_model(model)
+    payload = _payload(compiled)
+    described = Metadata(
+        batch=compiled.batch,
+        input_layouts=(_NO_LAYOUT,) * len(compiled.inputs),
+        output_layouts=(_NO_LAYOUT,) * len(compiled.outputs),
+        compiler=_compiler_number(options),
+        encrypted=bool(options.encryption),
+    ).write()
+    section = write_section(manifest, described, programs.values, options.encryption)
+    for part in (*payload, described, section, footer(sum(map(len, payload)))):
+        file.write(part)
+
+
+def _payload(compiled: CompiledStatic) -> list[bytes | memoryview]:
+    """The program, whole pages long, in pieces; encrypted if that is wanted."""
+    program, callbacks = compiled.programs.program, compiled.options.encryption
+    pieces = [program, pad(program)]
+    return [encrypted(b"".join(pieces), callbacks)] if callbacks else pieces
+
+
+def _compiler_number(options: Options) -> int | None:
+    """Major and minor version of our compiler; of others nobody knows here."""
+    if options.compiler != _OUR_COMPILER:
+        return None
+    return compiler_number()

@@ -1,0 +1,211 @@
+"""A static model from a native blob, or from an ELF alone, which may come from anywhere."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from npuw_layer.api.model_port import OPEN
+from npuw_layer.backends.blob_content import check_payload
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Device, LoadedModel
+from npuw_layer.errors import (
+    BlobError,
+    BlobVersionError,
+    DamagedBlob,
+    DeviceError,
+    OptionError,
+)
+from npuw_layer.kinds.routing import check_plain
+from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
+from npuw_layer.kinds.static.initial_values import pack_values, unpack_values
+from npuw_layer.kinds.static.parts import PARTS, is_port
+from npuw_layer.llm.model_files import WeightSources, needed_files
+from npuw_layer.llm.programs import Origin, load
+from npuw_layer.options import Options, parse_options
+from npuw_layer.storage.container import PAGE, Container, Place
+from npuw_layer.storage.manifest import ModelManifest
+from npuw_layer.storage.model_blob.checks import check_device
+from npuw_layer.storage.model_blob.imported import BlobBytes, check_versions, verify_model
+from npuw_layer.storage.model_blob.weight_files import named_weights
+from npuw_layer.storage.native_blob.metadata import IGNORE_VERSION, Metadata
+from npuw_layer.storage.native_blob.payload import Payload, open_payload
+from npuw_layer.storage.native_blob.section import Section
+
+_log = logging.getLogger(__name__)
+
+_PLAIN = {"NPU_USE_NPUW": "NO", "NPUW_LLM": "NO"}
+"""The way that native blobs go."""
+
+
+def import_native(
+    opened: BlobBytes,
+    make_device: Callable[[Options], Device],
+    make_npu: Callable[[Device, Options], LevelZeroDevice],
+) -> CompiledStatic:
+    """Load a static model for the NPU itself.
+
+    Args:
+        opened: the blob, none of whose options those of this run may contradict.
+        make_device: gives the device that options name.
+        make_npu: gives the NPU whose memory a device uses.
+
+    Raises:
+        BlobVersionError: other versions, or another device, made it.
+        BlobError: it is damaged, or not what it should be.
+        OptionError: an option contradicts it, or its weights are nowhere.
+        ModelError: the weights at hand are not those that it was made of.
+        DeviceError: the device refuses it.
+    """
+    began = time.perf_counter()
+    given = parse_options(opened.config)
+    if given.use_npuw or given.llm:
+        raise OptionError(
+            "NPU_USE_NPUW and NPUW_LLM: the blob is for the NPU itself; leave them out"
+        )
+    with opened.named():
+        payload = open_payload(opened.content, given)
+        read = partial(_read_plain, payload)
+        if payload.section is not None:
+            read = partial(_read_described, payload.place, payload.section)
+        device, options, programs, sources = read(opened, make_device)
+        if payload.metadata is not None:
+            _check_layouts(payload.metadata, programs.loaded)
+        batch = _batch(payload.metadata, programs.loaded)
+        origin = Origin(time.perf_counter() - began, imported=1)
+        _log.info("%s: %s", opened.name, origin)
+        npu = make_npu(device, options)
+        compiled = assemble(npu, device, options, programs, sources, origin)
+        return replace(compiled, batch=batch)
+
+
+_Found = tuple[Device, Options, StaticPrograms, WeightSources]
+
+
+def _read_described(
+    payload: Place,
+    section: Section,
+    opened: BlobBytes,
+    make_device: Callable[[Options], Device],
+) -> _Found:
+    """Take a payload of which our section says all there is to know."""
+    container = _container(payload, section)
+    any_version = parse_options(opened.config).disable_version_check
+    found = verify_model(
+        opened,
+        container,
+        lambda _: PARTS,
+        make_device,
+        _ignore_versions if any_version else _check_versions,
+    )
+    options = found.options
+    if options.llm is not False or options.use_npuw is not False:
+        raise BlobError("its options are not those of a static model for the NPU itself")
+    program, values = container.programs
+    loaded = found.load(PARTS[0], program)
+    found.check_files([loaded], None)
+    programs = StaticPrograms(program, values, loaded, unpack_values(values))
+    return found.device, options, programs, WeightSources(found.files, None)
+
+
+def _container(payload: Place, section: Section) -> Container[ModelManifest]:
+    """Put the parts beside what is said of them.
+
+    Raises:
+        BlobError: they have other sizes.
+    """
+    parts = section.manifest.parts
+    if [part.name for part in parts] != list(PARTS):
+        raise BlobError(f"its parts are {', '.join(part.name for part in parts)}")
+    program, values = (part.size for part in parts)
+    filling = payload.size - program
+    if values != len(section.values) or not 0 <= filling < PAGE:
+        raise DamagedBlob(
+            f"its parts have {program} and {values} bytes, of {payload.size} and "
+            f"{len(section.values)}"
+        )
+    places = payload._replace(size=program), Place(section.values, 0, values)
+    gap = Place(payload.content, payload.offset + program, filling)
+    return Container(section.manifest, section.digest, places, (gap,))
+
+
+def _check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    try:
+        check_versions(found, ours)
+    except BlobVersionError as error:
+        raise BlobVersionError(
+            error.what, error.found, error.needed, advice=IGNORE_VERSION
+        ) from None
+
+
+def _ignore_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    differing = [what for what, version in ours.items() if found.get(what) != version]
+    if differing:
+        _log.warning("other versions of %s made it; nobody knows if it runs", ", ".join(differing))
+
+
+def _read_plain(
+    payload: Payload, opened: BlobBytes, make_device: Callable[[Options], Device]
+) -> _Found:
+    """Take a payload of which nobody says more than the original does."""
+    options = parse_options({**opened.config, **_PLAIN})
+    check_plain(options)
+    device = make_device(options)
+    check_device(device, options)
+    program = payload.place.view
+    check_payload(program)
+    try:
+        loaded = load(device, program)
+    except RuntimeError as error:
+        raise DeviceError(f"the device refuses its payload: {error}") from error
+    if _has_state(loaded):
+        raise BlobError(
+            "its program has variables, and nothing says what they start as; export it without "
+            "NPU_EXPORT_RAW_BLOB"
+        )
+    files = named_weights(needed_files([loaded]), options, opened.model)
+    programs = StaticPrograms(program, pack_values({}), loaded, {})
+    return device, options, programs, WeightSources(files, None)
+
+
+def _has_state(loaded: LoadedModel) -> bool:
+    names = [info.name for info in (*loaded.inputs, *loaded.outputs)]
+    return any(name.startswith((READ_PREFIX, ASSIGN_PREFIX)) for name in names)
+
+
+def _check_layouts(metadata: Metadata, loaded: LoadedModel) -> None:
+    """See that there is a layout for each input and output, if there are any.
+
+    Raises:
+        BlobError: there are others.
+    """
+    sides = (
+        ("inputs", metadata.input_layouts, loaded.inputs),
+        ("outputs", metadata.output_layouts, loaded.outputs),
+    )
+    for side, layouts, infos in sides:
+        count = sum(is_port(info) for info in infos)
+        if layouts and len(layouts) != count:
+            raise BlobError(f"it has layouts of {len(layouts)} {side}, its program has {count}")
+
+
+def _batch(metadata: Metadata | None, loaded: LoadedModel) -> int | None:
+    """The batch whose items the program takes one by one, if it does.
+
+    Raises:
+        BlobError: that cannot be.
+    """
+    batch = None if metadata is None else metadata.batch
+    if batch in (None, 1):
+        return None
+    sides = [list(filter(is_port, side)) for side in (loaded.inputs, loaded.outputs)]
+    by_items = all(side and all(info.shape[:1] == (1,) for info in side) for side in sides)
+    if not by_items or _has_state(loaded):
+        said = "any batch" if batch == OPEN else f"a batch of {batch}"
+        raise BlobError(
+            f"it is to be run for each of {said}, and its program does not take one item of it"
+        )
+    return batch

@@ -1,0 +1,211 @@
+"""What a native blob says of its payload, in the original's versions 2.0 to 2.7.
+
+Each minor version adds fields behind those of the one before, so that a reader knows what there is
+by the number alone; another major version would be another order. So fields are a table here, a row
+for each version, and reading or writing a version is going through its first rows.
+
+Source: metadata.cpp and metadata.hpp of the original's plugin (layouts, and what an absent value is
+written as); the release 2026.4.1 has the same eight versions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from npuw_layer.errors import BlobVersionError, DamagedBlob
+from npuw_layer.storage.native_blob.cursor import Cursor
+
+MAJOR = 2
+"""Of all versions that are read and written."""
+
+OPENVINO = (2026, 4, 1)
+"""The release whose format this is; it stands where the original says what it is itself."""
+
+IGNORE_VERSION = "export it anew, or set NPU_DISABLE_VERSION_CHECK to YES to try what is in it"
+"""What can be done about another version."""
+
+
+class BlobType(IntEnum):
+    """What a payload is."""
+
+    ELF = 0
+    """For the NPU."""
+    LLVM = 1
+    """Code for the host, which calls the NPU; no such thing is loaded here."""
+    BYTECODE = 2
+    """The same for an interpreter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The fields of all versions; those that a version has not are as they are by default.
+
+    Attributes:
+        minor: the version, of major 2.
+        openvino: 2.0: major, minor and patch of the release that wrote it.
+        init_sizes: 2.1: bytes of programs at the payload's end that prepare the first one's
+            weights; none if that has them.
+        batch: 2.2: what the plugin takes one by one; None if the payload has its batch itself.
+        input_layouts, output_layouts: 2.3: as ``ov::Layout`` writes them; bytes that are no UTF-8
+            are surrogates.
+        compiler: 2.4: major version in the upper 16 bits, minor in the lower; None if not known.
+        encrypted: 2.5: whether the payload is what the owner's function made of it.
+        compatibility: 2.6: the compiler's words for what the payload needs; nobody else reads them.
+        blob_type: 2.7: what the payload is.
+    """
+
+    minor: int = 7
+    openvino: tuple[int, int, int] = OPENVINO
+    init_sizes: tuple[int, ...] = ()
+    batch: int | None = None
+    input_layouts: tuple[str, ...] = ()
+    output_layouts: tuple[str, ...] = ()
+    compiler: int | None = None
+    encrypted: bool = False
+    compatibility: bytes = b""
+    blob_type: BlobType = BlobType.ELF
+
+    @property
+    def version(self) -> str:
+        """The version, as people write it."""
+        return f"{MAJOR}.{self.minor}"
+
+    def write(self) -> bytes:
+        """Give the bytes of its version, from the version's number on."""
+        number = struct.pack("<I", MAJOR << 16 | self.minor)
+        return number + b"".join(added.write(self) for added in ADDED[: self.minor + 1])
+
+
+class Added(NamedTuple):
+    """What a minor version added."""
+
+    read: Callable[[Cursor], dict[str, Any]]
+    """Gives fields of Metadata."""
+    write: Callable[[Metadata], bytes]
+
+
+def read_metadata(cursor: Cursor, any_minor: bool = False) -> Metadata | None:
+    """Read metadata, from the version's number on.
+
+    Args:
+        cursor: at the number; its bytes end at the footer.
+        any_minor: take what is known of versions that are not: the first fields of a later minor
+            one, and of another major one nothing, which gives None.
+
+    Raises:
+        BlobVersionError: the version is not known.
+        BlobError: it is cut off, or says more than there is.
+    """
+    number = cursor.number("I", "the metadata's version")
+    major, minor = number >> 16, number & 0xFFFF
+    if major != MAJOR or minor >= len(ADDED):
+        if not any_minor:
+            known = f"{MAJOR}.0 to {MAJOR}.{len(ADDED) - 1}"
+            raise BlobVersionError("metadata", f"{major}.{minor}", known, advice=IGNORE_VERSION)
+        if major != MAJOR:
+            return None
+        minor = len(ADDED) - 1
+    fields: dict[str, Any] = {"minor": minor}
+    for added in ADDED[: minor + 1]:
+        fields |= added.read(cursor)
+    return Metadata(**fields)
+
+
+def _read_openvino(cursor: Cursor) -> dict[str, Any]:
+    return {"openvino": tuple(cursor.number("H", "OpenVINO's version") for _ in range(3))}
+
+
+def _write_openvino(metadata: Metadata) -> bytes:
+    return struct.pack("<3H", *metadata.openvino)
+
+
+def _read_init_sizes(cursor: Cursor) -> dict[str, Any]:
+    count = cursor.count("init schedules", 8)
+    sizes = tuple(cursor.number("Q", "an init schedule's size") for _ in range(count))
+    return {"init_sizes": sizes}
+
+
+def _write_init_sizes(metadata: Metadata) -> bytes:
+    sizes = metadata.init_sizes
+    return struct.pack(f"<Q{len(sizes)}Q", len(sizes), *sizes)
+
+
+def _read_batch(cursor: Cursor) -> dict[str, Any]:
+    return {"batch": cursor.number("q", "the batch") or None}
+
+
+def _write_batch(metadata: Metadata) -> bytes:
+    return struct.pack("<q", metadata.batch or 0)
+
+
+def _read_layouts(cursor: Cursor) -> dict[str, Any]:
+    counts = [cursor.count(f"{side} layouts", 2) for side in ("input", "output")]
+    if sum(counts) > cursor.remaining // 2:
+        raise DamagedBlob(f"{sum(counts)} layouts do not fit the {cursor.remaining} bytes left")
+    inputs, outputs = (tuple(_read_layout(cursor) for _ in range(count)) for count in counts)
+    return {"input_layouts": inputs, "output_layouts": outputs}
+
+
+def _read_layout(cursor: Cursor) -> str:
+    size = cursor.number("H", "a layout's length")
+    return cursor.bytes(size, "a layout").decode(errors="surrogateescape")
+
+
+def _write_layouts(metadata: Metadata) -> bytes:
+    sides = metadata.input_layouts, metadata.output_layouts
+    texts = [text.encode(errors="surrogateescape") for side in sides for text in side]
+    counts = struct.pack("<2Q", *map(len, sides))
+    return counts + b"".join(struct.pack("<H", len(text)) + text for text in texts)
+
+
+def _read_compiler(cursor: Cursor) -> dict[str, Any]:
+    return {"compiler": cursor.number("I", "the compiler's version") or None}
+
+
+def _write_compiler(metadata: Metadata) -> bytes:
+    return struct.pack("<I", metadata.compiler or 0)
+
+
+def _read_encrypted(cursor: Cursor) -> dict[str, Any]:
+    return {"encrypted": bool(cursor.number("B", "whether it is encrypted"))}
+
+
+def _write_encrypted(metadata: Metadata) -> bytes:
+    return struct.pack("<B", metadata.encrypted)
+
+
+def _read_compatibility(cursor: Cursor) -> dict[str, Any]:
+    size = cursor.count("bytes of what the payload needs", 1)
+    return {"compatibility": cursor.bytes(size, "what the payload needs")}
+
+
+def _write_compatibility(metadata: Metadata) -> bytes:
+    return struct.pack("<Q", len(metadata.compatibility)) + metadata.compatibility
+
+
+def _read_blob_type(cursor: Cursor) -> dict[str, Any]:
+    number = cursor.number("B", "the blob's type")
+    if number not in set(BlobType):
+        raise DamagedBlob(f"the blob's type is {number}, which is none")
+    return {"blob_type": BlobType(number)}
+
+
+def _write_blob_type(metadata: Metadata) -> bytes:
+    return struct.pack("<B", metadata.blob_type)
+
+
+ADDED: tuple[Added, ...] = (
+    Added(_read_openvino, _write_openvino),
+    Added(_read_init_sizes, _write_init_sizes),
+    Added(_read_batch, _write_batch),
+    Added(_read_layouts, _write_layouts),
+    Added(_read_compiler, _write_compiler),
+    Added(_read_encrypted, _write_encrypted),
+    Added(_read_compatibility, _write_compatibility),
+    Added(_read_blob_type, _write_blob_type),
+)
+"""By minor version."""

@@ -1,0 +1,100 @@
+"""Our own section of a native blob: what the original's fields have no room for.
+
+    8 bytes    "NPUWMORE"
+    u16, u16   its version, 1.0
+    u64        bytes of the manifest
+    32 bytes   SHA-256 of the manifest
+    32 bytes   SHA-256 of the blob's metadata
+    manifest   JSON, that of every exported model (``blob.manifest``): digests of ELF and initial
+               values, versions, options, the files that have the weights
+    values     what variables start as (``static.initial_values``)
+
+With the digests whatever is damaged is seen, be it in the payload or in the metadata. Where the
+payload is encrypted all of this is, too, in the form of ``blob.encryption``.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from driver_layer.content_digest import content_digest
+from npuw_layer.errors import BlobVersionError, DamagedBlob
+from npuw_layer.storage.container import read_manifest
+from npuw_layer.storage.encryption import Callbacks, decrypt, encrypt, is_encrypted
+from npuw_layer.storage.manifest import ModelManifest
+
+_MAGIC = b"NPUWMORE"
+_VERSION = (1, 0)
+_HEADER = struct.Struct("<8sHHQ32s32s")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What the section says; parts are not verified yet.
+
+    Attributes:
+        manifest: of a program and its initial values.
+        digest: the manifest's.
+        values: the initial values, packed.
+    """
+
+    manifest: ModelManifest
+    digest: str
+    values: memoryview
+
+
+def write_section(
+    manifest: ModelManifest, described: bytes, values: bytes | memoryview, callbacks: Callbacks
+) -> bytes:
+    """Make a section.
+
+    Args:
+        manifest: of a program and its initial values.
+        described: the metadata's bytes.
+        values: the initial values.
+        callbacks: the owner's functions, if the payload is encrypted.
+
+    Raises:
+        OptionError: the owner's function fails.
+    """
+    text = manifest.model_dump_json().encode()
+    digests = [content_digest([part]) for part in (text, described)]
+    whole = _HEADER.pack(_MAGIC, *_VERSION, len(text), *digests) + text + bytes(values)
+    return encrypt(whole, callbacks) if callbacks else whole
+
+
+def read_section(
+    behind: memoryview, described: memoryview, encrypted: bool, callbacks: Callbacks
+) -> Section | None:
+    """Read what lies between metadata and footer; None if that is nothing, or zeros.
+
+    Args:
+        behind: the bytes.
+        described: the metadata's.
+        encrypted: whether the metadata says so of the payload.
+        callbacks: the owner's functions.
+
+    Raises:
+        BlobVersionError: the section has another version.
+        DamagedBlob: it is damaged, or something else; or the metadata is not what it was.
+    """
+    if not np.frombuffer(behind, np.uint8).any():
+        return None
+    if is_encrypted(behind) != encrypted:
+        raise DamagedBlob("its payload is encrypted, or what is behind its metadata is: not both")
+    content = decrypt(behind, callbacks)
+    if len(content) < _HEADER.size or bytes(content[: len(_MAGIC)]) != _MAGIC:
+        raise DamagedBlob("what lies between metadata and footer is neither zeros nor known")
+    _, major, minor, size, digest, metadata_digest = _HEADER.unpack_from(content)
+    if (major, minor) != _VERSION:
+        raise BlobVersionError("section", f"{major}.{minor}", "{}.{}".format(*_VERSION))
+    if content_digest([described]) != metadata_digest:
+        raise DamagedBlob("its metadata is damaged")
+    text = content[_HEADER.size : _HEADER.size + size]
+    if content_digest([text]) != digest:
+        raise DamagedBlob("the manifest is damaged")
+    manifest = read_manifest(text, ModelManifest)
+    return Section(manifest, digest.hex(), content[_HEADER.size + size :])

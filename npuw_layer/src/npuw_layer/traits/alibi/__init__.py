@@ -1,0 +1,1 @@
+"""ALiBi: biases of attention by distance, looked up by cache position."""

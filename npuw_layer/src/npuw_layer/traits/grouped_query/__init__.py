@@ -1,0 +1,1 @@
+"""Attention of ONNX Runtime (GroupQueryAttention), taken apart into its ops."""

@@ -1,0 +1,186 @@
+"""ONNX Runtime's attention in a stateful decoder becomes the attention that all decoders have.
+
+An ONNX decoder whose attention is GroupQueryAttention is stateful where ONNX Runtime's OpenVINO
+execution provider has made it so: ``past_key_values.N`` are variables, read through a Gather by
+beam_idx. The op counts stored rows by attention_mask (``seqlens_k``), and they are the first ones
+of its cache. In a static cache new rows follow the whole buffer instead. So it is taken apart, with
+the mask of other decoders: what follows in the split sees K and V grow by a Concat, windows, and
+attention, and knows how to treat them.
+
+Whatever attention_mask hides is not attended to. For ONNX Runtime it is not there at all, so that
+tokens behind have smaller positions; but in one conversation nothing is hidden.
+
+Source: NPUW's DecomposeGQA (fact sheet npuw §a.3, step 11), which has a mask of its own for prefill
+models, padded to the left, and for generate models; ONNX Runtime's ov_stateful_patch_utils.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
+from compiler_layer.dialects.ov.state import ReadValue
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.errors import CompilerError
+from compiler_layer.grouped_attention import GroupedAttention
+from compiler_layer.model import Model
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.cache_axes import USUAL
+from npuw_layer.llm.graph.cache_positions import cache_position
+from npuw_layer.llm.graph.causal_mask import causal_mask
+from npuw_layer.llm.graph.computed import Computed, made_of
+from npuw_layer.llm.names import MASK, POSITIONS
+from npuw_layer.llm.request.token_inputs import TOKENS
+
+_POSITIONS_RANK = 2
+"""position_ids are [batch, new]; of several axes (M-RoPE) no single one tells an angle."""
+
+_TRIED = (1, 2, 9)
+"""Lengths of masks for which it is looked how many tokens are counted."""
+
+
+def take_apart(model: Model, tokens: int, past: int, slots: int = 1) -> None:
+    """Make of each GroupQueryAttention what it consists of.
+
+    Args:
+        model: the stateful graph, changed in place; it gets the input ``cache_position`` where
+            rotary angles are those of counted tokens, and not of position_ids.
+        tokens: new tokens that it takes.
+        past: rows of its caches.
+        slots: conversations that it takes tokens of.
+
+    Raises:
+        ModelError: one keeps no variable, counts something else than the tokens of
+            attention_mask, or has angles for fewer tokens than there may be.
+    """
+    found = [op for op in model.body.ops if isinstance(op, GroupQueryAttention)]
+    if not found:
+        return
+    parts = _CommonParts(model, tokens, past, slots)
+    for op in found:
+        _replace(model, op, parts)
+    remove_dead_code(model)
+
+
+def _replace(model: Model, op: GroupQueryAttention, parts: _CommonParts) -> None:
+    _check_variable(op, op.past_key)
+    _check_variable(op, op.past_value)
+    parts.check_counted(op)
+    g = GraphBuilder(model, op)
+    own = parts.of(g, op)
+    q, k = op.q, op.k
+    if int_value(op.do_rotary):
+        cos, sin = (parts.angles(g, op, name) for name in ("cos", "sin"))
+        q, k = (own.rotated(each, cos, sin) for each in (q, k))
+    key = g.concat([op.past_key, k], USUAL.tokens)
+    value = g.concat([op.past_value, op.v], USUAL.tokens)
+    found = own.attended(q, key, value, parts.mask(g, op))
+    Rewriter.replace_op(op, [], [found, key, value])
+
+
+def _check_variable(op: GroupQueryAttention, past: SSAValue) -> None:
+    reorder = past.owner
+    read = reorder.data.owner if isinstance(reorder, Gather) else reorder
+    if not isinstance(read, ReadValue):
+        raise ModelError(
+            f"{op.described}: its cache is no variable; make the model stateful, as ONNX Runtime's "
+            "OpenVINO execution provider does; of static models that take caches as inputs compile "
+            "each with NPUW_GQA = YES, without NPUW_LLM"
+        )
+
+
+class _CommonParts:
+    """What layers have in common, each made once.
+
+    Args:
+        model: gets ops.
+        tokens: new tokens that it takes.
+        past: rows of its caches.
+        slots: conversations that it takes tokens of.
+    """
+
+    def __init__(self, model: Model, tokens: int, past: int, slots: int) -> None:
+        self._model = model
+        self._sizes = tokens, slots
+        self._capacity = past + tokens
+        self._inputs = {port.name: port.value for port in model.inputs}
+        self._counted = set[SSAValue]()
+        self._angles: dict[tuple[SSAValue, SSAValue, int], SSAValue] = {}
+        self._masks: dict[int | None, SSAValue] = {}
+
+    def of(self, g: GraphBuilder, op: GroupQueryAttention) -> GroupedAttention:
+        """What writes the rest of an op."""
+        tokens, slots = self._sizes
+        return GroupedAttention(g, op, slots, tokens)
+
+    def check_counted(self, op: GroupQueryAttention) -> None:
+        """See that the op attends to all tokens that attention_mask has.
+
+        Raises:
+            ModelError: it counts something else.
+        """
+        if op.seqlens_k not in self._counted and not self._is_counted(op.seqlens_k):
+            raise ModelError(
+                f"{op.described}: seqlens_k is not the number of tokens in {MASK} less 1; NPUW "
+                "splits models that compute it of that input"
+            )
+        self._counted.add(op.seqlens_k)
+
+    def _is_counted(self, value: SSAValue) -> bool:
+        mask = self._inputs[MASK]
+        if {*made_of(value)} != {mask}:
+            return False
+        try:
+            found = [Computed({mask: np.ones((1, count), np.int64)}).of(value) for count in _TRIED]
+        except CompilerError:
+            return False
+        return all(
+            each.reshape(-1).tolist() == [count - 1]
+            for each, count in zip(found, _TRIED, strict=True)
+        )
+
+    def angles(self, g: GraphBuilder, op: GroupQueryAttention, name: str) -> SSAValue:
+        """Sines or cosines of new tokens, as ``GroupedAttention.looked_up``."""
+        table, places = op.other(name), self._positions(op)
+        assert table is not None  # infer() has seen to it
+        rows = shape_of(table)[0]
+        if rows < self._capacity:
+            raise ModelError(
+                f"{op.described}: its tables have rotary angles for {rows} tokens, a static model "
+                f"is to take {self._capacity}; lower NPUW_LLM_MAX_PROMPT_LEN or "
+                "NPUW_LLM_MIN_RESPONSE_LEN"
+            )
+        key = table, places, int_value(op.rotary_interleaved)
+        if key not in self._angles:
+            index = places if element_of(places) == "i64" else g.convert(places, "i64")
+            self._angles[key] = self.of(g, op).looked_up(name, index)
+        return self._angles[key]
+
+    def _positions(self, op: GroupQueryAttention) -> SSAValue:
+        """Which angles are those of new tokens, [batch, new]."""
+        given, inputs = op.other("position_ids"), self._inputs
+        if given is None:
+            return cache_position(self._model, *self._sizes)
+        while isinstance(given.owner, Convert | Reshape | Squeeze | Unsqueeze):
+            given = given.owner.operands[0]
+        if given is not inputs.get(POSITIONS) or len(shape_of(given)) != _POSITIONS_RANK:
+            raise ModelError(
+                f"{op.described}: its position_ids are not the model's input of that name, one for "
+                "each token; leave them out, then tokens are counted"
+            )
+        return given
+
+    def mask(self, g: GraphBuilder, op: GroupQueryAttention) -> SSAValue:
+        """To which rows tokens attend, as numbers to add to the scores."""
+        if op.window not in self._masks:
+            tokens = next(self._inputs[name] for name in TOKENS if name in self._inputs)
+            self._masks[op.window] = causal_mask(g, tokens, self._inputs[MASK], op.window)
+        return self._masks[op.window]

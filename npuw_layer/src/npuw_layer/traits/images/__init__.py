@@ -1,0 +1,1 @@
+"""Rows of images (DeepStack) that are added to hidden states."""

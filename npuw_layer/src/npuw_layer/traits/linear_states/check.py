@@ -1,0 +1,42 @@
+"""What a state that says nothing of single tokens rules out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuw_layer.errors import ModelError
+from npuw_layer.options import Options
+from npuw_layer.traits.linear_states.names import is_convolution, is_linear_cache
+
+
+def check_linear_caches(variables: Iterable[str], options: Options) -> None:
+    """See that options leave states alone, if there are any.
+
+    Args:
+        variables: of a stateful graph.
+        options: of its compilation.
+
+    Raises:
+        ModelError: one would share K and V without them; or a state is none of a convolution.
+    """
+    states = sorted(name for name in variables if is_linear_cache(name))
+    if not states:
+        return
+    others = [name for name in states if not is_convolution(name)]
+    if others:
+        raise ModelError(
+            f"the model has layers with a state {others[0]!r}; of those that keep one of a fixed "
+            "size only short convolutions are split into static models, no state-space models"
+        )
+    refused = {
+        "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
+        "NPUW_LLM_BATCH_SLOTS": max(options.batch_slots) > 1,
+        "NPUW_TEXT_EMBED": options.text_embed,
+        "NPUW_TEXT_RERANK": options.text_rerank,
+    }
+    for name, wanted in refused.items():
+        if wanted:
+            raise ModelError(
+                f"{name}: the model has layers with a state in the place of K and V "
+                f"({states[0]!r}), which is of all tokens before; leave the option out"
+            )

@@ -1,0 +1,42 @@
+"""Programs from elsewhere must have the same states of fixed size, and change them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
+from npuw_layer.errors import BlobError
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.traits.linear_states.names import is_linear_cache
+
+_States = dict[str, tuple[str, tuple[int, ...]]]
+"""Element type and shape of each variable."""
+
+
+def check_states(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
+    """Compare what programs read and assign.
+
+    Args:
+        stages: what the programs should be.
+        loaded: the programs.
+
+    Raises:
+        BlobError: one reads other states than it assigns, or than the rest.
+    """
+    of_all: _States | None = None
+    for stage, program in zip(stages, loaded, strict=True):
+        if stage.kind is Kind.HEAD:
+            continue
+        read = _states(program.inputs, READ_PREFIX)
+        of_all = read if of_all is None else of_all
+        if read != of_all or read != _states(program.outputs, ASSIGN_PREFIX):
+            raise BlobError(f"{stage.name} has other states than the rest")
+
+
+def _states(tensors: Sequence[TensorInfo], prefix: str) -> _States:
+    found = _States()
+    for info in tensors:
+        name = info.name.removeprefix(prefix)
+        if info.name.startswith(prefix) and is_linear_cache(name):
+            found[name] = info.element, info.shape
+    return found

@@ -1,0 +1,213 @@
+"""Short convolutions of a stateful graph, as a static model computes them.
+
+The exporter writes two branches, and multiplies one of them by 0: several tokens are a prompt, of
+which the convolution starts with zeros, whatever came before; a single token is put behind those of
+the state. A prompt that is read in pieces would lose what goes before each. Here the new tokens
+always stand behind the state, so that it does not matter how they were cut; that also mends a
+prompt of a single token, which the exporter puts in the wrong place.
+
+Each branch has filters of its own. An exporter that compresses weights compresses those of prompts
+alone, so that the filters of single tokens are other ones: generated tokens have these, as in
+OpenVINO, however many of them a static model takes.
+
+Source: optimum-intel's patches of LFM-2's and Mamba's mixers say what is exported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.convolution import GroupConvolution
+from compiler_layer.dialects.ov.elementwise import Add, Multiply
+from compiler_layer.dialects.ov.op import OvOp, ints_attr
+from compiler_layer.dialects.ov.shape import ShapeOf
+from compiler_layer.dialects.ov.slicing import Slice
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.model import Model, Variable
+from compiler_layer.passes.match import stored_constant
+from compiler_layer.passes.remove_dead_code import remove_dead_code
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.computed import made_of
+from npuw_layer.llm.graph.last_token import last_token
+from npuw_layer.traits.linear_states.names import is_linear_cache
+
+
+@dataclass(frozen=True, slots=True)
+class _ShortConvolution:
+    """A convolution over what its variable holds and what is new."""
+
+    read: ReadValue
+    assign: Assign
+    convolution: GroupConvolution
+    biases: tuple[SSAValue, ...]
+    """What is added to its output."""
+    mixed: Add
+    """Adds up the two branches."""
+    single: SSAValue
+    """The filters of the branch of a single token, with as many elements."""
+
+    @property
+    def new(self) -> SSAValue:
+        """What the convolution slides over, [1, channels, tokens]."""
+        return self.convolution.x
+
+
+def continue_convolutions(model: Model, tokens: int, generates: bool = False) -> None:
+    """Let short convolutions go on behind their states, and these hold the last tokens in use.
+
+    Args:
+        model: a stateful graph; changed in place. With several tokens it gets LAST_TOKEN.
+        tokens: new tokens that it takes.
+        generates: whether these are generated ones, and not of a prompt.
+
+    Raises:
+        ModelError: a state is not one of a short convolution.
+    """
+    found = [_find(each) for each in model.variables() if is_linear_cache(each.name)]
+    for one in found:
+        _rewrite(model, one, tokens, generates)
+    if found:
+        remove_dead_code(model)
+
+
+def _rewrite(model: Model, one: _ShortConvolution, tokens: int, generates: bool) -> None:
+    g = GraphBuilder(model, one.mixed)
+    name, element = one.read.variable_id, element_of(one.new)
+    _, channels, places = shape_of(one.read.output)
+    past = g.add(
+        ReadValue(
+            operands=[[]],
+            properties={"variable_id": name},
+            result_types=[tensor(element, (1, channels, places))],
+        )
+    ).output
+    joined = g.concat([past, one.new], 2)
+    filters = one.convolution.filters
+    if generates:
+        filters = g.reshape(one.single, *shape_of(filters))
+    none, one_step = ints_attr([0]), ints_attr([1])
+    # The first of the state only matters to the next one.
+    output = g.op(
+        GroupConvolution,
+        g.slice(joined, 2, 1),
+        filters,
+        strides=one_step,
+        pads_begin=none,
+        pads_end=none,
+        dilations=one_step,
+        auto_pad=StringAttr("explicit"),
+    )
+    for bias in one.biases:
+        output = g.op(Add, output, bias)
+    kept = g.add(Assign.make([_last(model, g, joined, tokens, places)], variable_id=name)).output
+    Rewriter.replace_op(one.mixed, [], [output])
+    Rewriter.replace_op(one.assign, [], [kept])
+    Rewriter.replace_op(one.read, [], [past])
+
+
+def _last(model: Model, g: GraphBuilder, joined: SSAValue, tokens: int, places: int) -> SSAValue:
+    """The last elements up to the last token in use, [1, channels, places].
+
+    Behind that is padding, so that which they are is not known before: each is a product with a
+    vector that is 1 at one element, which is exact.
+    """
+    if tokens == 1:
+        return g.slice(joined, 2, 1)
+    which = last_token(model, tokens, element_of(joined))
+    windows = (g.slice(joined, 2, 1 + place, 1 + place + tokens) for place in range(places))
+    return g.concat([g.matmul(window, which, True) for window in windows], 2)
+
+
+def _find(variable: Variable) -> _ShortConvolution:
+    """Find the convolution that a variable belongs to.
+
+    Raises:
+        ModelError: there is none, or it is no short convolution of channels by themselves.
+    """
+    name, read, assign = variable.name, variable.read, variable.assign
+    if read is None or assign is None:
+        raise ModelError(f"variable {name!r} is not both read and assigned")
+    for value in _backward(assign.value):
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, GroupConvolution) and op.x is value and _fits(op, read):
+                mixed, branch, biases = _mixed(name, op, read)
+                single = _single_filters(name, branch, op)
+                return _ShortConvolution(read, assign, op, biases, mixed, single)
+    raise ModelError(f"variable {name!r} belongs to no short convolution that is understood")
+
+
+def _fits(op: GroupConvolution, read: ReadValue) -> bool:
+    """Whether a convolution is causal, of channels by themselves, and as long as a state."""
+    rank = len(shape_of(read.output))
+    if rank != 3 or len(shape_of(op.x)) != rank or not op.is_depthwise:
+        return False
+    _, channels, places = shape_of(read.output)
+    groups, _, _, kernel = shape_of(op.filters)
+    steps = (*op.strides.get_values(), *op.dilations.get_values())
+    before = op.pads_begin.get_values()
+    return (groups, kernel) == (channels, places) and {*steps} == {1} and before == (kernel - 1,)
+
+
+def _mixed(
+    name: str, op: GroupConvolution, read: ReadValue
+) -> tuple[Add, SSAValue, tuple[SSAValue, ...]]:
+    """Return the Add of both branches, the single-token branch, and the biases."""
+    value: SSAValue = op.output
+    biases: list[SSAValue] = []
+    while True:
+        users = [use.operation for use in value.uses]
+        if len(users) != 1 or not isinstance(users[0], Add | Slice | Multiply):
+            raise ModelError(f"variable {name!r}: what its convolution gives is not understood")
+        user = users[0]
+        if isinstance(user, Add):
+            other = user.b if user.a is value else user.a
+            if any(each is read.output for each in _backward(other, op.x)):
+                return user, other, tuple(biases)
+            if stored_constant(other) is None:
+                raise ModelError(f"variable {name!r}: what is added to its convolution is unknown")
+            biases.append(other)
+        value = user.results[0]
+
+
+def _single_filters(name: str, branch: SSAValue, op: GroupConvolution) -> SSAValue:
+    """The constant that a branch multiplies a state with, with as many elements as filters have."""
+    count = math.prod(shape_of(op.filters))
+    for value in _backward(branch, op.x):
+        if isinstance(value.owner, Multiply):
+            for factor in value.owner.operands:
+                if math.prod(shape_of(factor)) == count and not any(True for _ in made_of(factor)):
+                    return factor
+    raise ModelError(f"variable {name!r}: the filters of its single tokens are not understood")
+
+
+def _backward(value: SSAValue, end: SSAValue | None = None) -> Iterator[SSAValue]:
+    """A value and what it is computed from, the nearest first; not what gives its shape.
+
+    Args:
+        value: where to begin.
+        end: nothing of what that is computed from.
+    """
+    waiting, known = deque([value]), {value}
+    while waiting:
+        current = waiting.popleft()
+        yield current
+        owner = current.owner
+        if current is end or not isinstance(owner, OvOp) or isinstance(owner, ShapeOf | ReadValue):
+            continue
+        fresh = _new(owner.operands, known)
+        known.update(fresh)
+        waiting.extend(fresh)
+
+
+def _new(values: Iterable[SSAValue], known: set[SSAValue]) -> list[SSAValue]:
+    return [value for value in dict.fromkeys(values) if value not in known]

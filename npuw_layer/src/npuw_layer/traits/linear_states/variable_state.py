@@ -1,0 +1,39 @@
+"""A state of fixed size as OpenVINO shows it."""
+
+from __future__ import annotations
+
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.errors import StateError
+from npuw_layer.llm.request.variable_state import ConversationState
+from npuw_layer.remote.tensor import AnyTensor, values_of
+
+
+class LinearVariableState(ConversationState):
+    """One variable of a request."""
+
+    @property
+    def state(self) -> Tensor:
+        """The state after all tokens, e.g. [1, channels, places]; a copy.
+
+        It may be set to one of the same shape. Who sets it sets K and V, too, which say of how many
+        tokens all of them are.
+
+        Raises:
+            StateError: a tensor does not fit.
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        return Tensor(self._conversation.states.read(self._name).copy())
+
+    @state.setter
+    def state(self, tensor: AnyTensor) -> None:
+        self._check_idle()
+        values, states = values_of(tensor), self._conversation.states
+        like = states.read(self._name)
+        if values.shape != like.shape or values.dtype != like.dtype:
+            raise StateError(
+                f"state {self._name!r} is {like.dtype} {list(like.shape)}, not {values.dtype} "
+                f"{list(values.shape)}"
+            )
+        states.hold(states.tokens)
+        like[...] = values

@@ -1,0 +1,1 @@
+"""LongRoPE: rotary factors that depend on how far an inference reaches."""

@@ -1,0 +1,124 @@
+"""What is asked of a model that is to be compiled with adapters: which products, and how."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import OptionError
+from npuw_layer.options import Options
+
+
+class Mode(Enum):
+    """How adapters become part of a model; openvino_genai's ``AdapterConfig.Mode``."""
+
+    DYNAMIC = "DYNAMIC"
+    """As states of any rank up to NPUW_LLM_MAX_LORA_RANK."""
+    STATIC_RANK = "STATIC_RANK"
+    """As states of the rank that they have now, and no larger one."""
+    STATIC = "STATIC"
+    """As constants beside the weights, which stay as they are stored."""
+    FUSE = "FUSE"
+    """Added to the weights."""
+
+    @property
+    def is_settable(self) -> bool:
+        """Whether a request sets them."""
+        return self in (Mode.DYNAMIC, Mode.STATIC_RANK)
+
+
+class LowRank(Protocol):
+    """What is added to a product y = x Wᵀ: ((x Aᵀ) · alpha) Bᵀ."""
+
+    @property
+    def a(self) -> Array:
+        """A [rank, in], f32 or f16."""
+        ...
+
+    @property
+    def alpha(self) -> Array:
+        """Alpha f32 [1, rank]."""
+        ...
+
+    @property
+    def b(self) -> Array:
+        """B [out, rank], of A's type."""
+        ...
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """What a model is adapted with.
+
+    Attributes:
+        products: what is added to each product, by the name that ``products`` gives it. Where
+            states hold it, only types and widths matter: whoever runs the model sets values.
+        mode: how.
+    """
+
+    products: Mapping[str, LowRank]
+    mode: Mode
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells adapted models of one model from others."""
+        found = hashlib.sha256(self.mode.value.encode())
+        for name in sorted(self.products):
+            found.update(_described(self.products[name], name))
+            if not self.mode.is_settable:
+                for part in _parts(self.products[name]):
+                    found.update(np.ascontiguousarray(part).data)
+        return found.hexdigest()
+
+    @property
+    def of_weights(self) -> str:
+        """Tells what stays of a conversation's rows from others: empty if requests set adapters."""
+        return "" if self.mode.is_settable else self.digest
+
+    @property
+    def rank(self) -> int:
+        """The largest rank of all products."""
+        return max((len(each.a) for each in self.products.values()), default=0)
+
+
+def adapted_options(options: Options, adaptation: Adaptation) -> Options:
+    """Settle the options of a model that is to be adapted.
+
+    Args:
+        options: after ``routing.route``.
+        adaptation: with what.
+
+    Raises:
+        OptionError: the model goes a way on which there are no adapters; or a rank is too large.
+    """
+    others = options.reads_texts or options.whisper
+    if not options.llm or others or (options.blob_path and not options.export_blob):
+        raise OptionError(
+            "adapters are put into language models that are compiled: not into those that read "
+            "texts or hear, static ones (NPUW_LLM = NO), or blobs (BLOB_PATH), which have them"
+        )
+    if adaptation.mode is Mode.STATIC_RANK:
+        return options.model_copy(update={"max_lora_rank": max(1, adaptation.rank)})
+    if adaptation.mode is Mode.DYNAMIC and adaptation.rank > options.max_lora_rank:
+        raise OptionError(
+            f"the adapters have rank {adaptation.rank} together, and NPUW_LLM_MAX_LORA_RANK is "
+            f"{options.max_lora_rank}: raise it"
+        )
+    return options
+
+
+def _parts(added: LowRank) -> tuple[Array, Array, Array]:
+    return added.a, added.alpha, added.b
+
+
+def _described(added: LowRank, name: str) -> bytes:
+    """Name, types and widths; the rank is not of the model."""
+    shapes = f"{added.a.dtype} {added.a.shape[1:]} {added.b.dtype} {added.b.shape[:1]}"
+    return f"{len(name)} {name} {shapes};".encode()

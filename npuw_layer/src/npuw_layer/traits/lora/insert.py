@@ -1,0 +1,143 @@
+"""Puts adapters into a stateful graph: as states, as constants, or into its weights.
+
+Source: openvino_genai's LoRASeparateTransform and LoRAFuseTransform (src/cpp/src/lora/adapter.cpp).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Add, Multiply
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.types import element_of, tensor
+from compiler_layer.elements import convert_values, numpy_element
+from compiler_layer.model import Model
+from compiler_layer.passes.match import stored_constant
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import ModelError
+from npuw_layer.traits.lora.adaptation import Adaptation, LowRank, Mode
+from npuw_layer.traits.lora.graph import reads_adapters
+from npuw_layer.traits.lora.names import Part
+from npuw_layer.traits.lora.products import products, widths
+
+
+def insert_adapters(model: Model, adaptation: Adaptation) -> None:
+    """Adapt a model.
+
+    Args:
+        model: changed in place. States are called as openvino_genai calls them:
+            ``lora_state_<n><product>.A``, where n is how many variables there were before.
+        adaptation: with what.
+
+    Raises:
+        ModelError: the model has no such product, or one of other widths; or weights that nothing
+            can be added to; or states of adapters.
+    """
+    if reads_adapters(model):
+        raise ModelError("the model has adapters already; set its states, or take it without them")
+    found = products(model)
+    for name, added in adaptation.products.items():
+        _check(name, added, found.get(name))
+    variables = len(model.variables())
+    for name, op in found.items():
+        added = adaptation.products.get(name)
+        if added is None:
+            continue
+        match adaptation.mode:
+            case Mode.FUSE:
+                _fuse(model, name, op, added)
+            case Mode.STATIC:
+                _put_beside(model, op, _Constants(model, op), added)
+            case Mode.DYNAMIC | Mode.STATIC_RANK:
+                states = _States(model, op, f"lora_state_{variables}{name}")
+                _put_beside(model, op, states, added)
+                variables += len(Part)
+
+
+def _check(name: str, added: LowRank, op: MatMul | None) -> None:
+    if op is None:
+        raise ModelError(f"the model has no product {name!r} to adapt")
+    expected = widths(op)
+    if (added.a.shape[1], added.b.shape[0]) != expected:
+        raise ModelError(
+            f"{name} is of {expected[0]} to {expected[1]} channels; A {list(added.a.shape)} and B "
+            f"{list(added.b.shape)} do not fit"
+        )
+
+
+class _Tensors(Protocol):
+    """Where the tensors that are put beside a product come from."""
+
+    def give(self, part: Part, like: Array) -> SSAValue:
+        """Give a tensor, of the type and the widths of an array at least."""
+        ...
+
+
+class _Constants:
+    """They never change."""
+
+    def __init__(self, model: Model, before: MatMul) -> None:
+        self._graph = GraphBuilder(model, before)
+
+    def give(self, part: Part, like: Array) -> SSAValue:
+        """The array itself."""
+        del part
+        return self._graph.add(Constant.inline(like)).output
+
+
+class _States:
+    """They are variables of any rank, which keep what they are set to."""
+
+    def __init__(self, model: Model, before: MatMul, prefix: str) -> None:
+        self._graph = GraphBuilder(model, before)
+        self._end = GraphBuilder(model)
+        self._prefix = prefix
+
+    def give(self, part: Part, like: Array) -> SSAValue:
+        """What it was set to."""
+        full = list(like.shape)
+        full[part.rank_axis] = -1
+        name = StringAttr(f"{self._prefix}.{part.value}")
+        kind = tensor(numpy_element(like.dtype), tuple(full))
+        read = ReadValue(operands=[[]], properties={"variable_id": name}, result_types=[kind])
+        value = self._graph.add(read).output
+        self._end.add(Assign.make([value], variable_id=name))
+        return value
+
+
+def _put_beside(model: Model, op: MatMul, tensors: _Tensors, added: LowRank) -> None:
+    """Let y = x Wᵀ become y + ((x Aᵀ) · alpha) Bᵀ, in the type that y is computed in."""
+    kind, g = element_of(op.output), GraphBuilder(model, op.next_op)
+    given = [
+        tensors.give(Part.A, added.a),
+        tensors.give(Part.ALPHA, added.alpha),
+        tensors.give(Part.B, added.b),
+    ]
+    a, alpha, b = [each if element_of(each) == kind else g.convert(each, kind) for each in given]
+    uses = list(op.output.uses)
+    low = g.op(Multiply, g.matmul(op.a, a, transpose_b=True), alpha)
+    adapted = g.op(Add, op.output, g.matmul(low, b, transpose_b=True))
+    for use in uses:
+        use.operation.operands[use.index] = adapted
+
+
+def _fuse(model: Model, name: str, op: MatMul, added: LowRank) -> None:
+    """Let W become W + B · alpha · A, for this product alone, whoever else reads W."""
+    weights = stored_constant(op.b)
+    if weights is None:
+        raise ModelError(
+            f"the weights of {name} are quantised: adapters cannot be added to them (MODE_FUSE); "
+            "use MODE_STATIC, or f32, f16 or bf16 weights"
+        )
+    held = convert_values(weights.load(), element_of(weights.output), "f32")
+    change = (added.b * added.alpha).astype("f4") @ added.a.astype("f4")
+    values = held + (change if int_value(op.transpose_b) else change.T)
+    fused = Constant.inline(convert_values(values, "f32", element_of(op.b)), element_of(op.b))
+    op.operands[1] = GraphBuilder(model, op).add(fused).output

@@ -1,0 +1,150 @@
+"""The tokens of the last step, and what stays of them once it is told which were accepted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import StateError
+from npuw_layer.execution.host_attention.masks import ATTENDED
+from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.traits.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT, TREE_MASK
+
+
+class Candidates:
+    """The candidates that a conversation has in its cache.
+
+    It keeps the path that was accepted as soon as it is told of it: whatever is asked of the
+    conversation then, its tokens are those of that path.
+
+    Args:
+        cache: the conversation's K and V.
+        history: its tokens.
+    """
+
+    def __init__(self, cache: KVStrategy, history: History) -> None:
+        self._cache = cache
+        self._history = history
+        self._step = NewTokens.none()
+        """Those of the last step; none if there was none, or it was told what stays of it."""
+        self.told: Array = _nothing()
+        """What was told since the last step, i64 [2 + 512]; else zeros."""
+
+    def note(self, step: NewTokens) -> None:
+        """Note a step, whose tokens are the last ones that are stored."""
+        self.forget()
+        self._step = step
+
+    def forget(self) -> None:
+        """There is no step any more that something could be told of."""
+        self._step, self.told = NewTokens.none(), _nothing()
+
+    def settle(self, result: Array) -> bool:
+        """Keep those alone that were accepted.
+
+        Args:
+            result: i64, as the variable has it. Zeros tell nothing. Candidates behind those that it
+                counts are not accepted.
+
+        Returns:
+            Whether it tells anything.
+
+        Raises:
+            StateError: it does not fit the last step, or itself; nothing has changed.
+        """
+        if not result[0]:
+            return False
+        accepted = _accepted(result)
+        self._check_step(accepted)
+        self._keep(np.flatnonzero(accepted))
+        self._step = NewTokens.none()
+        self.told[: HEADER + len(accepted)] = result[: HEADER + len(accepted)]
+        return True
+
+    def _check_step(self, accepted: Array) -> None:
+        """Compare what was accepted with the last step.
+
+        Raises:
+            StateError: there are no such candidates, or they are no path: rows of K and V depend on
+                whom a candidate saw.
+        """
+        count = len(self._step)
+        if not count:
+            raise StateError(
+                f"{SAMPLING_RESULT}: there are no candidates; it is set once after each inference "
+                "of candidates, before anything else changes the conversation"
+            )
+        if len(accepted) > count:
+            raise StateError(
+                f"{SAMPLING_RESULT} tells of {len(accepted)} candidates, but the last inference "
+                f"was of {count}; tell of those"
+            )
+        stays = np.pad(accepted != 0, (0, count - len(accepted)))
+        wrong = stays[:, None] & np.tril(self._seen() != stays)
+        if wrong.any():
+            one, other = np.argwhere(wrong)[0].tolist()
+            raise StateError(
+                f"{SAMPLING_RESULT} accepts candidate {one}, which "
+                + (
+                    f"did not see candidate {other}, which is accepted"
+                    if stays[other]
+                    else f"saw candidate {other}, which is not"
+                )
+                + f"; accept a path, each of which saw those before it and no others ({TREE_MASK})"
+            )
+
+    def _seen(self) -> Array:
+        """Which candidates each one saw, boolean [candidates, candidates], as far as masks say."""
+        count, tree = len(self._step), self._step.tree
+        return np.ones((count, count), np.bool_) if tree is None else tree[:, -count:] > ATTENDED
+
+    def _keep(self, kept: Array) -> None:
+        """Move the rows of some candidates together, and forget the rest.
+
+        Args:
+            kept: their numbers in the step, ascending, from 0 on.
+        """
+        cache = self._cache
+        begin, end = cache.rows.tokens - len(self._step), cache.rows.tokens
+        solid = int((kept == np.arange(len(kept))).sum())
+        moved = kept[solid:] - solid
+        behind = cache.between(begin + solid, end) if len(moved) else []
+        rows = [each[:, moved] for each in behind]  # copies: they lie where they go to
+        cache.truncate(begin + solid)
+        if rows:
+            cache.restore(rows, len(moved))
+        self._history.keep(begin, kept)
+
+
+def _accepted(result: Array) -> Array:
+    """Which candidates were accepted, i64 [candidates] of 0 and 1.
+
+    Raises:
+        StateError: the numbers contradict one another.
+    """
+    total, count = int(result[0]), int(result[1])
+    room = min(len(result) - HEADER, MOST_CANDIDATES)
+    flags = result[HEADER : HEADER + total] if 0 < total <= room else result[:0]
+    problem = ""
+    if not len(flags):
+        problem = f"tells of {total} candidates, but has room for {room}"
+    elif not 0 < count <= total:
+        problem = f"says that {count} of {total} candidates were accepted"
+    elif not np.isin(flags, (0, 1)).all():
+        problem = f"has {flags.tolist()} for candidates, not 1 for each accepted one, else 0"
+    elif int(flags.sum()) != count:
+        problem = f"says that {count} candidates were accepted, but marks {int(flags.sum())}"
+    elif not flags[0]:
+        problem = "does not accept the first candidate, the root that all others follow"
+    if problem:
+        raise StateError(
+            f"{SAMPLING_RESULT} {problem}; set it to [candidates, accepted ones, 1 or 0 for each "
+            "candidate], the root among those accepted; to accept none, let position_ids go back"
+        )
+    return flags
+
+
+def _nothing() -> Array:
+    return np.zeros(HEADER + MOST_CANDIDATES, np.int64)

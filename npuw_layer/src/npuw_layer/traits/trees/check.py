@@ -1,0 +1,45 @@
+"""What trees of candidates rule out: whatever lets rows be other tokens than the last ones said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuw_layer.errors import ModelError
+from npuw_layer.options import Options
+from npuw_layer.traits.linear_states.names import is_linear_cache
+from npuw_layer.traits.trees.names import TREE_MASK
+
+
+def check_trees(inputs: Iterable[str], variables: Iterable[str], options: Options) -> None:
+    """See that candidates lie where they can be taken back, if a model takes trees of them.
+
+    Args:
+        inputs: of the model.
+        variables: its caches, and states in their place.
+        options: of its compilation.
+
+    Raises:
+        ModelError: rejected candidates could not go.
+    """
+    if TREE_MASK not in inputs:
+        return
+    problem = ""
+    if options.on_full != "ERROR":
+        problem = (
+            f"NPUW_LLM_ON_FULL = {options.on_full}: candidates would take the place of tokens "
+            "before they are accepted; use ERROR"
+        )
+    elif max(options.batch_slots) > 1:
+        problem = (
+            "NPUW_LLM_BATCH_SLOTS: conversations that generate together take a token each; leave "
+            "it out"
+        )
+    elif options.reads_texts:
+        problem = "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK: texts are read alone; leave them out"
+    elif any(map(is_linear_cache, variables)):
+        problem = (
+            "its layers with a state in the place of K and V cannot forget single tokens; export "
+            f"it without {TREE_MASK}"
+        )
+    if problem:
+        raise ModelError(f"the model takes trees of candidates ({TREE_MASK}); {problem}")

@@ -1,0 +1,192 @@
+"""The weights of a model in device memory, once, whatever the number of blobs and conversations."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from compiler_layer.errors import CompilerError
+from compiler_layer.files import mapped_file
+from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
+from npuw_layer.backends.protocols import Array, Device, Memory, Program, TensorInfo
+from npuw_layer.errors import ModelError
+from npuw_layer.storage.source import drop_pages
+from npuw_layer.weights.stored_weights import StoredWeights
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a weight lies."""
+
+    memory: Memory
+    offset: int
+
+
+@contextmanager
+def _reported() -> Generator[None, None, None]:
+    """Turn what the model's files give rise to into npuw's own error."""
+    try:
+        yield
+    except CompilerError as error:
+        raise ModelError(str(error)) from error
+
+
+class WeightsBank:
+    """Lets programs find weights in device memory.
+
+    A model's file is mapped and used in place, as a whole; what the program reads as another type
+    than the file holds is converted when it is first needed. Weights that a blob has are used in
+    place there.
+
+    Args:
+        device: where they lie.
+        folder: where the model's files are.
+        stored: weights that are not looked for in them.
+        check: is given names of files when a weight of theirs is first used; raises a ModelError
+            if one is not what the programs were made of any more.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        folder: Path,
+        stored: StoredWeights | None = None,
+        check: Callable[[Sequence[str]], None] = lambda _: None,
+    ) -> None:
+        self._check = check
+        self._device = device
+        self._folder = folder
+        self._stored = stored
+        self._mapped_stored: list[Memory | None] = []
+        """The stored weights as the device reaches them, once that was asked for."""
+        self._files: dict[str, Memory | None] = {}
+        self._places: dict[str, _Place] = {}
+        self._lock = threading.Lock()
+
+    def bind(self, program: Program, inputs: Sequence[TensorInfo]) -> None:
+        """Let the weights that are inputs of a program be found here.
+
+        Raises:
+            ModelError: a weight cannot be read from the model's files.
+            DeviceError: the device has no memory left.
+        """
+        for info in inputs:
+            if info.name.startswith(WEIGHT_PREFIX):
+                place = self._place(info)
+                program.bind(info.name, place.memory, place.offset)
+
+    def to_allocate(self, inputs: Iterable[TensorInfo], in_place: bool) -> dict[str, TensorInfo]:
+        """Give the weights that need memory of their own.
+
+        Args:
+            inputs: among them, weights.
+            in_place: whether those that the device can read in a mapped file do not.
+
+        Returns:
+            By name, in the order of the files; the same for any order of ``inputs``.
+
+        Raises:
+            ModelError: a weight cannot be read from the model's files.
+        """
+        found: dict[WeightRef, TensorInfo] = {}
+        with self._lock, _reported():
+            for info in inputs:
+                if info.name.startswith(WEIGHT_PREFIX):
+                    ref = WeightRef.parse(info.name)
+                    if not in_place or self._in_place(ref, info) is None:
+                        found[ref] = info
+        order = sorted(found, key=lambda ref: (ref.file, ref.offset, ref.name))
+        return {ref.name: found[ref] for ref in order}
+
+    def read(self, info: TensorInfo) -> Array:
+        """Give a weight's bytes as the program reads them, u8; mapped if they are the file's own.
+
+        Raises:
+            ModelError: it cannot be read from the model's files.
+        """
+        if self._stored is not None and info.name in self._stored:
+            return self._stored.read(info.name)
+        with _reported():
+            content = WeightRef.parse(info.name).read(self._folder, info.shape)
+        return np.frombuffer(content, np.uint8)
+
+    def drop_pages(self, weights: Iterable[str]) -> None:
+        """Take the files of weights that were read out of this process's memory, if not in use."""
+        stored = self._stored or ()
+        files = {WeightRef.parse(name).file for name in weights if name not in stored}
+        for file in files - self._files.keys():
+            drop_pages(mapped_file(str(self._folder / file)))
+
+    def place_in(self, memory: Memory, offsets: Mapping[str, int]) -> None:
+        """Let weights be found in memory that already holds them, by name."""
+        with self._lock:
+            for name, offset in offsets.items():
+                self._places[name] = _Place(memory, offset)
+
+    @property
+    def mapped_files(self) -> list[str]:
+        """The real paths of the files that are used where they are mapped."""
+        with self._lock:
+            names = [name for name, memory in self._files.items() if memory is not None]
+        return [os.path.realpath(self._folder / name) for name in names]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of device memory in use, those of mapped files among them."""
+        with self._lock:
+            mapped = (*self._files.values(), *self._mapped_stored)
+            files = [memory for memory in mapped if memory is not None]
+            memories = {id(one): one for one in files}
+            memories |= {id(place.memory): place.memory for place in self._places.values()}
+            return sum(memory.data.size for memory in memories.values())
+
+    def _place(self, info: TensorInfo) -> _Place:
+        with self._lock:
+            place = self._places.get(info.name)
+            if place is None:
+                with _reported():
+                    place = self._find(WeightRef.parse(info.name), info)
+                self._places[info.name] = place
+            return place
+
+    def _find(self, ref: WeightRef, info: TensorInfo) -> _Place:
+        place = self._in_place(ref, info)
+        if place is None:
+            content = self.read(info)
+            memory = self._device.allocate(content.size)
+            memory.data[:] = content
+            place = _Place(memory, 0)
+        if self._stored is None or info.name not in self._stored:
+            self._check([ref.file])  # what is mapped now stays, whatever becomes of the name
+        return place
+
+    def _in_place(self, ref: WeightRef, info: TensorInfo) -> _Place | None:
+        """Find a weight that the device reads where it is, in its file or with the blob."""
+        if self._stored is not None and info.name in self._stored:
+            whole, offset = (
+                self._map_stored(self._stored),
+                self._stored.layout.slots[info.name].offset,
+            )
+        else:
+            ref.check(self._folder, info.shape)
+            whole = self._map(ref.file) if ref.stored == ref.element else None
+            offset = ref.offset
+        return None if whole is None else _Place(whole, offset)
+
+    def _map_stored(self, stored: StoredWeights) -> Memory | None:
+        if not self._mapped_stored:
+            self._mapped_stored.append(self._device.map_host(stored.data))
+        return self._mapped_stored[0]
+
+    def _map(self, file: str) -> Memory | None:
+        """Let the device reach a file; None if it cannot."""
+        if file not in self._files:
+            data = np.frombuffer(mapped_file(str(self._folder / file)), np.uint8)
+            self._files[file] = self._device.map_host(data)
+        return self._files[file]

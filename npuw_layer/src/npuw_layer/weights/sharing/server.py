@@ -1,0 +1,145 @@
+"""Hands an arena to processes that come later.
+
+Every process that has the arena serves it, from a thread that sleeps until somebody asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Collection
+
+from npuw_layer.errors import SharingError
+from npuw_layer.weights.sharing.meeting import Meeting
+from npuw_layer.weights.sharing.usage import measure
+from npuw_layer.weights.sharing.wire import REQUEST_BYTES, Connection, Offer, Request
+
+_log = logging.getLogger(__name__)
+
+_REQUEST_SECONDS = 1.0
+"""Who has not asked by then, or not taken the answer, is left."""
+_PAUSE_SECONDS = 0.1
+"""How long to wait for descriptors when the process has none left to accept with."""
+_BACKLOG = 64
+
+
+class Server:
+    """Answers requests at a socket until it is stopped.
+
+    Args:
+        meeting: where; its lock is held. It becomes this object's own.
+        offer: what is handed out.
+        descriptor: of the arena's memory; becomes this object's own.
+        files: what else this process uses of the weights, by path.
+
+    Raises:
+        SharingError: there can be no socket.
+    """
+
+    def __init__(
+        self, meeting: Meeting, offer: Offer, descriptor: int, files: Collection[str]
+    ) -> None:
+        self._meeting = meeting
+        self._offer = offer
+        self._descriptor = descriptor
+        self._files = files
+        self._process = os.getpid()
+        self._stopping = False
+        self._socket: socket.socket | None = None
+        self.name = meeting.new_name()
+        self._thread = threading.Thread(target=self._serve, name="npuw-sharing", daemon=True)
+        _running.add(self)
+        try:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._socket.bind(meeting.path(self.name))
+            os.chmod(meeting.path(self.name), 0o600)
+            self._socket.listen(_BACKLOG)
+            self._thread.start()
+        except (OSError, RuntimeError) as error:  # there are no more threads
+            meeting.remove(self.name)
+            self.let_go()
+            raise SharingError(f"no socket to share weights: {error}") from None
+
+    def stop(self) -> None:
+        """Answer nobody any more; what others hold stays theirs.
+
+        It waits for nothing and takes no lock, as garbage is collected in any thread, whatever that
+        holds: the thread that answers lets go of the memory when it wakes.
+        """
+        if self._process != os.getpid() or self._socket is None:
+            return  # a forked child: all this is its parent's
+        self._meeting.remove(self.name)
+        self._stopping = True
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        with contextlib.suppress(SharingError):
+            if self._meeting.try_lock():
+                self._meeting.remove_if_empty()
+        self._meeting.close()
+
+    def join(self) -> None:
+        """Wait until the thread of a server that was stopped has ended."""
+        if self._process == os.getpid():
+            self._thread.join()
+
+    def let_go(self) -> None:
+        """Close socket and memory; a second call does nothing."""
+        if self._socket is not None:
+            self._socket.close()
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _serve(self) -> None:
+        assert self._socket is not None  # the thread begins when it listens
+        try:
+            while not self._stopping:
+                self._serve_next(self._socket)
+        finally:
+            self.let_go()
+
+    def _serve_next(self, listening: socket.socket) -> None:
+        try:
+            link, _ = listening.accept()
+        except OSError as error:
+            if not self._stopping:
+                _log.warning("who asks for weights has to wait: %s", error)
+                time.sleep(_PAUSE_SECONDS)
+            return
+        with link:
+            self._answer_safely(link)
+
+    def _answer_safely(self, link: socket.socket) -> None:
+        """Answer, and go on whatever happens: if this thread ends, who comes waits in vain."""
+        try:
+            self._answer(Connection(link, _REQUEST_SECONDS))
+        except SharingError as error:
+            _log.warning("%s; refused", error)
+        except Exception:
+            _log.exception("a request for weights cannot be answered")
+
+    def _answer(self, connection: Connection) -> None:
+        request = connection.receive(Request, REQUEST_BYTES)
+        if request.identity != self._offer.identity:
+            raise SharingError(f"process {connection.pid} wants other weights")
+        if request.want == "usage":
+            connection.send(measure(self._descriptor, self._files))
+        else:
+            connection.send(self._offer, self._descriptor)
+            _log.info("weights were handed to process %d", connection.pid)
+
+
+_running: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for server in list(_running):
+        server.let_go()  # there is no thread here that answers
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

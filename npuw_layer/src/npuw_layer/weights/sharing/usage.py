@@ -1,0 +1,64 @@
+"""What sharing saves, as the kernel counts it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from npuw_layer.weights.sharing.wire import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class SharingReport:
+    """The weights of a bank, and all processes that use them."""
+
+    arena_bytes: int
+    """Bytes of weights that were copied to the arena."""
+    file_bytes: int
+    """Bytes of the files that are used where they are mapped."""
+    processes: Mapping[int, Usage]
+    """What each process, by its number, has mapped of both just now, by the kernel's count."""
+
+    @property
+    def resident_bytes(self) -> int:
+        """What all processes together hold: the sum of their proportional shares (PSS)."""
+        return sum(one.proportional for one in self.processes.values())
+
+    @property
+    def unshared_bytes(self) -> int:
+        """What they would hold if each had pages of its own: the sum of resident sizes (RSS)."""
+        return sum(one.resident for one in self.processes.values())
+
+    def __str__(self) -> str:
+        counts = self.arena_bytes, self.file_bytes, self.resident_bytes, self.unshared_bytes
+        arena, files, resident, unshared = (f"{count / 1e6:.1f} MB" for count in counts)
+        return (
+            f"weights ({arena} in an arena, {files} in files) are shared by "
+            f"{len(self.processes)} processes: {resident} resident in place of {unshared}"
+        )
+
+
+def measure(descriptor: int, files: Collection[str]) -> Usage:
+    """Count what this process has mapped of a descriptor's memory, and of files.
+
+    Args:
+        descriptor: of the arena.
+        files: their real paths.
+    """
+    inode = str(os.fstat(descriptor).st_ino)
+    resident = proportional = 0
+    counts = False
+    # Paths are bytes of any kind, and have blanks of any kind but the end of a line.
+    smaps = Path("/proc/self/smaps").read_bytes().decode(errors="surrogateescape")
+    for line in smaps.rstrip("\n").split("\n"):
+        name, *values = line.split(maxsplit=5)
+        if not name.endswith(":"):  # a mapping: addresses, rights, offset, device, inode, path
+            path = values[4] if len(values) == 5 else ""
+            counts = path in files or (path.startswith("/memfd:") and values[3] == inode)
+        elif counts and name == "Rss:":
+            resident += int(values[0]) << 10
+        elif counts and name == "Pss:":
+            proportional += int(values[0]) << 10
+    return Usage(resident=resident, proportional=proportional)

@@ -1,0 +1,92 @@
+"""The arena of a bank of weights."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from compiler_layer.elements import stored_bytes
+from compiler_layer.weights import WeightRef
+from npuw_layer.backends.protocols import Array, Device, SharingDevice, TensorInfo, UsesMemoryOf
+from npuw_layer.errors import ModelError, SharingError
+from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.weights.sharing.arena import SharedArena, join_arena
+from npuw_layer.weights.sharing.layout import Layout, identify, plan_layout
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where an arena's bytes come from."""
+
+    bank: WeightsBank
+    weights: Mapping[str, TensorInfo]
+    layout: Layout
+    digest: Callable[[], str]
+    expected: str
+
+    def fill(self, arena: Array) -> None:
+        """Write all weights.
+
+        Raises:
+            ModelError: they cannot be read, or changed while they were.
+        """
+        for name, info in self.weights.items():
+            slot = self.layout.slots[name]
+            arena[slot.offset : slot.offset + slot.nbytes] = self.bank.read(info)
+        self.bank.drop_pages(self.weights)
+        if self.digest() != self.expected:
+            raise ModelError("the model's files were changed while its weights were read")
+
+
+def share_weights(
+    device: Device,
+    bank: WeightsBank,
+    weights: Mapping[str, TensorInfo],
+    name: str,
+    digest: Callable[[], str],
+) -> SharedArena | None:
+    """Let a bank have its weights in an arena that all processes of the user share.
+
+    Further weights are used where their file is mapped: the system has that once for all. If
+    sharing is not possible here, the bank keeps its own, and a warning says why.
+
+    Args:
+        device: the bank's.
+        bank: new.
+        weights: what is to be in the arena, from ``bank.to_allocate``.
+        name: of the bank.
+        digest: hashes the model's files.
+
+    Returns:
+        The arena, which serves others as long as it is referred to; None if there is none.
+
+    Raises:
+        ModelError: a weight cannot be read from the model's files.
+        DeviceError: the device has no memory left.
+    """
+    while isinstance(device, UsesMemoryOf) and not isinstance(device, SharingDevice):
+        device = device.memory_device  # which is what programs of all its devices are bound to
+    if not isinstance(device, SharingDevice):
+        _log.warning("bank %r: this device's memory cannot be shared", name)
+        return None
+    layout = plan_layout({weight: _nbytes(info) for weight, info in weights.items()})
+    model = digest()
+    source = _Source(bank, weights, layout, digest, model)
+    try:
+        arena = join_arena(
+            device, identify(name, model, layout), layout, source.fill, bank.mapped_files
+        )
+    except SharingError as error:
+        _log.warning("bank %r: %s; weights are copied for this process alone", name, error)
+        return None
+    bank.place_in(arena.memory, {weight: slot.offset for weight, slot in layout.slots.items()})
+    return arena
+
+
+def _nbytes(weight: TensorInfo) -> int:
+    """Bytes of a weight as the program reads it."""
+    return stored_bytes(WeightRef.parse(weight.name).element, math.prod(weight.shape))

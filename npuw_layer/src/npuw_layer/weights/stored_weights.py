@@ -1,0 +1,136 @@
+"""Weights beside the programs of a blob, as these read them: each once, whatever their number.
+
+Where they lie follows from the programs' inputs alone, so that a file needs no table of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import mmap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler_layer.elements import stored_bytes
+from compiler_layer.errors import CompilerError
+from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
+from npuw_layer.backends.protocols import Array, TensorInfo
+from npuw_layer.errors import BlobError
+from npuw_layer.storage.container import Span
+from npuw_layer.weights.sharing.layout import Layout, plan_layout
+
+PART = "weights"
+"""What the weights are called among the parts of a file; no program is called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedWeights:
+    """Those that are to be in a file.
+
+    Attributes:
+        infos: inputs of programs, by name, in the order of the model's files.
+        layout: where in the file's part they are.
+    """
+
+    infos: Mapping[str, TensorInfo]
+    layout: Layout
+
+    @staticmethod
+    def of(inputs: Iterable[TensorInfo]) -> WantedWeights | None:
+        """Take the weights among programs' inputs; None if there are none.
+
+        Raises:
+            BlobError: one is not what its name says, or two of one name differ.
+        """
+        found: dict[str, tuple[WeightRef, TensorInfo]] = {}
+        for info in inputs:
+            if info.name.startswith(WEIGHT_PREFIX):
+                known = found.setdefault(info.name, (_checked(info), info))
+                if known[1] != info:
+                    raise BlobError(f"two programs read {info.name!r} as different tensors")
+        if not found:
+            return None
+        order = sorted(found, key=lambda name: (found[name][0].file, found[name][0].offset, name))
+        infos = {name: found[name][1] for name in order}
+        return WantedWeights(infos, plan_layout({name: _size(infos[name]) for name in order}))
+
+    @property
+    def spans(self) -> list[Span]:
+        """Offset and size of each, ascending."""
+        slots = self.layout.slots.values()
+        return [(slot.offset, slot.nbytes) for slot in slots if slot.nbytes]
+
+    @property
+    def digest(self) -> str:
+        """What tells them from others of the same model."""
+        return hashlib.sha256("\0".join(map(repr, self.infos.values())).encode()).hexdigest()
+
+    def gather(self, read: Callable[[TensorInfo], Array]) -> memoryview:
+        """Read all of them into memory that begins at a page.
+
+        Args:
+            read: gives the bytes of one, u8.
+        """
+        content = memoryview(mmap.mmap(-1, self.layout.nbytes))
+        values = np.frombuffer(content, np.uint8)
+        for name, info in self.infos.items():
+            slot = self.layout.slots[name]
+            values[slot.offset : slot.offset + slot.nbytes] = read(info)
+        return content.toreadonly()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWeights:
+    """Those that are in a file.
+
+    Attributes:
+        content: the file's part.
+        layout: where in it they are.
+        digest: what tells the content from others, where the model's files do not.
+
+    Raises:
+        BlobError: the part is too long or too short.
+    """
+
+    content: memoryview
+    layout: Layout
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.content) != self.layout.nbytes:
+            found, expected = len(self.content), self.layout.nbytes
+            raise BlobError(f"the weights have {found} bytes, the programs read {expected}")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.layout.slots
+
+    @property
+    def data(self) -> Array:
+        """All bytes, u8."""
+        return np.frombuffer(self.content, np.uint8)
+
+    def read(self, name: str) -> Array:
+        """Give a weight's bytes, u8, where they are."""
+        slot = self.layout.slots[name]
+        return self.data[slot.offset : slot.offset + slot.nbytes]
+
+
+def _checked(info: TensorInfo) -> WeightRef:
+    """See that an input is the weight that its name says.
+
+    Raises:
+        BlobError: it is not.
+    """
+    try:
+        ref = WeightRef.parse(info.name)
+    except CompilerError as error:
+        raise BlobError(str(error)) from None
+    if ref.element != info.element or ref.size != stored_bytes(ref.stored, math.prod(info.shape)):
+        raise BlobError(f"{info.name!r} cannot be {info.element} {list(info.shape)}")
+    return ref
+
+
+def _size(info: TensorInfo) -> int:
+    return stored_bytes(info.element, math.prod(info.shape))

@@ -1,0 +1,40 @@
+"""Where links lie: never two in one place while both are needed, and in little memory."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuw_layer.execution.partition.links import Lifetime, place_links
+
+
+@st.composite
+def lifetimes(draw: st.DrawFn) -> Lifetime:
+    made = draw(st.integers(0, 9))
+    return Lifetime(draw(st.integers(0, 50)) * 64, made, made + draw(st.integers(0, 5)))
+
+
+@given(st.lists(lifetimes(), max_size=12))
+def test_links_that_are_needed_together_do_not_overlap(given_links):
+    links = {str(number): link for number, link in enumerate(given_links)}
+    layout = place_links(links)
+    for a, one in links.items():
+        begin, end = layout.offsets[a], layout.offsets[a] + one.nbytes
+        assert begin >= 0
+        assert end <= layout.nbytes
+        for b, other in links.items():
+            together = a < b and one.made <= other.read and other.made <= one.read
+            if together and one.nbytes and other.nbytes:
+                assert end <= layout.offsets[b] or layout.offsets[b] + other.nbytes <= begin
+    most = sum(link.nbytes for link in given_links)
+    assert layout.nbytes <= most
+
+
+def test_a_chain_of_layers_takes_the_memory_of_one():
+    """Each layer reads what the one before made, and a residual passes its group by."""
+    links = {}
+    for layer in range(30):
+        links[f"q{layer}"] = Lifetime(64, 2 * layer, 2 * layer + 1)
+        links[f"residual{layer}"] = Lifetime(128, 2 * layer, 2 * layer + 2)
+        links[f"attention{layer}"] = Lifetime(64, 2 * layer + 1, 2 * layer + 2)
+    assert place_links(links).nbytes <= 2 * (64 + 128 + 64)

@@ -1,0 +1,109 @@
+"""The real OpenVINO's CPU plugin takes parts of models as any other device does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino
+import pytest
+from tests.npuw import conftest
+from tests.npuw.conftest import Talk, Talks
+from tests.npuw.execution.partition import test_rules
+from tests.npuw.execution.partition.test_rules import story, write_group
+from tests.npuw.faulty_device import FaultyDevice
+
+from npuw_layer import Core
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.openvino import OpenVINODevice
+from npuw_layer.errors import OptionError
+from npuw_layer.execution.devices.several import SeveralDevices
+
+SMALL = conftest.SMALL | test_rules.SMALL
+ALONE, BEHIND = {"NPUW_DEVICES": "OPENVINO_CPU"}, {"NPUW_DEVICES": "NPU,OPENVINO_CPU"}
+HINTS = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
+
+
+@pytest.fixture(scope="module")
+def whole(talks: Talks) -> np.ndarray:
+    """What the NPU alone says, without parts."""
+    return story(talks(**SMALL))
+
+
+def check(compiled: Any, whole: np.ndarray) -> None:
+    said = story(Talk(compiled.create_infer_request()))
+    assert np.abs(said - whole).max() < 1e-5 * np.abs(whole).max()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ALONE | {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_KEEP_BLOCKS": 2},
+        ALONE | {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_NWAY": 48},
+        ALONE | {"NPUW_ONLINE_ISOLATE": "ATTN,P:RoPE/rope"},
+        ALONE | dict.fromkeys(HINTS, "HFA"),
+        {"NPUW_DEVICES": "OPENVINO_CPU,CPU"} | dict.fromkeys(HINTS, "DYNAMIC"),
+        BEHIND | {"NPUW_ONLINE_AVOID": "P:SDPA/NPU,Op:Swish/NPU"},
+        BEHIND | {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_SUBMODEL_DEVICE": "generate:OPENVINO_CPU"},
+    ],
+    ids=lambda options: " ".join(map(str, options.values())),
+)
+def test_of_parts_it_says_what_the_npu_says_of_the_whole(
+    tiny: Path, whole: np.ndarray, options: Mapping[str, Any]
+) -> None:
+    check(Core().compile_model(tiny, "NPU", SMALL | options), whole)
+
+
+def test_it_takes_over_the_parts_that_the_npu_refuses(tiny: Path, whole: np.ndarray) -> None:
+    refusing = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), refuses="out of paper")
+    devices = SeveralDevices({"NPU": lambda: refusing, "OPENVINO_CPU": OpenVINODevice})
+    cut = SMALL | {"NPUW_ONLINE_ISOLATE": "ATTN"}
+    compiled = Core(device=devices).compile_model(tiny, "NPU", cut)
+    check(compiled, whole)
+    assert compiled.get_property("EXECUTION_DEVICES") == ["OPENVINO_CPU"]
+
+
+def test_it_goes_on_with_the_parts_of_an_npu_that_is_lost(tiny: Path, whole: np.ndarray) -> None:
+    """In the middle of a layer."""
+    lost = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), good_runs=25)
+    devices = SeveralDevices({"NPU": lambda: lost, "OPENVINO_CPU": OpenVINODevice})
+    cut = SMALL | {"NPUW_ONLINE_ISOLATE": "ATTN"}
+    compiled = Core(device=devices).compile_model(tiny, "NPU", cut)
+    check(compiled, whole)
+    assert set(compiled.get_property("EXECUTION_DEVICES")) == {"NPU", "OPENVINO_CPU"}
+
+
+def test_it_takes_the_groups_of_a_plan(tiny: Path, whole: np.ndarray, tmp_path: Path) -> None:
+    asked = write_group(tmp_path / "plan.xml", "model.norm")
+    check(Core().compile_model(tiny, "NPU", SMALL | ALONE | asked), whole)
+
+
+def test_its_submodels_are_written_down(tiny: Path, tmp_path: Path) -> None:
+    dump = {"NPUW_DUMP_SUBS": "0,last", "NPUW_DUMP_SUBS_DIR": str(tmp_path)}
+    Core().compile_model(tiny, "NPU", SMALL | ALONE | dump | {"NPUW_ONLINE_ISOLATE": "ATTN"})
+    written = sorted(path.stem for path in tmp_path.glob("generate_192*.xml"))
+    assert written == ["generate_192_0", "generate_192_4"]
+    assert openvino.Core().read_model(tmp_path / "generate_192_4.xml").outputs
+
+
+@pytest.mark.parametrize(
+    ("cut", "weightless"), [({}, "NO"), ({"NPUW_ONLINE_ISOLATE": "ATTN"}, "YES")], ids=str
+)
+def test_what_it_runs_is_exported_and_imported(
+    tiny: Path, whole: np.ndarray, tmp_path: Path, cut: Mapping[str, Any], weightless: str
+) -> None:
+    target = tmp_path / "model.blob"
+    options = SMALL | ALONE | cut | {"ENABLE_WEIGHTLESS": weightless}
+    Core().compile_model(tiny, "NPU", options).export_model(target)
+    check(Core().import_model(target, "NPU", {"WEIGHTS_PATH": str(tiny)}), whole)
+
+
+def test_what_names_files_of_this_machine_is_not_exported(tiny: Path, tmp_path: Path) -> None:
+    """So that another device can take it over, the NPU's programs come with their graph."""
+    target = {"EXPORT_BLOB": "YES", "BLOB_PATH": tmp_path / "model.blob"}
+    avoid = {"NPUW_ONLINE_AVOID": "P:SDPA/NPU"}
+    with pytest.raises(OptionError, match="its programs name files of this machine"):
+        Core().compile_model(tiny, "NPU", SMALL | BEHIND | avoid | target)

@@ -1,0 +1,159 @@
+"""A model in parts tells where its parts run, why, and how accurately."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.npuw import conftest
+from tests.npuw.conftest import Talk, ask
+from tests.npuw.execution.partition.test_rules import SMALL as LENGTHS
+from tests.npuw.faulty_device import FaultyDevice
+
+from compiler_layer.model import Model
+from npuw_layer import Core
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.backends.interpreter import InterpreterDevice
+from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import SUBMODEL, Array, Device
+from npuw_layer.errors import DeviceError
+from npuw_layer.execution.devices.several import Policy, SeveralDevices
+
+SMALL = conftest.SMALL | LENGTHS | {"NPUW_LLM_GENERATE_PYRAMID": "NO"}
+ATTENTION = {"NPUW_ONLINE_ISOLATE": "ATTN"}
+HINTS = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
+
+
+def told(model: Path, options: Mapping[str, Any], core: Core | None = None) -> Mapping[str, str]:
+    """What is reported after a prompt of 40 tokens and four more."""
+    compiled = (core or Core()).compile_model(model, "NPU", SMALL | options)
+    talk = Talk(compiled.create_infer_request())
+    talk.tell(np.arange(1, 41))
+    for token in (3, 1, 4, 1):
+        talk.tell([token])
+    report = talk.request.execution_report()
+    where = ", ".join(compiled.get_property("EXECUTION_DEVICES"))
+    return {name.removeprefix("device of "): text for name, text in report.items()} | {"": where}
+
+
+@pytest.mark.parametrize(
+    ("options", "generate"),
+    [
+        ({"NPUW_ONLINE_AVOID": "P:SDPA/NPU"}, "part ×3: NPU | not NPU ×2: CPU"),
+        (ATTENTION, "part ×3: NPU | attn ×2: NPU"),
+        (ATTENTION | {"NPUW_SUBMODEL_DEVICE": "generate:CPU"}, "part ×3: CPU | attn ×2: CPU"),
+        (dict.fromkeys(HINTS, "HFA"), "part ×3: NPU | HFA ×2: NPU"),
+        (dict.fromkeys(HINTS, "DYNAMIC"), "part ×3: NPU | DYNAMIC ×2: CPU"),
+    ],
+    ids=str,
+)
+def test_each_kind_of_part_says_where_it_runs(
+    tiny: Path, options: Mapping[str, Any], generate: str
+) -> None:
+    report = told(tiny, {"NPUW_DEVICES": "NPU,CPU"} | options)
+    assert report["generate_192"] == generate
+    assert report[""] == ("NPU, CPU" if "CPU" in generate else "NPU")
+
+
+def test_what_runs_in_tiles_says_it_too(tiny: Path) -> None:
+    tiles = {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_NWAY": 16}
+    report = told(tiny, {"NPUW_DEVICES": "CPU,NPU"} | tiles)
+    assert report["prefill_64"] == "part ×3: CPU | compute ×3: CPU"
+
+
+def test_where_there_is_one_device_nothing_is_to_be_told(tiny: Path) -> None:
+    for options in (ATTENTION, dict.fromkeys(HINTS, "DYNAMIC") | {"NPUW_DEVICES": "CPU"}):
+        assert "generate_192" not in told(tiny, options)
+
+
+@pytest.mark.parametrize(
+    ("options", "reference"),
+    [(ATTENTION, "CPU"), (dict.fromkeys(HINTS, "HFA"), "OPENVINO_CPU")],
+    ids=str,
+)
+def test_what_is_checked_says_how_accurate_its_parts_are(
+    tiny: Path, options: Mapping[str, Any], reference: str
+) -> None:
+    """Four tokens through two attentions and what lies around them; each knows its worst output."""
+    checks = {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_DEVICE": reference}
+    found = told(tiny, options | checks)["generate_192"].split(" | ")
+    assert [re.match(r"\w+ ×\d: NPU; \d+ runs checked", part) is not None for part in found]
+    assert found[0].startswith("part ×3: NPU; 12 runs checked, largest NRMSE ")
+    for part in found:
+        error = float(part.split("largest NRMSE ")[1].split()[0])
+        assert 0 < error < 1e-6
+        assert re.search(r"\(\S+ of generate_192/\w+\d\)$", part)
+
+
+class Picky(FaultyDevice):
+    """The NPU, but it refuses some submodels."""
+
+    def __init__(self, refused: str) -> None:
+        super().__init__(npu())
+        self._refused = refused
+
+    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
+        if re.search(self._refused, config[SUBMODEL]):
+            raise DeviceError(f"{config[SUBMODEL]} is too much")
+        return super().compile(model, config)
+
+
+def npu() -> Device:
+    return LevelZeroDevice(StaticCompiler(), "4000")
+
+
+def several(first: Device, policy: Policy | None = None) -> Core:
+    makers: dict[str, Callable[[], Device]] = {"NPU": lambda: first, "CPU": InterpreterDevice}
+    return Core(device=SeveralDevices(makers, policy))
+
+
+def test_parts_that_the_npu_refuses_say_why_they_are_elsewhere(tiny: Path) -> None:
+    report = told(tiny, ATTENTION, several(Picky("generate_192/attn")))
+    assert report["generate_192"] == (
+        "part ×3: NPU | attn ×2: CPU; NPU does not compile it: generate_192/attn1 is too much"
+    )
+    assert report[""] == "NPU, CPU"
+
+
+def test_parts_of_a_kind_may_be_on_several_devices(tiny: Path) -> None:
+    """Two attentions are one program, unless they are compiled by themselves."""
+    alone = ATTENTION | {"NPUW_FOLD": "NO"}
+    report = told(tiny, alone, several(Picky(r"generate_192/(attn3|part)")))
+    assert report["generate_192"] == (
+        "part ×3: CPU; NPU does not compile it: generate_192/part0 is too much (and 2 more notes) "
+        "| attn ×2: NPU ×1, CPU ×1; NPU does not compile it: generate_192/attn3 is too much"
+    )
+
+
+def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
+    def spoil(name: str, values: Array) -> None:
+        if name == "logits":
+            values *= 1.5
+
+    policy = Policy(reference="CPU")
+    options = ATTENTION | {"NPUW_LLM_SHARED_HEAD": "NO"}
+    report = told(tiny, options, several(FaultyDevice(npu(), spoil), policy))
+    wrong, attention = report["generate_192"].split(" | ")
+    assert wrong.startswith("part ×3: NPU ×2, CPU ×1; NPU is not accurate: NRMSE of logits is ")
+    assert re.search(r"9 runs checked, largest NRMSE \S+e-0[12] \(logits of gen", wrong)
+    assert attention.startswith("attn ×2: NPU; 8 runs checked, largest NRMSE ")
+
+
+@pytest.mark.parametrize(
+    "options", [ATTENTION, {"NPUW_ONLINE_PIPELINE": "JUST"}, dict.fromkeys(HINTS, "HFA")], ids=str
+)
+def test_new_requests_find_parts_where_they_have_moved(tiny: Path, options) -> None:
+    """They looked for the weights that the NPU reads, and the CPU has others."""
+    checked = {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_THRESH": 0}
+    models = [
+        Core().compile_model(tiny, "NPU", SMALL | more) for more in (options, options | checked)
+    ]
+    for _ in range(2):
+        expected, found = (
+            ask(model.create_infer_request(), np.arange(1, 91)[None]) for model in models
+        )
+        assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()

@@ -1,0 +1,79 @@
+"""Whoever listens hears of the programs that run meanwhile, and whose they are."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from npuw_layer.execution.profiling.recording import (
+    ProgramRun,
+    is_recording,
+    note,
+    recording,
+    within,
+)
+from npuw_layer.execution.profiling.times import LayerTime
+
+
+def layer(name: str = "a", start: int = 0, duration: int = 5) -> LayerTime:
+    return LayerTime(name, "MatMul", True, start, duration, duration, 0, 0)
+
+
+def test_nobody_hears_what_is_said_before_and_after() -> None:
+    note([layer("before")])
+    assert not is_recording()
+    with recording() as runs:
+        assert is_recording()
+        note([layer("meanwhile")])
+    note([layer("after")])
+    assert [each.name for run in runs for each in run.layers] == ["meanwhile"]
+
+
+def test_a_run_is_labelled_from_the_outside_in() -> None:
+    with recording() as runs, within("prefill"):
+        with within("subgraph0"):
+            note([layer()])
+        note([layer()])
+    assert [run.labels for run in runs] == [("prefill", "subgraph0"), ("prefill",)]
+
+
+def test_who_listens_outside_hears_what_is_heard_inside_and_in_its_order() -> None:
+    with recording() as outer:
+        note([layer("1")])
+        with within("durations"), recording() as inner:
+            note([layer("2")])
+        note([layer("3")])
+    assert [run.layers[0].name for run in inner] == ["2"]
+    assert [run.layers[0].name for run in outer] == ["1", "2", "3"]
+    assert outer[1].labels == ("durations",)
+
+
+def test_what_ran_before_a_failure_is_heard() -> None:
+    heard: list[list[ProgramRun]] = []
+
+    def fail() -> None:
+        with recording() as outer, recording() as inner:
+            heard.extend((outer, inner))
+            note([layer()])
+            raise ValueError("no such thing")
+
+    with pytest.raises(ValueError, match="no such thing"):
+        fail()
+    assert [len(runs) for runs in heard] == [1, 1]
+    assert not is_recording()
+
+
+def test_threads_do_not_hear_one_another() -> None:
+    with recording() as runs:
+        other = threading.Thread(target=lambda: note([layer()]))
+        other.start()
+        other.join()
+    assert runs == []
+
+
+def test_a_run_lasts_until_its_last_layer_ends() -> None:
+    with recording() as runs:
+        note([layer(start=0, duration=90), layer(start=20, duration=60)])
+        note([])
+    assert [run.total_ns for run in runs] == [90, 0]

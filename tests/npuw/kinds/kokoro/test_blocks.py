@@ -1,0 +1,63 @@
+"""Frames are cut into blocks that hear their neighbours, and of which each frame is kept once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuw_layer.kinds.kokoro.blocks import Block, plan_blocks
+
+
+@st.composite
+def cuts(draw: st.DrawFn) -> tuple[int, int, int]:
+    size = draw(st.integers(1, 60))
+    return draw(st.integers(1, 400)), size, draw(st.integers(0, size - 1))
+
+
+@given(cuts())
+def test_each_frame_is_kept_once_in_order(cut: tuple[int, int, int]) -> None:
+    frames, size, overlap = cut
+    kept: list[int] = []
+    for block in plan_blocks(frames, size, overlap):
+        assert 0 <= block.begin < block.end <= frames
+        assert block.end - block.begin <= size
+        heard = range(block.begin, block.end)
+        kept += heard[block.skip : block.skip + block.keep]
+    assert kept == [*range(frames)]
+
+
+@given(cuts())
+def test_what_is_kept_has_heard_its_neighbours_on_both_sides(cut: tuple[int, int, int]) -> None:
+    frames, size, overlap = cut
+    for block in plan_blocks(frames, size, overlap):
+        first = block.begin + block.skip
+        assert first - block.begin == min(overlap // 2, first)
+        behind = frames - first - block.keep
+        assert block.end - first - block.keep >= min(overlap // 2, behind)
+
+
+@given(cuts(), st.integers(1, 50))
+def test_samples_are_as_many_as_frames_last(cut: tuple[int, int, int], each: int) -> None:
+    frames, size, overlap = cut
+    kept = [block.samples(each * size, size) for block in plan_blocks(frames, size, overlap)]
+    assert sum(part.stop - part.start for part in kept) == each * frames
+
+
+def test_samples_that_do_not_divide_are_rounded_and_never_more_than_there_are() -> None:
+    assert Block(0, 3, 1, 2).samples(10, 4) == slice(3, 8)  # 2.5 and 5 samples
+    assert Block(0, 4, 3, 2).samples(10, 4) == slice(8, 10)
+    assert Block(0, 9, 9, 2).samples(10, 4) == slice(10, 10)
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        (200, [Block(0, 200, 0, 180), Block(170, 200, 10, 20)]),
+        (180, [Block(0, 180, 0, 180)]),
+        (541, [Block(0, 200, 0, 180), Block(170, 370, 10, 180), Block(350, 541, 10, 180),
+               Block(530, 541, 10, 1)]),
+    ],
+)  # fmt: skip
+def test_blocks_lie_as_in_the_original(frames: int, expected: list[Block]) -> None:
+    assert plan_blocks(frames, 200, 20) == expected

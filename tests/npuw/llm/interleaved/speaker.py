@@ -1,0 +1,172 @@
+"""A request that is spoken to, beside what it should answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from interleaved.moments import Moments, lose_device
+from interleaved.stateful import Stateful
+from interleaved.told import Refused, Told
+from npuw_layer.errors import DeviceError, InferenceCancelled, NpuwError
+from npuw_layer.llm.request.infer_request import InferRequest
+from npuw_layer.llm.request.stored_tokens import StoredTokensState
+from npuw_layer.llm.request.variable_state import VariableState
+
+Answer = Callable[[], np.ndarray]
+"""Gives logits [1, n, V], or raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Says whether logits are those of the model as it was written."""
+
+    stateful: Stateful
+    error: float
+
+    def compare(self, told: Told, found: Sequence[np.ndarray]) -> None:
+        """Compare the logits of the last tokens, [V] each, with those of one unchunked run."""
+        if not found:
+            return
+        expected = told.logits(self.stateful)[0][-len(found) :]
+        for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+            close(one, other, self.error, f"logits of token {number - len(found)}")
+
+
+def close(found: np.ndarray, expected: np.ndarray, error: float, what: str) -> None:
+    """See that values are those expected, and that the largest one is where it should be."""
+    allowed = error * np.abs(expected).max()
+    off = np.abs(found.astype(np.float64) - expected).max()
+    assert off <= allowed, f"{what}: off by {off}, {allowed} is allowed"
+    first, second = np.sort(expected)[-1:-3:-1]
+    assert first - second <= 2 * allowed or found.argmax() == expected.argmax(), what
+
+
+class Speaker:
+    """One conversation with a request.
+
+    Args:
+        request: says what it is told to.
+        told: what it should hold.
+        judge: compares.
+    """
+
+    def __init__(self, request: InferRequest, told: Told, judge: Judge) -> None:
+        self.request = request
+        self.told = told
+        self._judge = judge
+        self._given: list[tuple[np.ndarray, np.ndarray]] = []
+        """All logits that were given away, and copies of them."""
+
+    def inputs(self, ids: Sequence[int], keep: int, padding: int = 0) -> dict[str, np.ndarray]:
+        """What the request takes: tokens behind the first ones."""
+        fresh = keep == 0 and len(ids) > 1
+        new = np.arange(len(ids)) >= (padding if fresh else 0)
+        begin = self.told.first + keep
+        return {
+            "input_ids": np.array([ids], np.int64),
+            "attention_mask": np.concatenate([self.told.mask()[:keep], new])[None].astype(np.int64),
+            "position_ids": np.arange(begin, begin + len(ids), dtype=np.int64)[None],
+        }
+
+    def say(self, ids: Sequence[int], keep: int, padding: int = 0) -> None:
+        """Say tokens behind the first ones, and hear what should be heard."""
+        inputs = self.inputs(ids, keep, padding)
+        self.hear(ids, keep, padding, lambda: self.request.infer(inputs)["logits"])
+
+    def waited(self) -> np.ndarray:
+        """Wait for what was started."""
+        self.request.wait()
+        return self.request.get_tensor("logits").data
+
+    def hear(self, ids: Sequence[int], keep: int, padding: int, answer: Answer) -> None:
+        """Compare an answer, or the refusal of one."""
+        try:
+            self.told.say(ids, keep, padding)
+        except Refused as refused:
+            _raises(refused, answer)
+            return
+        self._judge.compare(self.told, self._remember(answer()))
+
+    def generate(self, ids: Sequence[int], greedy: bool) -> None:
+        """Say one token after another, or what the model would; compare them all together."""
+        found: list[np.ndarray] = []
+        for number, token in enumerate(ids):
+            if self.told.drops([token], self.told.said):
+                self._judge.compare(self.told, found)
+                found = []
+            said = int(found[-1].argmax()) if greedy and number and found else token
+            inputs = self.inputs([said], self.told.said)
+            try:
+                self.told.say([said], self.told.said)
+            except Refused as refused:
+                _raises(refused, lambda given=inputs: self.request.infer(given))
+                break
+            found += self._remember(self.request.infer(inputs)["logits"])
+        self._judge.compare(self.told, found)
+
+    def interrupt(
+        self, ids: Sequence[int], keep: int, run: int, moments: Moments, cancelled: bool
+    ) -> None:
+        """Say tokens, and be stopped while a program runs, if so many run."""
+        happens = self.request.cancel if cancelled else lose_device
+        inputs = self.inputs(ids, keep)
+        with moments.at_run(run, happens):
+            try:
+                answer = self.request.infer(inputs)["logits"]
+            except (InferenceCancelled, DeviceError):
+                said = self.request._conversation.history.said
+                self.told.interrupted(ids, keep, 0, said)
+                assert self.told.said == said
+            except NpuwError as error:
+                self.hear(ids, keep, 0, lambda refused=error: _again(refused))
+            else:
+                self.hear(ids, keep, 0, lambda: answer)
+
+    def caches(self) -> list[VariableState]:
+        """Its variables of K and V; there is one beside them that counts tokens."""
+        found = self.request.query_state()
+        return [
+            each
+            for each in found
+            if isinstance(each, VariableState) and not isinstance(each, StoredTokensState)
+        ]
+
+    def check_rows(self) -> None:
+        """See that all rows of K and V are those of the model as it was written."""
+        told, states = self.told, self.caches()
+        _, rows = told.logits(self._judge.stateful) if told.ids else (None, {})
+        for each in states:
+            found = each.state.data
+            assert found.shape[2] == len(told.held)
+            if not told.held or found.dtype != np.float32:
+                continue
+            shown = [place for place, one in enumerate(told.held) if told.kept_shown()[one]]
+            expected = rows[each.name][:, :, [told.held[place] for place in shown]]
+            if shown:
+                off = np.abs(found[:, :, shown] - expected).max()
+                assert off <= self._judge.error * 10 * np.abs(expected).max(), each.name
+
+    def check_given(self) -> None:
+        """See that nobody changed what was given away."""
+        for given, copied in self._given:
+            assert np.array_equal(given, copied), "logits changed after they were given"
+
+    def _remember(self, logits: np.ndarray) -> list[np.ndarray]:
+        self._given.append((logits, logits.copy()))
+        return [*logits[0]]
+
+
+def _again(error: Exception) -> np.ndarray:
+    raise error
+
+
+def _raises(refused: Refused, answer: Answer) -> None:
+    error: NpuwError | None = None
+    try:
+        answer()
+    except NpuwError as found:
+        error = found
+    refused.check(error)

@@ -1,0 +1,247 @@
+"""The blob cache: the second start compiles nothing, and loads no compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npuw_layer import Core
+from npuw_layer.backends.compiler_layer import StaticCompiler
+from npuw_layer.errors import ModelError, NpuwFault
+from npuw_layer.storage.cache.key import CacheKey
+from npuw_layer.storage.cache.model_digest import digest_model
+
+SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+
+
+def test_the_second_start_compiles_nothing_and_says_the_same(start, tiny, tmp_path) -> None:
+    first, logits = start(tiny, tmp_path)
+    second, again = start(tiny, tmp_path)
+    assert (first, second) == (3, 0), "prefill, generate and the head"
+    assert np.array_equal(logits, again)
+    assert len(list(tmp_path.glob("*.blob"))) == 3
+    others = {path.suffix for path in tmp_path.iterdir()} - {".blob", ".digest"}
+    assert not others, "no temporary file and no lock stays"
+
+
+ANSWER = """
+import sys
+from genai_layer import LLMPipeline
+
+model, cache = sys.argv[1:]
+lengths = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64}
+pipe = LLMPipeline(model, "NPU", CACHE_DIR=cache, **lengths)
+pipe.generate("What is an NPU?", max_new_tokens=2)
+print(*sys.modules)
+"""
+
+NEEDED_TO_RUN = {"elements", "errors", "files", "garbage", "weights"}
+"""What there is of the compiler without graphs."""
+
+
+def modules_that_answer(model: Path, cache: Path) -> set[str]:
+    """Answer a question in a process of its own; give the modules that it loaded."""
+    argv = [sys.executable, "-c", ANSWER, str(model), str(cache)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return set(done.stdout.split())
+
+
+def test_a_warm_start_loads_no_compiler(demo, tmp_path) -> None:
+    cold, warm = (modules_that_answer(demo, tmp_path) for _ in range(2))
+    assert {"xdsl", "compiler_layer.pipeline"} <= cold, "what is to be left out has these names"
+    assert not {name for name in warm if name.split(".")[0] == "xdsl"}
+    loaded = {name.partition(".")[2] for name in warm if name.startswith("compiler_layer.")}
+    assert loaded <= NEEDED_TO_RUN
+
+
+def test_a_model_is_hashed_once_and_again_when_it_changes(tmp_path, monkeypatch) -> None:
+    hashed: list[str] = []
+    real = hashlib.file_digest
+
+    def counted(file: Any, kind: str) -> Any:
+        hashed.append(Path(file.name).name)
+        return real(file, kind)
+
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    model = tmp_path / "model"
+    model.mkdir()
+    for name in ("config.json", "a.safetensors"):
+        (model / name).write_bytes(b"old")
+        os.utime(model / name, ns=(1, 1))
+    settled = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: settled)
+    first = digest_model(model, tmp_path)
+    assert hashed == ["config.json", "a.safetensors"]
+    assert digest_model(model, tmp_path) == first
+    assert len(hashed) == 2, "hashed once"
+    (model / "a.safetensors").write_bytes(b"new")
+    os.utime(model / "a.safetensors", ns=(1, 1))  # as if nothing had happened
+    assert digest_model(model, tmp_path) != first
+    assert hashed[2:] == ["a.safetensors"]
+
+
+def test_a_file_that_was_just_written_is_hashed_each_time(tmp_path) -> None:
+    """Its next change might bear the same time."""
+    (tmp_path / "openvino_model.xml").write_bytes(b"<net/>")
+    digest_model(tmp_path / "openvino_model.xml", tmp_path)
+    assert not list(tmp_path.glob("*.digest"))
+
+
+@pytest.fixture
+def hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str, Path]:
+    """A model's file, its digest, and where that is kept."""
+    file = tmp_path / "openvino_model.xml"
+    file.write_bytes(b"<net/>")
+    settled = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: settled)
+    expected = digest_model(file, tmp_path)
+    (kept,) = tmp_path.glob("*.digest")
+    return file, expected, kept
+
+
+def test_a_damaged_hash_is_not_used(tmp_path, hashed) -> None:
+    file, expected, kept = hashed
+    for damage in (b"", b"{}", kept.read_bytes()[:-9], b"[1]", b"\xff"):
+        kept.write_bytes(damage)
+        assert digest_model(file, tmp_path) == expected
+
+
+def test_a_pipe_is_no_hash_and_not_waited_for(tmp_path, hashed) -> None:
+    file, expected, kept = hashed
+    kept.unlink()
+    os.mkfifo(kept)
+    assert digest_model(file, tmp_path) == expected
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".bin"])
+def test_a_pipe_is_no_model_and_not_waited_for(start, tmp_path, suffix: str) -> None:
+    path = tmp_path / "openvino_model.xml"
+    path.write_bytes(b"<net/>")
+    path.with_suffix(suffix).unlink(missing_ok=True)
+    os.mkfifo(path.with_suffix(suffix))
+    with pytest.raises(ModelError, match=rf"openvino_model\{suffix}: no regular file"):
+        start(path, tmp_path / "cache")
+
+
+def test_a_changed_model_is_compiled_anew(start, tiny, tmp_path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    start(folder, tmp_path / "cache")
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert start(folder, tmp_path / "cache")[0] == 3
+
+
+def test_without_a_folder_nothing_is_kept(start, tiny, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert start(tiny, tmp_path, CACHE_DIR="")[0] == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_named(start, tiny, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NpuwFault, match="CACHE_DIR"):
+        start(tiny, tmp_path / "file" / "cache")
+
+
+def test_a_full_disk_is_not_the_users_problem(halves, key, tmp_path, caplog, monkeypatch) -> None:
+    cache = halves(tmp_path)
+
+    def refuse(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("os.fsync", refuse)
+        assert cache.obtain("one", key, lambda: b"program!").program == b"program!"
+    assert "No space left" in caplog.text
+    assert not list(tmp_path.iterdir())
+    assert cache.obtain("one", key, lambda: b"program!").compiled
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[None]:
+    """Root may write everywhere; so tests of what one may not are somebody else's."""
+    if sys.platform == "win32" or os.getuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    yield
+    os.seteuid(0)
+
+
+@pytest.fixture
+def readable() -> Iterator[Path]:
+    """A folder that everybody can read."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_a_read_only_folder_gives_what_it_has_and_keeps_nothing(
+    halves, key, readable, without_compiling, caplog, request
+) -> None:
+    cache = halves(readable)
+    cache.obtain("one", key, lambda: b"program!")
+    before = sorted(readable.iterdir())
+    readable.chmod(0o555)
+    request.getfixturevalue("as_nobody")
+    again = halves(readable)
+    found = again.obtain("one", key, without_compiling)
+    assert (found.program, found.how) == (b"program!", "from cache")
+    other = CacheKey({**key.parts, "stage.tokens": "2"})
+    assert again.obtain("two", other, lambda: b"other").program == b"other"
+    assert "Permission denied; nothing is kept" in caplog.text
+    assert sorted(readable.iterdir()) == before
+
+
+@pytest.fixture
+def copied(tiny, tmp_path) -> Path:
+    return shutil.copytree(tiny, tmp_path / "model")
+
+
+def change(folder: Path) -> None:
+    """Put other weights in the place of a model's."""
+    other = folder / "other"
+    other.write_bytes((folder / "model.safetensors").read_bytes()[:-400] + bytes(400))
+    other.replace(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
+def test_a_model_that_changes_while_it_is_compiled_leaves_no_entry(
+    start, copied, tmp_path, monkeypatch, mode
+) -> None:
+    """Its digest was that of the old weights; who brings them back would get the new ones."""
+    real = StaticCompiler.compile
+
+    def compile_and_change(self: StaticCompiler, model: Any, config: Any) -> bytes:
+        change(copied)
+        return real(self, model, config)
+
+    with monkeypatch.context() as changing:
+        changing.setattr(StaticCompiler, "compile", compile_and_change)
+        with pytest.raises(ModelError, match="has changed since"):
+            start(copied, tmp_path / "cache", CACHE_MODE=mode)
+    assert not list((tmp_path / "cache").glob("*.blob"))
+
+
+def test_programs_never_run_with_the_weights_of_another_model(tiny, copied) -> None:
+    """Weights are first needed when a conversation begins; the folder may be another one's then."""
+    compiled = Core().compile_model(copied, "NPU", SMALL)
+    change(copied)
+    with pytest.raises(ModelError, match=r"model\.safetensors has changed since it was compiled"):
+        compiled.create_infer_request()

@@ -1,0 +1,56 @@
+"""LFM-2 as the real exporter wrote it, and what OpenVINO says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.conftest import GOLDENS
+from tests.npuw.conftest import Talk
+
+from npuw_layer import Core
+from npuw_layer.backends.interpreter import InterpreterDevice
+
+LINEAR = GOLDENS / "linear"
+PROMPT = 50
+LENGTHS = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 128,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "INFERENCE_PRECISION_HINT": "f32",
+}
+CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
+
+
+@pytest.fixture(scope="session")
+def lfm2(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
+    """Give the IR of a precision."""
+    return lambda precision: restored(LINEAR, f"lfm2_{precision}")
+
+
+@pytest.fixture(scope="session")
+def said() -> Callable[[str], Mapping[str, np.ndarray]]:
+    """Give what OpenVINO says of it: ids, logits of the prompt and of tokens behind it, states."""
+    return lambda precision: dict(np.load(LINEAR / f"lfm2_{precision}.npz"))
+
+
+@pytest.fixture(scope="session")
+def begin(lfm2: Callable[[str], Path]) -> Callable[..., Talk]:
+    """Begin a conversation with it, on the interpreter; models are compiled once."""
+    compiled: dict[str, Any] = {}
+
+    def start(**options: Any) -> Talk:
+        key = repr(sorted(options.items()))
+        if key not in compiled:
+            core = Core(device=InterpreterDevice())
+            compiled[key] = core.compile_model(lfm2("fp16"), "NPU", CHUNKED | options)
+        return Talk(compiled[key].create_infer_request())
+
+    return start
+
+
+def distance(found: np.ndarray, expected: np.ndarray) -> float:
+    """How far values are from what they should be, relative to the largest."""
+    return float(np.abs(found - expected).max() / np.abs(expected).max())

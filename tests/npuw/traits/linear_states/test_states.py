@@ -1,0 +1,134 @@
+"""States of fixed size as OpenVINO shows them, and what cannot be had with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.conftest import GOLDENS
+from tests.npuw.conftest import Talk
+from tests.npuw.traits.linear_states.conftest import CHUNKED, PROMPT, distance
+
+from npuw_layer import Core
+from npuw_layer.api.tensor import Tensor
+from npuw_layer.errors import ModelError, StateError
+
+
+def states_of(talk: Talk) -> dict[str, Any]:
+    states = talk.request.query_state()
+    return {one.name: one for one in states if one.name != "npuw_stored_tokens_state"}
+
+
+def test_they_are_openvinos(begin: Any, said: Any) -> None:
+    expected = said("fp16")
+    talk = begin()
+    talk.tell(expected["ids"][0, :PROMPT])
+    for token in expected["ids"][0, PROMPT:]:
+        talk.tell([int(token)])
+    found = states_of(talk)
+    wanted = {name for name in expected if name.startswith("cache_params")}
+    assert found.keys() == wanted
+    for name in wanted:
+        assert found[name].state.data.shape == expected[name].shape
+        assert distance(found[name].state.data, expected[name]) <= 1e-5
+
+
+def test_a_conversation_goes_on_where_its_states_are_set(begin: Any) -> None:
+    one, other = begin(), begin()
+    one.tell(list(range(200, 230)))
+    values = {name: np.array(state.state.data) for name, state in states_of(one).items()}
+    for order in (sorted(values), sorted(values, reverse=True)):
+        other.reset()
+        for name in order:
+            states_of(other)[name].state = Tensor(values[name])
+        other.said = one.said
+        found = other.tell([5, 6, 7][:1])
+        assert distance(found, begin().tell([*range(200, 230), 5])) <= 1e-5
+
+
+def test_who_goes_back_behind_what_was_set_is_told(begin: Any) -> None:
+    one, other = begin(), begin()
+    one.tell(list(range(200, 230)))
+    for name, state in states_of(one).items():
+        states_of(other)[name].state = Tensor(np.array(state.state.data))
+    other.said = one.said
+    with pytest.raises(StateError, match=r"30 tokens were set by set_state.*reset_state"):
+        other.tell([5], back=10)
+    other.said = one.said
+    assert distance(other.tell([9]), begin().tell([*range(200, 230), 9])) <= 1e-5
+
+
+def test_who_goes_back_a_step_behind_what_was_set_has_it_read_anew(begin: Any) -> None:
+    one, other = begin(), begin(NPUW_LLM_MAX_GENERATION_TOKEN_LEN=4)
+    one.tell(list(range(200, 230)))
+    for name, state in states_of(one).items():
+        states_of(other)[name].state = Tensor(np.array(state.state.data))
+    other.said = one.said
+    other.tell([5, 6, 7, 8])
+    found = other.tell([9], back=2)
+    assert distance(found, begin().tell([*range(200, 230), 5, 6, 9])) <= 1e-5
+
+
+def test_another_shape_is_refused(begin: Any) -> None:
+    name, state = next(each for each in states_of(begin()).items() if "conv" in each[0])
+    with pytest.raises(StateError, match=rf"{name}.*\[1, 64, 3\], not float32 \[1, 64, 4\]"):
+        state.state = Tensor(np.zeros((1, 64, 4), np.float32))
+
+
+def test_reset_forgets_them(begin: Any) -> None:
+    talk = begin()
+    talk.tell(list(range(200, 230)))
+    talk.reset()
+    assert not any(state.state.data.any() for state in states_of(talk).values())
+    assert distance(talk.tell([5, 6]), begin().tell([5, 6])) == 0
+
+
+def test_a_conversation_is_kept_in_a_file(begin: Any, tmp_path: Path) -> None:
+    one, other = begin(), begin()
+    one.tell(list(range(200, 230)))
+    one.request.save_state(tmp_path / "talk")
+    other.tell([3, 4, 5])
+    other.request.load_state(tmp_path / "talk")
+    other.said = one.said
+    back = [*range(200, 225), 9]
+    assert distance(other.tell([9], back=5), begin().tell(back)) <= 1e-5
+
+
+def test_a_model_is_exported_with_them(lfm2: Any, said: Any, tmp_path: Path) -> None:
+    options = CHUNKED | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 4, "NPUW_LLM_SHARED_HEAD": "NO"}
+    compiled = Core().compile_model(lfm2("fp16"), "NPU", options)
+    compiled.export_model(tmp_path / "blob")
+    again = Core().import_model(
+        tmp_path / "blob", "NPU", {"WEIGHTS_PATH": str(lfm2("fp16").with_suffix(".bin"))}
+    )
+    ids = said("fp16")["ids"][0]
+    talks = [Talk(one.create_infer_request()) for one in (compiled, again)]
+    found = [[talk.tell(ids[:40]), talk.tell(ids[40:42])] for talk in talks]
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("NPUW_LLM_ENABLE_PREFIX_CACHING", "YES"),
+        ("NPUW_LLM_BATCH_SLOTS", "1,4"),
+        ("NPUW_TEXT_EMBED", "YES"),
+        ("NPUW_TEXT_RERANK", "YES"),
+    ],
+)
+def test_what_needs_tokens_by_themselves_is_refused(lfm2: Any, option: str, value: str) -> None:
+    with pytest.raises(ModelError, match=rf"{option}.*of all tokens before; leave the option out"):
+        Core().compile_model(lfm2("fp16"), "NPU", CHUNKED | {option: value})
+
+
+def test_sliding_is_refused(lfm2: Any) -> None:
+    with pytest.raises(ModelError, match="NPUW_LLM_ON_FULL = SLIDE"):
+        Core().compile_model(lfm2("fp16"), "NPU", CHUNKED | {"NPUW_LLM_ON_FULL": "SLIDE"})
+
+
+def test_other_layers_with_states_are_named(restored: Any) -> None:
+    path = restored(GOLDENS / "linear", "mamba_fp16")
+    with pytest.raises(ModelError, match=r"cache_params\.past\.ssm\.0.*no state-space models"):
+        Core().compile_model(path, "NPU", CHUNKED)

@@ -1,0 +1,81 @@
+"""Variables of adapters in static graphs: which become inputs, and which are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler_layer.dialects.ov.gather import Gather
+from compiler_layer.dialects.ov.types import shape_of
+from npuw_layer.errors import ModelError, NoHead
+from npuw_layer.llm.graph.head import cut_head
+from npuw_layer.llm.graph.stage_graph import stage_graph
+from npuw_layer.llm.plan.stages import Kind, plan
+from npuw_layer.options import parse_options
+from npuw_layer.storage.read_model import read_model
+from npuw_layer.traits.lora.graph import fix_rank, reads_adapters
+from npuw_layer.traits.lora.names import adapter_name
+
+
+def read_by(graph) -> dict[str, tuple[int, ...]]:
+    """The adapters' variables that a graph reads, with their shapes."""
+    return {
+        variable.name: shape_of(variable.read.output)
+        for variable in graph.variables()
+        if adapter_name(variable.name) is not None
+    }
+
+
+def test_bodies_read_adapters_at_the_largest_rank_and_assign_none(llama) -> None:
+    model, options = read_model(llama.path), parse_options({"NPUW_LLM_MAX_LORA_RANK": "16"})
+    before = str(model.module)
+    for stage in plan(options).stages:
+        graph = stage_graph(model, stage, options)
+        found = read_by(graph)
+        if stage.kind is Kind.HEAD:
+            assert not found
+            continue
+        product = llama.product("layers.1.mlp.down_proj")
+        assert len(found) == 3 * len(llama.adapted)
+        assert found[f"{product}.A"] == (16, 160)
+        assert found[f"{product}.alpha"] == (1, 16)
+        assert found[f"{product}.B"] == (96, 16)
+        assert all(each.assign is None for each in graph.variables() if each.name in found)
+    assert str(model.module) == before
+
+
+def test_an_adapted_head_reads_its_own_alone(adapt) -> None:
+    model = adapt("llama_fp16", r"mlp|lm_head")
+    graphs = {
+        stage.kind: stage_graph(read_model(model.path), stage, parse_options({}))
+        for stage in plan(parse_options({})).stages
+    }
+    of_head = {f"{model.product('lm_head')}.{part}" for part in ("A", "alpha", "B")}
+    assert set(read_by(graphs[Kind.HEAD])) == of_head
+    assert not of_head & set(read_by(graphs[Kind.GENERATE]))
+    assert len(read_by(graphs[Kind.GENERATE])) == 3 * (len(model.adapted) - 1)
+
+
+def test_a_model_without_adapters_is_left_alone(demo) -> None:
+    assert not reads_adapters(read_model(demo))
+
+
+def test_a_state_that_changes_by_itself_is_refused(llama) -> None:
+    model = read_model(llama.path)
+    ends = "up_proj/aten::linear/MatMul.A"
+    first, second = [each for each in model.variables() if each.name.endswith(ends)]
+    first.assign.operands[0] = second.read.output
+    with pytest.raises(ModelError, match=r"state 'lora_state.*\.A' is not read, and assigned as"):
+        fix_rank(model, 32)
+
+
+def test_what_only_looks_like_an_adapter_leaves_the_head_uncut(adapt) -> None:
+    """Its last factor is computed from tokens: without them the head could not run."""
+    model = adapt("llama_fp16", r"mlp|lm_head")
+    graph = read_model(model.path)
+    fix_rank(graph, 32)
+    cut_head(graph, 1)
+    b = next(v for v in graph.variables() if v.name == f"{model.product('lm_head')}.B")
+    computed = next(op for op in graph.body.ops if isinstance(op, Gather)).output
+    b.read.output.replace_all_uses_with(computed)
+    with pytest.raises(NoHead):
+        cut_head(graph, 1)
