@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := OPENBLAS_NUM_THREADS=1 NPU_ENGINE_THREADS=1 $(RUN)/python -m pytest -n $(JOBS) -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test check format test-lowest test-oracle bench profile profile-kernels bench-npuw bench-compile fuzz clean
+.PHONY: help setup demo chat test test-all check format test-lowest test-oracle bench profile profile-kernels bench-npuw bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -33,7 +33,10 @@ demo: $(VENV)/runtime.stamp  ## the demo model answers a question on the simulat
 chat: $(VENV)/runtime.stamp  ## talk to the demo model
 	@$(RUN)/npu-chat models/demo -c MAX_PROMPT_LEN=512 -c CACHE_DIR=$(VENV)/npu-cache
 
-test: $(VENV)/dev.stamp  ## run every test that needs no oracle live
+test: $(VENV)/dev.stamp  ## run the tests of every part, without the long ones
+	$(PYTEST) -m "not oracle and not long"
+
+test-all: $(VENV)/dev.stamp  ## run every test but those that ask OpenVINO
 	$(PYTEST) -m "not oracle"
 
 check: $(VENV)/dev.stamp  ## format, lint, types, and the direction of imports

@@ -9,19 +9,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.sampling.draw import Draw
-from genai_layer.sampling.frequency_penalty import frequency_penalty
-from genai_layer.sampling.min_new_tokens import min_new_tokens
-from genai_layer.sampling.min_p import min_p
-from genai_layer.sampling.presence_penalty import presence_penalty
-from genai_layer.sampling.processor import Said
-from genai_layer.sampling.repetition_penalty import repetition_penalty
+from genai_layer.sampling.probabilities import Draw, min_p, softmax, top_p
+from genai_layer.sampling.processors import (
+    TokenHistory,
+    frequency_penalty,
+    min_new_tokens,
+    presence_penalty,
+    repetition_penalty,
+    top_k,
+)
 from genai_layer.sampling.sampler import Sampler
-from genai_layer.sampling.temperature import softmax
-from genai_layer.sampling.top_k import top_k
-from genai_layer.sampling.top_p import top_p
 
-NOTHING = Said([])
+NOTHING = TokenHistory([])
 
 
 def f32(*values: float) -> np.ndarray:
@@ -32,7 +31,7 @@ def kept(values: np.ndarray) -> set[int]:
     return set(np.flatnonzero(np.isfinite(values) & (values != 0)).tolist())
 
 
-def choose(logits: np.ndarray, said: Said = NOTHING, **config: object) -> int:
+def choose(logits: np.ndarray, said: TokenHistory = NOTHING, **config: object) -> int:
     return Sampler(GenerationConfig(max_new_tokens=9, **config)).next_token(logits, said)
 
 
@@ -96,29 +95,29 @@ def test_filters_together_reach_exactly_these_tokens(config, expected) -> None:
 
 
 def test_repetition_divides_positive_logits_once_for_prompt_and_answer() -> None:
-    processed = repetition_penalty(1.2)(f32(1, 2, 3), Said([2, 2], [0]))
+    processed = repetition_penalty(1.2)(f32(1, 2, 3), TokenHistory([2, 2], [0]))
     assert processed == pytest.approx([0.8333, 2, 2.5], abs=1e-4)
-    assert repetition_penalty(2.0)(f32(-1, -2), Said([1]))[1] == -4
+    assert repetition_penalty(2.0)(f32(-1, -2), TokenHistory([1]))[1] == -4
 
 
 def test_presence_counts_generated_tokens_only_and_once() -> None:
-    processed = presence_penalty(0.5)(f32(1, 2, 3), Said([0], [2, 2]))
+    processed = presence_penalty(0.5)(f32(1, 2, 3), TokenHistory([0], [2, 2]))
     assert processed.tolist() == [1, 2, 2.5]
 
 
 def test_presence_adds_to_negative_logits_as_openvino_genai_does() -> None:
-    assert presence_penalty(1.0)(f32(-3, -5), Said([], [0])).tolist() == [-2, -5]
+    assert presence_penalty(1.0)(f32(-3, -5), TokenHistory([], [0])).tolist() == [-2, -5]
 
 
 def test_frequency_scales_with_the_count() -> None:
-    processed = frequency_penalty(0.5)(f32(1, 2, 3), Said([0], [2, 2, 1]))
+    processed = frequency_penalty(0.5)(f32(1, 2, 3), TokenHistory([0], [2, 2, 1]))
     assert processed.tolist() == [1, 1.5, 2]
 
 
 def test_min_new_tokens_forbids_every_stop_token_and_then_releases_it() -> None:
     process = min_new_tokens(2, {0, 2, 99})
-    assert kept(process(f32(1, 2, 3), Said([], [1]))) == {1}
-    assert kept(process(f32(1, 2, 3), Said([], [1, 1]))) == {0, 1, 2}
+    assert kept(process(f32(1, 2, 3), TokenHistory([], [1]))) == {1}
+    assert kept(process(f32(1, 2, 3), TokenHistory([], [1, 1]))) == {0, 1, 2}
 
 
 def test_a_draw_is_one_word_of_the_mersenne_twister_over_two_to_the_32() -> None:
@@ -161,7 +160,7 @@ def test_a_possible_token_is_always_left(logits, k, p, share, temperature) -> No
 @given(finite)
 def test_steps_leave_the_given_logits_alone(logits) -> None:
     before = logits.copy()
-    said = Said([0, 1], [1])
+    said = TokenHistory([0, 1], [1])
     for step in (
         min_new_tokens(5, {0}),
         repetition_penalty(1.5),

@@ -15,7 +15,7 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.results import GenerationFinishReason
 from genai_layer.runtime import InferRequest, last_logits
-from genai_layer.sampling.processor import Logits, Said
+from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 from genai_layer.streamers import StreamingStatus
 
@@ -111,19 +111,19 @@ class Generation:
             RuntimeFailure: the runtime failed.
         """
         sampler = Sampler(self._config)
-        said = Said(prompt)
-        result = Generated(said.generated)
+        history = TokenHistory(prompt)
+        result = Generated(history.generated)
         self._reset()
         last = began
         logits = self._infer(prompt, 0)
         while True:
-            token = self._sample(sampler, logits, said)
-            said.generated.append(token)
+            token = self._sample(sampler, logits, history)
+            history.generated.append(token)
             self._note_time(began, last)
             last = Stopwatch()
             if self._take(token, result):
                 break
-            logits = self._infer([token], len(prompt) + len(said.generated) - 1)
+            logits = self._infer([token], len(prompt) + len(history.generated) - 1)
         result.score = sampler.score
         self._finish(result)
         return result
@@ -194,9 +194,9 @@ class Generation:
         self._raw.token_infer_durations.append(took)
         return logits
 
-    def _sample(self, sampler: Sampler, logits: Logits, said: Said) -> int:
+    def _sample(self, sampler: Sampler, logits: Logits, history: TokenHistory) -> int:
         watch = Stopwatch()
-        token = sampler.next_token(logits, said)
+        token = sampler.next_token(logits, history)
         self._sampled += watch.microseconds()
         return token
 
@@ -207,7 +207,7 @@ class Generation:
             self._raw.m_durations.append(last.microseconds())
 
 
-def _check_numbers(logits: Logits, said: int) -> None:
+def _check_numbers(logits: Logits, tokens: int) -> None:
     """Refuse to choose by NaN: the same token would be chosen without end.
 
     A model with a table of positions gives that beyond it, where a sliding cache leads.
@@ -217,6 +217,6 @@ def _check_numbers(logits: Logits, said: int) -> None:
     """
     if np.isnan(logits.max()):
         raise RuntimeFailure(
-            f"the logits after {said} tokens are no numbers; if the model knows no positions that "
+            f"the logits after {tokens} tokens are no numbers; if the model knows no positions that "
             "far, ask for fewer tokens, or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps to low ones"
         )

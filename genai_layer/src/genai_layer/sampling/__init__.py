@@ -1,4 +1,5 @@
-"""From logits to the next token, one step per file; ``sampler`` puts them in order.
+"""Sampling: from logits to the next token.
 
-Source: order and formulas of openvino_genai, fact sheet genai §b.3.
+``processors`` change logits, ``probabilities`` filter and draw. Begin with ``sampler``, which puts
+the steps in order.
 """

@@ -1,4 +1,4 @@
-"""Puts the steps in order, once for each request.
+"""The sampler of one request: the sampling steps in order.
 
 stop tokens forbidden → repetition → presence → frequency → greedy, or: top_k → temperature →
 min_p → top_p → draw.
@@ -11,19 +11,20 @@ from collections.abc import Callable
 import numpy as np
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.sampling.draw import Draw
-from genai_layer.sampling.frequency_penalty import frequency_penalty
-from genai_layer.sampling.min_new_tokens import min_new_tokens
-from genai_layer.sampling.min_p import min_p
-from genai_layer.sampling.presence_penalty import presence_penalty
-from genai_layer.sampling.processor import Logits, Processor, Said
-from genai_layer.sampling.repetition_penalty import repetition_penalty
-from genai_layer.sampling.temperature import softmax
-from genai_layer.sampling.top_k import top_k
-from genai_layer.sampling.top_p import top_p
+from genai_layer.sampling.probabilities import Draw, min_p, softmax, top_p
+from genai_layer.sampling.processors import (
+    Logits,
+    Processor,
+    TokenHistory,
+    frequency_penalty,
+    min_new_tokens,
+    presence_penalty,
+    repetition_penalty,
+    top_k,
+)
 
 Choose = Callable[[Logits], tuple[int, float]]
-"""Gives a token and its log-probability."""
+"""Returns a token and its log-probability."""
 
 
 class Sampler:
@@ -38,18 +39,18 @@ class Sampler:
         self._choose = _multinomial(config) if config.do_sample else _greedy
         self._raw_scores = config.logprobs > 0
         self.score = 0.0
-        """Sum of the log-probabilities of what was chosen; see GenerationConfig.logprobs."""
+        """Sum of the log-probabilities of the chosen tokens; see GenerationConfig.logprobs."""
 
-    def next_token(self, logits: Logits, said: Said) -> int:
+    def next_token(self, logits: Logits, history: TokenHistory) -> int:
         """Choose a token.
 
         Args:
             logits: f32 [vocabulary].
-            said: prompt and generated tokens so far.
+            history: prompt and generated tokens so far.
         """
         processed = logits
         for process in self._processors:
-            processed = process(processed, said)
+            processed = process(processed, history)
         token, log_probability = self._choose(processed)
         if self._raw_scores:
             log_probability = float(logits[token] - _log_sum_exp(logits))
@@ -69,7 +70,7 @@ def _processors(config: GenerationConfig) -> list[Processor]:
 
 
 def _greedy(logits: Logits) -> tuple[int, float]:
-    """The first of the highest; its score is 0, as there was no choice."""
+    """Return the first of the highest logits; its score is 0, as there was no choice."""
     return int(logits.argmax()), 0.0
 
 

@@ -12,7 +12,7 @@ from genai_layer.errors import RuntimeFailure
 from genai_layer.generation import Sink, Stopwatch
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.runtime import Array, InferRequest, last_logits
-from genai_layer.sampling.processor import Logits, Said
+from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 from genai_layer.streamers import StreamingStatus
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
@@ -72,20 +72,20 @@ class Decoder:
             RuntimeFailure: the runtime failed.
         """
         self.reset()
-        sampler, said = Sampler(config), Said(prompt)
+        sampler, history = Sampler(config), TokenHistory(prompt)
         room = self._positions - len(prompt)
         limit = min(config.get_max_new_tokens(len(prompt)), max(room, 1))
         logits = self._infer(prompt, states)
         while True:
-            allowed = _suppressed(logits, said, config)
+            allowed = _suppressed(logits, history, config)
             if timestamps:
-                allowed = constrain_timestamps(allowed, said.generated, config)
-            token = sampler.next_token(allowed, said)
-            said.generated.append(token)
+                allowed = constrain_timestamps(allowed, history.generated, config)
+            token = sampler.next_token(allowed, history)
+            history.generated.append(token)
             ended = token in config.stop_token_ids and not config.ignore_eos
             status = StreamingStatus.RUNNING if ended else sink(token)
-            if ended or status is not StreamingStatus.RUNNING or len(said.generated) >= limit:
-                return Decoded(said.generated, status)
+            if ended or status is not StreamingStatus.RUNNING or len(history.generated) >= limit:
+                return Decoded(history.generated, status)
             logits = self._infer([token], states)
 
     def reset(self) -> None:
@@ -136,9 +136,10 @@ class TokenText:
         self._sink.end(self._detokenizer.flush())
 
 
-def _suppressed(logits: Logits, said: Said, config: WhisperGenerationConfig) -> Logits:
+def _suppressed(logits: Logits, history: TokenHistory, config: WhisperGenerationConfig) -> Logits:
     """Forbid what no text has, or none begins with."""
-    forbidden = [*config.suppress_tokens, *(() if said.generated else config.begin_suppress_tokens)]
+    first = () if history.generated else config.begin_suppress_tokens
+    forbidden = [*config.suppress_tokens, *first]
     allowed = logits.copy()
     allowed[[token for token in forbidden if token < len(logits)]] = -np.inf
     return allowed

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from genai_layer.sampling.processor import Logits
+from genai_layer.sampling.processors import Logits
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
 
 _FRAMES_OF_A_STEP = 2

@@ -1,0 +1,101 @@
+"""Logit processors: penalties, forbidden stop tokens and top-k.
+
+Source: order and formulas of openvino_genai, fact sheet genai §b.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Logits = npt.NDArray[np.float32]
+"""f32 [vocabulary]; -inf where a token is impossible."""
+
+
+@dataclass(slots=True)
+class TokenHistory:
+    """The ids of the prompt and of the tokens generated so far."""
+
+    prompt: list[int]
+    generated: list[int] = field(default_factory=list[int])
+
+
+Processor = Callable[[Logits, TokenHistory], Logits]
+"""Returns new logits; its argument stays unchanged."""
+
+
+def min_new_tokens(count: int, stop_token_ids: AbstractSet[int]) -> Processor:
+    """Forbid stop tokens before ``count`` tokens are generated."""
+    stops = np.array(sorted(stop_token_ids), np.int64)
+
+    def process(logits: Logits, history: TokenHistory) -> Logits:
+        if len(history.generated) >= count:
+            return logits
+        masked = logits.copy()
+        masked[stops[stops < len(logits)]] = -np.inf
+        return masked
+
+    return process
+
+
+def repetition_penalty(penalty: float) -> Processor:
+    """Divide the logit of each id of the history by ``penalty``; multiply negative ones by it."""
+
+    def process(logits: Logits, history: TokenHistory) -> Logits:
+        ids = np.unique(np.array([*history.prompt, *history.generated], np.int64))
+        penalised = logits.copy()
+        chosen = logits[ids]
+        penalised[ids] = np.where(chosen >= 0, chosen / penalty, chosen * penalty)
+        return penalised
+
+    return process
+
+
+def presence_penalty(penalty: float) -> Processor:
+    """Subtract ``penalty`` from the logit of each generated id; add it to negative ones.
+
+    The sign for negative logits is openvino_genai's, not that of other engines.
+    """
+
+    def process(logits: Logits, history: TokenHistory) -> Logits:
+        ids = np.unique(np.array(history.generated, np.int64))
+        return _lowered(logits, ids, penalty)
+
+    return process
+
+
+def frequency_penalty(penalty: float) -> Processor:
+    """Subtract ``penalty`` × count from the logit of each generated id; sign as in presence."""
+
+    def process(logits: Logits, history: TokenHistory) -> Logits:
+        ids, counts = np.unique(np.array(history.generated, np.int64), return_counts=True)
+        return _lowered(logits, ids, penalty * counts)
+
+    return process
+
+
+def top_k(count: int) -> Processor:
+    """Keep the ``count`` highest logits; of equal ones those with lower ids."""
+
+    def process(logits: Logits, _history: TokenHistory) -> Logits:
+        if count >= len(logits):
+            return logits
+        kept = np.argsort(-logits, kind="stable")[:count]
+        filtered = np.full_like(logits, -np.inf)
+        filtered[kept] = logits[kept]
+        return filtered
+
+    return process
+
+
+def _lowered(
+    logits: Logits, ids: npt.NDArray[np.int64], amount: float | npt.NDArray[np.floating[Any]]
+) -> Logits:
+    penalised = logits.copy()
+    penalised[ids] -= np.where(logits[ids] >= 0, amount, -amount).astype(np.float32)
+    return penalised
