@@ -218,5 +218,6 @@ def _check_numbers(logits: Logits, tokens: int) -> None:
     if np.isnan(logits.max()):
         raise RuntimeFailure(
             f"the logits after {tokens} tokens are no numbers; if the model knows no positions "
-            "that far, ask for fewer tokens, or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps to low ones"
+            "that far, ask for fewer tokens, or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps to low "
+            "ones"
         )
