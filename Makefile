@@ -33,8 +33,8 @@ demo: $(VENV)/runtime.stamp  ## the demo model answers a question on the simulat
 chat: $(VENV)/runtime.stamp  ## talk to the demo model
 	@$(RUN)/npu-chat models/demo -c MAX_PROMPT_LEN=512 -c CACHE_DIR=$(VENV)/npu-cache
 
-test: $(VENV)/dev.stamp  ## run the tests of every part, without the long ones
-	$(PYTEST) -m "not oracle and not long"
+test: $(VENV)/dev.stamp  ## run the tests: of a matrix its first case, and nothing long
+	$(PYTEST) --quick -m "not oracle"
 
 test-all: $(VENV)/dev.stamp  ## run every test but those that ask OpenVINO
 	$(PYTEST) -m "not oracle"

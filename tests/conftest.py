@@ -33,6 +33,31 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDENS = ROOT / "tests" / "goldens"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--quick``, with which ``make test`` runs."""
+    parser.addoption(
+        "--quick", action="store_true", help="run the first case of a matrix, and nothing long"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--quick``, leave out long tests and all but the first case of matrices."""
+    if not config.getoption("--quick"):
+        return
+    seen: set[str] = set()
+    left_out: list[pytest.Item] = []
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        repeated = item.get_closest_marker("matrix") is not None and function in seen
+        seen.add(function)
+        if repeated or item.get_closest_marker("long") is not None:
+            left_out.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
 @pytest.fixture(scope="session")
 def load_module() -> Callable[[Path], Any]:
     """Import a file that belongs to no package: a tool, or a part of the tests."""

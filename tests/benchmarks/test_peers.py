@@ -23,6 +23,7 @@ def place(models: Path, tmp_path: Path) -> Place:
     return Place(models, sys.executable, sys.executable, 2, 120.0, 0.0, tmp_path / "cache")
 
 
+@pytest.mark.long
 def test_a_peer_is_started_afresh_and_then_takes_turns(place: Place) -> None:
     peers = [parse_peer("ours-fp16"), parse_peer("ours-int8"), parse_peer("llama.cpp-q4_0")]
     measurement = Measurement(Scenario("llama-8m", 16, 4), peers, place, rounds=2, starts=1)

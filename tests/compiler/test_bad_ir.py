@@ -345,6 +345,7 @@ def test_single_numbers_compile() -> None:
     assert compile_model(model, Options())
 
 
+@pytest.mark.long
 def test_five_hundred_mutations_compile_or_give_typed_errors(
     mutations: Any, tmp_path: Path
 ) -> None:

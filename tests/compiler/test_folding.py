@@ -85,6 +85,7 @@ def written_out(program: ScheduledProgram) -> ScheduledProgram:
     )
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("tokens", "past"), [(1, 31), (16, 16)])
 @pytest.mark.parametrize("weightless", [True, False])
 def test_records_copied_as_arrays_are_those_of_tasks_written_out(
@@ -100,6 +101,7 @@ def test_records_copied_as_arrays_are_those_of_tasks_written_out(
     assert blobs[0] == blobs[1]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("name", "block"), BLOCKS)
 def test_tasks_to_be_scheduled_do_not_grow_with_the_layers(
     deep: Callable[[str, int], Path], monkeypatch: pytest.MonkeyPatch, name: str, block: int
@@ -121,6 +123,7 @@ def test_tasks_to_be_scheduled_do_not_grow_with_the_layers(
     assert sizes[1] > 1.5 * sizes[0], "the program itself has the operations of all layers"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("name", "block"), BLOCKS)
 def test_a_folded_model_computes_what_the_whole_one_does(
     deep: Callable[[str, int], Path], name: str, block: int

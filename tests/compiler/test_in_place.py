@@ -122,6 +122,7 @@ def test_no_byte_of_an_old_value_is_read_after_it_was_written(renew, size, count
             seen |= byte_offsets(target)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("renew", "size", "count"), CASES)
 def test_every_hazard_of_a_variable_in_place_is_waited_for(renew, size, count) -> None:
     _, ordered = order_in_place(lowered(renew, size, count), PLATFORM)

@@ -117,6 +117,7 @@ def run(blob: bytes, x: np.ndarray) -> np.ndarray:
     return output.data.view(x.dtype).reshape(x.shape)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(recipe=recipes())
 def test_whatever_is_folded_the_whole_model_is_computed(recipe: Recipe) -> None:

@@ -52,6 +52,7 @@ def elements(xml: Path) -> set[str]:
     }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "expected", "megabytes"),
     [
@@ -97,6 +98,7 @@ def test_export_takes_an_ir_and_an_empty_folder(npuc: Npuc, demo_ir: Path, tmp_p
     assert "u8" in elements(out / "openvino_model.xml")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("weights", "kept"), [("fp16", True), ("fp32", True), ("int8", False), ("int4", False)]
 )

@@ -17,6 +17,7 @@ from compiler_layer.testing.pass_test import PassTest
 FILES = sorted((Path(__file__).parent / "passes").glob("*.mlir"))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_ir_after_a_pass_is_as_written(path: Path) -> None:
     result = PassTest.read(path).run()

@@ -37,6 +37,7 @@ def blobs(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, by
     return found
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "fold"),
     [(name, fold) for name in NAMES for fold in (True, False) if fold or name != "fold-blocks"],
@@ -84,6 +85,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("kept", "said"),
     [(None, "the weights cannot be read"), (0, "cannot be read"), (9, "of 9 bytes")],
@@ -113,6 +115,7 @@ def test_weights_that_are_gone_are_missed_in_one_line(
     assert not blob.exists()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_damaged_text_is_refused_in_one_line(
     demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str

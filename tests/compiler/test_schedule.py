@@ -242,6 +242,7 @@ def static_llama(llama_8m: Path) -> Model:
     return model
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "tiles"),
     [("4000", 1), ("4000", 2), ("4000", 4), ("4000", 6), ("3720", 2), ("5010", 3)],

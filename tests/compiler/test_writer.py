@@ -70,6 +70,7 @@ def test_an_exported_ir_is_written_as_it_was_read(
     check_round_trip(request.getfixturevalue(source), tmp_path)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", EXPORTED)
 def test_each_architecture_and_precision_is_written_as_it_was_read(
     load_module: Callable[[Path], Any], name: str, tmp_path: Path

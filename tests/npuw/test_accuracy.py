@@ -95,6 +95,7 @@ def one_huge_number(name: str, values: Array) -> None:
         values.reshape(-1)[7] = 1e30
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("spoil", "wrong_submodels"),
     [
@@ -154,6 +155,7 @@ def test_what_becomes_wrong_late_is_found_then(
     assert found["lm_head"].accuracy.startswith("6 runs checked")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("precision", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("reference", ["CPU", "OPENVINO_CPU"])
 def test_what_is_right_stays(tiny: Path, precision: str, reference: str) -> None:
@@ -173,6 +175,7 @@ def test_what_is_right_stays(tiny: Path, precision: str, reference: str) -> None
     assert "12 runs checked, largest NRMSE" in found["lm_head"].accuracy
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("shared_head", "transposed", "result"),
     [("YES", "NO", EMBED), ("NO", "NO", LOGITS), ("YES", "YES", EMBED)],
@@ -215,6 +218,7 @@ def test_what_is_made_of_padding_is_not_judged(
     assert np.array_equal(found[:3], found[3:])
 
 
+@pytest.mark.long
 def test_quantised_caches_are_compared(tiny: Path, faulty: Any) -> None:
     def spoil(name: str, values: Array) -> None:
         if name.startswith(ASSIGN_PREFIX) and values.dtype == np.int8:
@@ -248,6 +252,7 @@ def test_a_state_may_be_written_over_itself() -> None:
     assert loaded.placement.device == "NPU"
 
 
+@pytest.mark.long
 def test_the_threshold_decides(tiny: Path, faulty: Any) -> None:
     def spoil(name: str, values: Array) -> None:
         if name in RESULTS:

@@ -48,6 +48,7 @@ def alike(found: Talk, expected: Talk) -> None:
         assert np.abs(logits - same).max() <= 1e-5 * np.abs(same).max()
 
 
+@pytest.mark.matrix
 @LAYOUTS
 @pytest.mark.parametrize("said", [True, False], ids=["said", "looked_up"])
 def test_such_models_say_the_same(
@@ -63,6 +64,7 @@ def test_which_axes_they_are_can_be_read_back(written: Callable[[Layout], Path])
     assert compiled.get_property("NPUW_LLM_BATCH_DIM") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [
@@ -81,6 +83,7 @@ def test_their_caches_lie_in_all_ways(
     alike(talks(written(CHATGLM), **options), talks(**options))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("layout", [CHATGLM, QWEN], ids=["chatglm", "qwen"])
 def test_attention_reads_them_where_they_lie(
     written: Callable[[Layout], Path], layout: Layout
@@ -122,6 +125,7 @@ def test_a_state_of_other_axes_is_refused(talks: Talks, written: Callable[[Layou
         state.state = Tensor(np.zeros((1, 2, 3, 8), np.float32))
 
 
+@pytest.mark.long
 def test_saved_conversations_and_blobs_keep_them(
     written: Callable[[Layout], Path], tmp_path: Path
 ) -> None:

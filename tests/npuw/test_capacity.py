@@ -40,6 +40,7 @@ def tell(stateful: Interpreter, ids: list[int], mask: np.ndarray, first: int) ->
     )["logits"][0, -1]
 
 
+@pytest.mark.long
 def test_the_error_names_what_to_raise(talks) -> None:
     talk = talks(**SHORT)
     talk.tell([1] * 64)
@@ -49,6 +50,7 @@ def test_the_error_names_what_to_raise(talks) -> None:
         talk.tell([2])
 
 
+@pytest.mark.long
 @few
 @given(st.integers(1, 64), st.integers(0, 6), st.integers(1, 40))
 def test_a_sliding_window_attends_to_sinks_and_to_the_newest(
@@ -69,6 +71,7 @@ def test_a_sliding_window_attends_to_sinks_and_to_the_newest(
         assert close(logits, expected), at
 
 
+@pytest.mark.long
 def test_a_window_that_slid_may_go_back_as_far_as_it_remembers(talks) -> None:
     slid, again = (talks(**SHORT, NPUW_LLM_ON_FULL="SLIDE") for _ in range(2))
     ids = np.random.default_rng(1).integers(0, 97, 150).tolist()
@@ -90,6 +93,7 @@ def test_a_window_that_slid_may_go_back_as_far_as_it_remembers(talks) -> None:
     slid.tell([6])
 
 
+@pytest.mark.long
 def test_a_prompt_that_no_sliding_window_holds_is_refused(talks) -> None:
     """Without room for a response the window is a token shorter than the longest prompt."""
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 0}
@@ -102,6 +106,7 @@ def test_a_prompt_that_no_sliding_window_holds_is_refused(talks) -> None:
         talk.tell([token])
 
 
+@pytest.mark.long
 @few
 @given(st.integers(2, 64), st.integers(1, 90))
 def test_a_truncated_history_is_that_of_a_new_conversation(talks, prompt, more) -> None:
@@ -144,6 +149,7 @@ def test_a_chat_goes_on_when_its_next_turn_does_not_fit(talks) -> None:
     assert close(found, fresh.tell(ids[:4] + ids[30:50] + ids[50:90]))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("step", [59, 60, 64])
 def test_a_history_is_truncated_for_a_wide_step_as_for_any(talks, step) -> None:
     """However many tokens come, half a prompt stays."""
@@ -160,6 +166,7 @@ def test_a_history_is_truncated_for_a_wide_step_as_for_any(talks, step) -> None:
         kept = kept[:4] + kept[-28:] + new
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1, 8])
 def test_later_turns_slide_too(talks, width) -> None:
     """What prefill has no room for is read by steps, before anything slid and after."""
@@ -176,6 +183,7 @@ def test_later_turns_slide_too(talks, width) -> None:
         assert close(found, expected)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("on_full", ["SLIDE", "TRUNCATE"])
 def test_tokens_that_stay_leave_room_for_newer_ones(talks, on_full) -> None:
     talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=16)

@@ -236,6 +236,7 @@ def test_without_the_option_the_state_counts_and_refuses_to_be_set(talks) -> Non
     assert live(talk) == 0
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("chosen", ["YES", "NO"])
 def test_the_model_tells_whether_the_state_may_be_set(tiny: Path, chosen: str) -> None:
     options = SMALL | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": chosen}
@@ -289,6 +290,7 @@ def check_it_goes_on(talk: Talk, unchunked: Interpreter) -> None:
     assert close(talk.tell(ids[64:]), whole(unchunked, ids))
 
 
+@pytest.mark.long
 def test_a_prompt_that_fails_in_the_middle_leaves_what_was_read(fragile, faulty, unchunked) -> None:
     faulty.good_runs = faulty.runs + 2
     with pytest.raises(DeviceError, match="LOST"):
@@ -297,6 +299,7 @@ def test_a_prompt_that_fails_in_the_middle_leaves_what_was_read(fragile, faulty,
     check_it_goes_on(fragile, unchunked)
 
 
+@pytest.mark.long
 def test_a_cancelled_prompt_leaves_what_was_read(fragile, faulty, unchunked) -> None:
     second = faulty.runs + 2
 
@@ -311,6 +314,7 @@ def test_a_cancelled_prompt_leaves_what_was_read(fragile, faulty, unchunked) -> 
     check_it_goes_on(fragile, unchunked)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
 def test_only_what_is_still_there_is_granted(talks, unchunked, policy) -> None:
     """The cache was full; the tokens at the beginning stayed."""

@@ -90,6 +90,7 @@ LADDER = {
 }
 
 
+@pytest.mark.long
 def test_a_full_variant_hands_over_to_the_next_without_recomputation(talks) -> None:
     """The past of a smaller variant is the beginning of a larger one's."""
     ladder, single = talks(**LADDER), talks(**(LADDER | {"NPUW_LLM_GENERATE_PYRAMID": "NO"}))
@@ -155,6 +156,7 @@ def test_a_reset_begins_anew_and_repeats_exactly(talks) -> None:
     assert np.array_equal(talk.tell([1, 2, 3]), first)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", [128, 4])
 def test_what_is_forgotten_is_never_computed_with(talks, chunk) -> None:
     """Infinities that nobody attends to would become NaNs, with any length of the past."""

@@ -161,6 +161,7 @@ def damaged(whole: bytes, seed: str) -> Iterator[bytes]:
     yield from (whole + more for more in (b"\0", bytes(4096), b"more", whole))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage_is_refused_by_name_or_made_good(maker: Maker, kind: str) -> None:
     kept = KINDS[kind](maker)

@@ -18,6 +18,7 @@ TOLERANCES = {"f32": 1e-4, "f16": 3e-2}
 """Of logits, by precision; weights and scores of these models are wide."""
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("precision", TOLERANCES)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_conversation_on_the_device_has_the_logits_of_transformers(

@@ -69,6 +69,7 @@ def test_every_family_has_a_model_here(families: Any) -> None:
     assert {each["config"]["model_type"] for each in described.values()} == set(FAMILIES)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("length", [1, 7, 100])
 def test_logits_of_prompts_are_those_of_transformers(
     families: Any,
@@ -81,6 +82,7 @@ def test_logits_of_prompts_are_those_of_transformers(
     check(logits[families.recorded_rows(length)], goldens[f"logits_{length}"])
 
 
+@pytest.mark.matrix
 def test_a_prompt_in_chunks_has_the_same_logits(
     families: Any,
     config: Mapping[str, Any],
@@ -93,6 +95,7 @@ def test_a_prompt_in_chunks_has_the_same_logits(
     check(np.concatenate(chunks)[families.recorded_rows(100)], goldens["logits_100"])
 
 
+@pytest.mark.matrix
 def test_padding_on_the_left_changes_nothing_for_the_others(
     families: Any,
     config: Mapping[str, Any],
@@ -109,6 +112,7 @@ def test_padding_on_the_left_changes_nothing_for_the_others(
     check(np.concatenate([first, rest])[rows], goldens["logits_padded"])
 
 
+@pytest.mark.matrix
 def test_greedy_tokens_are_those_of_transformers(
     families: Any,
     config: Mapping[str, Any],

@@ -251,6 +251,7 @@ CASES: dict[str, Case] = {
 """Layers of an IR by their type."""
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", CASES)
 @given(data=st.data())
 def test_elementwise(check_drawn: Callable[..., None], kind: str, data: st.DataObject) -> None:

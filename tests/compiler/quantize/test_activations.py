@@ -126,6 +126,7 @@ def test_the_report_is_the_error_of_what_the_model_computes_with(demo: Path) -> 
     assert lines[-1].startswith(f"{4 * LAYERS} activations; worst: ")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_all_projections_are_integer_products_and_no_fake_quantize_is_left(
     demo: Path, tmp_path: Path, symmetric: bool

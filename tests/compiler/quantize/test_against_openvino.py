@@ -52,6 +52,7 @@ def quantized(model: Model, wanted: Format, folder: Path) -> list[LayerReport]:
     return reports
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -82,6 +83,7 @@ def test_openvino_computes_on_a_quantised_model_what_we_compute(
 FAMILIES = json.loads((GOLDENS / "families.json").read_text())
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("wanted", [INT8, Format("int4", 16)], ids=lambda f: f.name)
 def test_families_are_quantised_and_openvino_computes_what_we_compute(

@@ -70,6 +70,7 @@ def transposed(inputs: dict[str, np.ndarray], parts: Iterable[int]) -> dict[str,
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_attention_in_any_blocks_computes_attention(unroll: Any, data: st.DataObject) -> None:
@@ -110,6 +111,7 @@ def check_in_any_blocks(
         assert np.abs(actual.astype("f8") - expected).max() <= limit
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_what_no_row_may_reach_takes_no_part(unroll: Any, data: st.DataObject) -> None:
@@ -276,6 +278,7 @@ def test_a_row_that_is_masked_everywhere_gives_what_a_single_pass_gives(
     assert (online[:, :, 1:3] == 0).all() == zeros, "the mean of all values, or nothing"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("element", ["f32", "f16"])
 def test_attention_of_4096_by_4096_fits_every_platform(
@@ -295,6 +298,7 @@ def test_attention_of_4096_by_4096_fits_every_platform(
     check_schedule(done, dependencies(done.tasks), PLATFORMS[platform].workspace_bytes)
 
 
+@pytest.mark.long
 def test_attention_of_4096_by_4096_is_computed_as_the_compiler_cuts_it(unroll: Any) -> None:
     """Every block of it, on the simulated device; each row against numpy in f64."""
     draw = np.random.default_rng(11)

@@ -113,6 +113,7 @@ def test_a_kernel_in_any_blocks_computes_the_kernel(unroll: Any, data: st.DataOb
     assert np.array_equal(unroll.run(unroll.tiled(model, block, tiles), inputs, tiles), expected)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("element", ["f16", "f32"])
 @pytest.mark.parametrize("width", [256_000, 256_155])
 def test_logits_of_a_large_vocabulary_are_capped(unroll: Any, width: int, element: str) -> None:

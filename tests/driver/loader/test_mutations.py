@@ -80,6 +80,7 @@ def test_the_undamaged_blob_runs() -> None:
     assert load_and_run(BLOB) == "ran"
 
 
+@pytest.mark.long
 def test_three_thousand_mutations_give_results_or_typed_errors() -> None:
     draw = random.Random(2026)
     outcomes = {load_and_run(mutate(draw)) for _ in range(3000)}

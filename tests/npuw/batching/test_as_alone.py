@@ -18,6 +18,7 @@ turns = st.lists(st.tuples(ids, st.integers(0, 20), st.integers(0, 6)), min_size
 joining = st.lists(st.tuples(turns, st.integers(0, 6)), min_size=1, max_size=7)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("options", ["SLOTS", "CHUNKED"])
 @settings(max_examples=15, deadline=None)
 @given(conversations=joining, places=st.integers(1, 6))
@@ -40,6 +41,7 @@ def test_each_conversation_goes_as_it_would_alone(
         assert [one.argmax() for one in logits] == [one.argmax() for one in expected]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("device", ["NPU", "CPU"])
 @pytest.mark.parametrize("kind", ["i8", "f8e4m3", "f16"])
 def test_narrow_caches_lie_apart_as_others_do(
@@ -56,6 +58,7 @@ def test_narrow_caches_lie_apart_as_others_do(
         assert crowd.same(logits, crowd.alone(talks(**options), turns), error=error)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("precision", ["", "i8"])
 def test_transposed_values_lie_apart_as_others_do(talks, batching, crowd, precision: str) -> None:
     options = {**crowd.LADDER, "KV_CACHE_PRECISION": precision}
@@ -183,6 +186,7 @@ def test_without_slots_conversations_take_turns_on_what_there_is(talks, batching
         assert crowd.same(logits, crowd.alone(talks(), turns))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
 def test_a_full_cache_is_made_room_in_as_alone(talks, batching, crowd, policy: str) -> None:
     """Who slides goes on together with the others; who truncates reads the rest again alone."""
@@ -226,6 +230,7 @@ def test_prompts_that_begin_alike_are_read_once(talks, batching, crowd) -> None:
     assert crowd.same(first, crowd.alone(talks(**crowd.CHUNKED), turns))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "extra", [{"NPUW_LLM_SHARED_HEAD": "NO"}, {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}]
 )

@@ -41,6 +41,7 @@ from driver_layer.testing.small_programs import (
 )
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_contract(check: Callable[[Bench], None]) -> None:
     check(Bench.make(OneTask(NativeExecutor())))
@@ -51,6 +52,7 @@ def test_contract_of_an_executor_that_runs_task_by_task(check: Callable[[Bench],
     check(Bench.make(OneTask(TaskByTask(ReferenceEngines()))))
 
 
+@pytest.mark.long
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_any_program_leaves_what_the_reference_leaves(

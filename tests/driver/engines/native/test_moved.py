@@ -42,6 +42,7 @@ def moved(run: Run, spans: Spans) -> Run | None:
     return run.moved(spans, explain) if isinstance(run, Movable) else None
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(data=st.data(), before=st.sampled_from([0, 4, 64, 4096]))
 def test_any_program_leaves_elsewhere_what_it_leaves_if_it_is_prepared_there(

@@ -39,6 +39,7 @@ def everything_is_large() -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("everything_is_large")
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())

@@ -16,6 +16,7 @@ WEIGHTS = st.sampled_from(["f16", "bf16", "f32", "i8", "u8", "i4", "u4", "f8e4m3
 OUTS = st.sampled_from(["f16", "bf16", "f32"])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

@@ -65,6 +65,7 @@ def test_activations_that_are_not_finite_stay_so(dpu: Any, data: st.DataObject, 
     dpu.assert_agrees(workload, native_isa(), nibbles.choose)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kinds", QUADS, ids=_named)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())

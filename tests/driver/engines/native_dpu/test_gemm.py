@@ -43,6 +43,7 @@ def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
     dpu.assert_agrees(data.draw(dpu.workloads(kinds[:3], **fixed)), isa)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
@@ -52,6 +53,7 @@ def test_many_rows_give_what_the_reference_gives(
     _check(dpu, VECTORS, kinds, data)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("isa", LOWER, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[1], KINDS[4], KINDS[8]], ids=_named)
 @settings(max_examples=6, deadline=None)

@@ -38,6 +38,7 @@ def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
     dpu.assert_agrees(data.draw(dpu.workloads(kinds[:3], **fixed)), isa)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
@@ -47,6 +48,7 @@ def test_few_rows_give_what_the_reference_gives(
     _check(dpu, native_isa(), kinds, data)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("isa", LOWER, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[2], KINDS[5]], ids=_named)
 @settings(max_examples=8, deadline=None)

@@ -17,6 +17,7 @@ DEPTHS = st.sampled_from([1, 2, 17, 64, 130, 300])
 WIDTHS = st.sampled_from([2, 5, 16, 64, 100])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @settings(max_examples=30, deadline=None)
 @given(data=st.data(), cuts=st.lists(st.floats(0, 1), max_size=3))

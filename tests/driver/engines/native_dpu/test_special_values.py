@@ -23,6 +23,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kinds[:3]))
 @settings(max_examples=15, deadline=None)

@@ -16,6 +16,7 @@ from driver_layer.testing.check_engines import CHECKS, Bench
 _OF_SHAVE = [check for check in CHECKS if check.__module__.endswith(".shave")]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("check", _OF_SHAVE, ids=lambda check: check.__name__)
 def test_contract(benches, check: Callable[[Bench], None]) -> None:
     native = benches[max(benches)]

@@ -45,6 +45,7 @@ def _options(op: Op) -> dict[str, object]:
     return {"fill": _whole, "rough": 0.0} if op is Op.RSUM else {}
 
 
+@pytest.mark.matrix
 @_each_opcode
 def test_one_kernel_serves_rows_of_any_length(native, rows, op) -> None:
     grid = (1, 1, 2)
@@ -55,6 +56,7 @@ def test_one_kernel_serves_rows_of_any_length(native, rows, op) -> None:
     assert len(keys) == 1
 
 
+@pytest.mark.matrix
 @_each_opcode
 def test_single_values_join_rows(native, rows, op) -> None:
     """Operands have one column or many, and repeat in some dimensions of the grid."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -166,6 +167,7 @@ _WITHOUT_NAN = "cmpeq v8, v{0}, v{0}\nimm v9, 0\nsel v8, v8, v{0}, v9"
 """numpy does not say which integer a NaN is."""
 
 
+@pytest.mark.long
 @settings(
     max_examples=160,
     deadline=None,

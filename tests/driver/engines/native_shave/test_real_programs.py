@@ -220,6 +220,7 @@ CALLS = {
 """Program, grid, and of each window the element type, columns, and dimensions that it moves in."""
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", CALLS)
 def test_programs_of_models(native, rows, name) -> None:
     text, grid, *windows = CALLS[name]

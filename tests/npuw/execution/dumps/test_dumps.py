@@ -58,6 +58,7 @@ def tensors(listed: Path) -> dict[str, np.ndarray]:
     return found
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [
@@ -121,6 +122,7 @@ def sharing_heads(restored, grouped) -> dict[str, Path]:
     return {"falcon": falcon} | {kind: grouped / f"{kind}.xml" for kind in ("plain", "smooth")}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["falcon", "plain", "smooth"])
 def test_heads_that_share_k_are_counted_in_a_whole_model(sharing_heads, tmp_path, name) -> None:
     """Of the step after the prompt OpenVINO makes what the device made of it."""

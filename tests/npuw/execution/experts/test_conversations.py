@@ -72,11 +72,13 @@ def check(core: Core, path: Path, expected: dict[str, np.ndarray], **options: st
     return compiled
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", MIXTURES)
 def test_the_npu_says_what_openvino_says(exported, expected: Expected, name):
     check(Core(), exported(name), expected(name), **BOTH)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["mixtral_int8", "qwen3_moe_int4", "qwen2_moe_fp16"])
 def test_the_interpreter_says_what_openvino_says(exported, expected: Expected, name):
     check(Core(device=InterpreterDevice()), exported(name), expected(name), **BOTH)
@@ -94,6 +96,7 @@ def test_a_token_runs_the_experts_that_it_chose_and_no_other(exported, expected:
     assert npu.runs["expert"] == 3 * 5 * 6
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["qwen3_moe_fp16", "mixtral_int4"])
 def test_each_weight_is_in_memory_once(exported, expected: Expected, name):
     """The dense prefill models and the experts of the generate models read the same bytes."""
@@ -173,6 +176,7 @@ def test_a_model_without_experts_is_the_same(llama_8m_ir, llama_8m_goldens, capl
     assert said == also
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("more", [{"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ACC_CHECK": "YES"}], ids=str)
 def test_several_devices_may_run_experts(exported, expected: Expected, more):
     name = "mixtral_int4"
@@ -183,6 +187,7 @@ def test_several_devices_may_run_experts(exported, expected: Expected, more):
     assert "| MOE ×2: NPU" in request.execution_report()["device of generate_192"]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["OPENVINO_CPU", "NPU,OPENVINO_CPU"])
 def test_experts_run_on_the_real_plugin_too(exported, expected: Expected, devices):
     name = "mixtral_int4"
@@ -196,6 +201,7 @@ def test_layers_and_their_experts_are_not_both_submodels(exported):
         )
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("pipeline", ["INIT", "JUST"])
 def test_a_mixture_is_cut_wherever_ops_may_be(exported, expected: Expected, pipeline):
     """Between what chooses experts and what puts weights at their numbers, too."""
@@ -203,6 +209,7 @@ def test_a_mixture_is_cut_wherever_ops_may_be(exported, expected: Expected, pipe
     check(Core(), exported(name), expected(name), NPUW_ONLINE_PIPELINE=pipeline)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("hint", ["HOST_ROUTED", "DEVICE_ROUTED"])
 def test_attention_may_stand_alone_beside_experts(exported, expected: Expected, hint):
     name = "qwen3_moe_int4"

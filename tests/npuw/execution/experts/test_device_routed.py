@@ -45,11 +45,13 @@ WIDE = 640
 Expected = Callable[[str], dict[str, np.ndarray]]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", STACKED)
 def test_the_npu_says_what_openvino_says(exported, expected: Expected, name):
     check(Core(), exported(name), expected(name), **ROUTED)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("device", ["CPU", "OPENVINO_CPU"])
 def test_other_devices_run_the_same_graph(exported, expected: Expected, device):
     name = "qwen3_moe_int4"
@@ -61,6 +63,7 @@ def test_experts_with_tensors_of_their_own_are_refused(exported):
         Core().compile_model(exported("mixtral_int4"), "NPU", SMALL | ROUTED)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["qwen3_moe_fp16", "qwen3_moe_int4"])
 def test_a_token_reads_the_experts_that_it_chose(exported, name):
     """Two layers of sixteen experts with three matrices of 96 x 64, of which it takes six."""

@@ -131,12 +131,14 @@ def chosen(data: st.DataObject, case: Case) -> np.ndarray:
     return np.array(data.draw(st.lists(one, min_size=case.tokens, max_size=case.tokens)))
 
 
+@pytest.mark.matrix
 @settings(max_examples=8, deadline=None)
 @given(st.data(), st.integers(0, 99))
 def test_any_choice_gives_on_the_npu_what_all_experts_give(on_npu, data, seed):
     on_npu.check(chosen(data, on_npu), seed)
 
 
+@pytest.mark.matrix
 @settings(max_examples=8, deadline=None)
 @given(st.data(), st.integers(0, 99))
 def test_any_choice_gives_on_the_host_what_all_experts_give(on_host, data, seed):
@@ -157,6 +159,7 @@ def test_experts_of_one_mixture_share_a_program(exported, name):
     assert npu.loaded["expert"] == 1
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("pool", [0, 1, 3, 16])
 def test_the_pool_decides_how_many_programs_there_are_and_nothing_else(exported, pool):
     npu = CountingNpu()

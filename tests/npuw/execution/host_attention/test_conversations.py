@@ -62,6 +62,7 @@ CLOSE = {"f16 cache": 2e-4, "blocks of f16": 2e-4, "f32 cache": 1e-2} | {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.parametrize("kind", ["HFA", "DYNAMIC"])
 def test_a_conversation_is_what_it_is_otherwise(talks, kind: str, feature: str) -> None:
@@ -130,6 +131,7 @@ def test_as_many_rows_are_read_as_are_stored(talks) -> None:
     assert [after - first for after, first in zip(rows(), before, strict=True)] == [2 * 70, 2 * 73]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])
 def test_a_hint_is_for_its_stage_alone(talks, stage: str) -> None:
     hint = {f"NPUW_LLM_{stage}_ATTENTION_HINT": "HFA", "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
@@ -163,6 +165,7 @@ def test_each_model_has_one_past() -> None:
     assert len(tiles) < len(pyramid)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["HFA", "DYNAMIC"])
 def test_a_warm_start_finds_its_programs(tiny: Path, tmp_path: Path, kind: str) -> None:
     cached = {**hints(kind), **SHORT, "CACHE_DIR": tmp_path}

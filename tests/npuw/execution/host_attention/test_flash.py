@@ -51,6 +51,7 @@ def loaded(attention: Attention, inner: Device, longest: int = LONGEST) -> Loade
     return found
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
 def test_tiles_say_what_the_whole_does(kind, make):
@@ -64,6 +65,7 @@ def test_tiles_say_what_the_whole_does(kind, make):
             assert np.abs(found - expected).max() < CLOSE.get(kind, 2e-6) * np.abs(expected).max()
 
 
+@pytest.mark.long
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_whatever_is_attended_to_tiles_say_what_the_whole_does(data: st.DataObject) -> None:

@@ -36,6 +36,7 @@ def whole(talks, tall) -> np.ndarray:
     return story(talks(tall, **CHUNKED))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [
@@ -51,6 +52,7 @@ def test_every_logit_is_what_it_is_without_offload(talks, tall, whole, options):
     assert np.array_equal(story(talks(tall, **CHUNKED, **options)), whole)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", [{"INFERENCE_PRECISION_HINT": "f16"}, {"KV_CACHE_PRECISION": "i8"}]
 )
@@ -130,6 +132,7 @@ def test_who_is_cancelled_or_fails_changes_nothing_for_others(talks, tall, whole
     assert np.array_equal(story(fickle), whole)
 
 
+@pytest.mark.long
 def test_weights_are_bound_to_no_more_memory_than_is_reported(tall, monkeypatch):
     bound: dict[int, int] = {}
     bind = RecordedProgram.bind
@@ -149,6 +152,7 @@ def test_weights_are_bound_to_no_more_memory_than_is_reported(tall, monkeypatch)
     assert (report.layers, report.moving, report.slots) == (7, 7, 2)
 
 
+@pytest.mark.long
 def test_what_was_copied_is_told(tall):
     compiled = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "SYNC"})
     request = compiled.create_infer_request()
@@ -199,6 +203,7 @@ def test_a_failed_copy_is_an_error_of_the_inference_and_the_next_one_works(
     assert np.array_equal(story(talk), whole)
 
 
+@pytest.mark.long
 def test_a_warm_start_compiles_nothing(tall, tmp_path):
     options = SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "CACHE_DIR": str(tmp_path)}
     first = Core().compile_model(tall, "NPU", options)
@@ -210,6 +215,7 @@ def test_a_warm_start_compiles_nothing(tall, tmp_path):
     assert not whole.get_property("LOADED_FROM_CACHE")
 
 
+@pytest.mark.long
 def test_models_that_come_when_the_slots_are_in_use_are_refused(tall):
     """Slots are as large as the layers of the models that were there."""
     compiled = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
@@ -220,6 +226,7 @@ def test_models_that_come_when_the_slots_are_in_use_are_refused(tall):
 
 
 class TestRefusals:
+    @pytest.mark.long
     def test_a_budget_for_less_than_two_layers_says_what_is_needed(self, tall):
         least = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
         needed = least.offload_report().device_bytes
@@ -234,6 +241,7 @@ class TestRefusals:
         with pytest.raises(ModelError, match=why):
             Core().compile_model(tiny, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
 
+    @pytest.mark.matrix
     @pytest.mark.parametrize(
         ("options", "why"),
         [

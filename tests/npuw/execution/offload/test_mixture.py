@@ -27,6 +27,7 @@ def mixture(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPat
     return restore(EXPORTED, NAME, tmp_path_factory.mktemp(NAME))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["SYNC", "ASYNC"])
 def test_it_says_what_openvino_says_with_the_weights_of_two_layers(mixture, mode) -> None:
     expected = np.load(EXPORTED / f"{NAME}.npz")

@@ -38,6 +38,7 @@ def check(compiled: Any, whole: np.ndarray) -> None:
     assert np.abs(said - whole).max() < 1e-5 * np.abs(whole).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [
@@ -57,6 +58,7 @@ def test_of_parts_it_says_what_the_npu_says_of_the_whole(
     check(Core().compile_model(tiny, "NPU", SMALL | options), whole)
 
 
+@pytest.mark.long
 def test_it_takes_over_the_parts_that_the_npu_refuses(tiny: Path, whole: np.ndarray) -> None:
     refusing = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), refuses="out of paper")
     devices = SeveralDevices({"NPU": lambda: refusing, "OPENVINO_CPU": OpenVINODevice})
@@ -76,6 +78,7 @@ def test_it_goes_on_with_the_parts_of_an_npu_that_is_lost(tiny: Path, whole: np.
     assert set(compiled.get_property("EXECUTION_DEVICES")) == {"NPU", "OPENVINO_CPU"}
 
 
+@pytest.mark.long
 def test_it_takes_the_groups_of_a_plan(tiny: Path, whole: np.ndarray, tmp_path: Path) -> None:
     asked = write_group(tmp_path / "plan.xml", "model.norm")
     check(Core().compile_model(tiny, "NPU", SMALL | ALONE | asked), whole)

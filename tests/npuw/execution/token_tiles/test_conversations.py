@@ -56,6 +56,7 @@ FEATURES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("feature", FEATURES)
 def test_a_conversation_is_what_it_is_without(talks, feature: str) -> None:
     """Prompts of one token in a tile, of some, and of all; steps between; and a rewind."""
@@ -76,6 +77,7 @@ def test_a_conversation_is_what_it_is_without(talks, feature: str) -> None:
             talk.reset()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("leaves_out", ["YES", "NO"])
 def test_a_short_prompt_pays_for_its_tiles_alone(talks, leaves_out: str) -> None:
     """Of a model of 128 tokens there are six tiles, of which the last begins within another."""
@@ -127,6 +129,7 @@ def exported(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
     return lambda name: restored(GOLDENS / "exported", name)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "devices"),
     [

@@ -34,6 +34,7 @@ def padded(texts: list[np.ndarray], left: bool = False) -> dict[str, np.ndarray]
     return {"input_ids": ids, "attention_mask": mask}
 
 
+@pytest.mark.matrix
 @settings(max_examples=4, deadline=None)
 @given(lengths=st.lists(st.integers(1, 80), min_size=1, max_size=3), seed=st.integers(0, 99))
 @pytest.mark.parametrize("name", ["llama", "bert", "xlmr"])
@@ -74,6 +75,7 @@ def test_rows_in_common_are_given_once(compiled: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(found["last_hidden_state"], whole["last_hidden_state"])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("chunk", "head"), [(0, "YES"), (32, "YES"), (32, "NO")])
 def test_a_language_model_ranks_by_the_logits_of_each_texts_last_token(
     tiny: Path, chunk: int, head: str

@@ -25,6 +25,7 @@ def said(compiled: Any) -> np.ndarray:
     return next(iter(compiled.create_infer_request().infer(GIVEN).values()))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("name", "kind"), MODELS)
 def test_a_second_start_compiles_nothing_and_a_blob_needs_no_graph(
     text_model: Callable[[str], Path], tmp_path: Path, name: str, kind: str

@@ -125,6 +125,7 @@ def test_a_text_pays_for_the_smallest_model_that_holds_it(
         np.testing.assert_allclose(found, same, **CLOSE)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "far"),
     [

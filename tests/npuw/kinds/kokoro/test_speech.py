@@ -18,6 +18,7 @@ SAME = 1e-5
 """Of samples up to 0.4, in f32: sums are taken in another order."""
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("length", [24, 12])
 def test_one_block_of_all_frames_is_the_model_as_a_whole(kokoro: Kokoro, length: int) -> None:
     """So are durations, and what is random: its seeds are in the model.
@@ -171,6 +172,7 @@ def test_it_is_not_exported(compiled: Any, kokoro: Kokoro, tmp_path: Path) -> No
         kokoro.compile(EXPORT_BLOB="YES", BLOB_PATH=str(tmp_path / "model.blob"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("device", "nearly"), [("CPU", 1e-4), ("OPENVINO_CPU", 5e-2)])
 def test_the_npu_makes_audio_but_for_what_it_avoids(
     kokoro: Kokoro, device: str, nearly: float

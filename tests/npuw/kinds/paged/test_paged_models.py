@@ -29,6 +29,7 @@ def follow(paged: Any, compiled: Any, within: float) -> None:
         np.testing.assert_allclose(found, paged.said[f"logits_{number}"], atol=within)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("name", ["llama_fp16", "gemma2_fp16"])
 def test_it_says_what_openvino_says(paged: Callable[[str], Any], name: str, devices: str) -> None:
@@ -36,6 +37,7 @@ def test_it_says_what_openvino_says(paged: Callable[[str], Any], name: str, devi
     follow(model, model.compile(NPUW_DEVICES=devices), 1e-5)
 
 
+@pytest.mark.long
 def test_caches_have_the_type_of_activations(llama: Any) -> None:
     compiled = llama.compile(NPUW_DEVICES="NPU", INFERENCE_PRECISION_HINT="f16")
     assert compiled.input("key_cache.0").element_type == "f16"

@@ -26,6 +26,7 @@ def model(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
     return lambda name: restored(FLUX2, name)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "options",
@@ -47,6 +48,7 @@ def test_inputs_tell_which_it_is(model, demo_ir: Path, tmp_path: Path) -> None:
     assert role_of(tmp_path / "broken.xml") == "unknown"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", MODELS)
 def test_it_is_static_and_goes_through_npuw(model, name: str) -> None:
     compiled = Core().compile_model(model(name), "NPU", EXACT)

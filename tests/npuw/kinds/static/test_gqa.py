@@ -70,6 +70,7 @@ class Decoder:
         return np.array(request.get_tensor("logits").data[0])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["plain", "window"])
 def test_it_says_what_openvino_does(decoder: Any, kind: str, way: str) -> None:

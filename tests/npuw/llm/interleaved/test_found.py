@@ -28,6 +28,7 @@ def begin() -> Iterator[Begin]:
         state.teardown()
 
 
+@pytest.mark.long
 def test_a_conversation_goes_on_with_the_model_exported_and_imported(begin: Begin) -> None:
     """A blob knows the model that it is of, though it needs its weights alone."""
     state = begin("llama", 0)
@@ -47,6 +48,7 @@ def test_states_that_are_set_go_on_at_any_position(begin: Begin) -> None:
     state.go_back(1, Ids(3), 0.5)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("cancelled", [True, False])
 @pytest.mark.parametrize("keep", [0, 1])
 def test_a_history_that_is_not_read_again_to_its_end_counts_as_far_as_it_was(
@@ -62,6 +64,7 @@ def test_a_history_that_is_not_read_again_to_its_end_counts_as_far_as_it_was(
     state.look(0)
 
 
+@pytest.mark.long
 def test_a_conversation_longer_than_the_window_slides_into_it(begin: Begin) -> None:
     """127 tokens, saved where a step takes one, go on where a window is 120 tokens."""
     state = begin("llama", 0)

@@ -23,11 +23,13 @@ PROFILE = settings(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FEW)
 def test_every_conversation_hears_what_it_would_alone(name: str) -> None:
     run_state_machine_as_test(lambda: Interleaved(pool(name)), settings=PROFILE)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "number"),
     [(name, number) for name in FEW for number in range(len(GROUPS[name].configurations))],

@@ -33,6 +33,7 @@ def no_bytes(_: bytes) -> bytes:
     return "text"  # type: ignore[return-value]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
 def test_an_encrypted_blob_says_the_same_and_shows_nothing(
     exporters, tiny, speak, tmp_path, mode: str

@@ -51,6 +51,7 @@ class Named:
         return str(self._path)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_imported_beside_its_living_exporter_says_the_same_bits(
     exporters, blobs, tiny, speak, mode: str
@@ -63,6 +64,7 @@ def test_what_is_imported_beside_its_living_exporter_says_the_same_bits(
     assert not imported.get_property("LOADED_FROM_CACHE")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("mode", MODES)
 def test_a_blob_may_come_from_anywhere(exporters, blobs, tiny, speak, mode: str) -> None:
     expected, content = speak(exporters[mode]), blobs[mode].read_bytes()
@@ -301,6 +303,7 @@ def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeyp
     assert again.read() == blobs["OPTIMIZE_SIZE"].read_bytes(), "they are not the blob's"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [
@@ -324,6 +327,7 @@ def test_whatever_the_stages_are_they_are_exported_and_imported(tiny, speak, opt
     assert np.array_equal(speak(imported), speak(exported))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "why"),
     [

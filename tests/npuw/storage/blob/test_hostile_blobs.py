@@ -153,6 +153,7 @@ def option(name: str, value: object) -> Callable[[Json, list[bytes]], None]:
     return edit
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("edit", "problem"),
     [
@@ -249,6 +250,7 @@ def test_programs_read_no_files_but_those_that_are_named_and_verified(forge: For
         Core().import_model(forged, "NPU", {"WEIGHTS_PATH": str(tiny)})
 
 
+@pytest.mark.long
 def test_random_damage_under_mended_digests_gives_typed_errors(forge: Forge) -> None:
     """What the container lets through, the driver and the checks after it must not fall over."""
     draw = random.Random(9)

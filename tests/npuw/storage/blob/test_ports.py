@@ -97,6 +97,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("head", "which", "name", "change", "problem"), WRONG)
 def test_a_port_that_does_not_fit_is_seen(
     compiled, head: str, which: str, name: str, change: Change, problem: str

@@ -27,6 +27,7 @@ BOTH = {
 CONFIG = parse_options({}).compiler_config() | {SUBMODEL: "a sum"}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
 def test_they_say_the_same(tiny: Path, tmp_path: Path, speak: Any, mode: str) -> None:
     compiled = Core().compile_model(tiny, "NPU", BOTH | {"CACHE_MODE": mode})

@@ -173,6 +173,7 @@ DAMAGE: list[Callable[[bytes], bytes]] = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("which", ["generate", "weights"])
 def test_a_model_with_a_damaged_entry_says_the_same(
@@ -190,6 +191,7 @@ def test_a_model_with_a_damaged_entry_says_the_same(
     assert "is not used" not in caplog.text
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "found"),
     [

@@ -263,6 +263,7 @@ def test_what_says_the_same_finds_the_same_entries(option: str) -> None:
     assert names(**{option: SAME[option]}) == names()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("option", OF_A_RUN)
 @pytest.mark.parametrize(
     "others",

@@ -31,6 +31,7 @@ def kill(tmp_path) -> Kill:
     return run
 
 
+@pytest.mark.long
 def test_killed_at_every_line_of_keeping_an_entry(kill: Kill) -> None:
     seen = kill("lines")
     assert seen["compiled"] > 50, "killed before there was an entry"
@@ -38,6 +39,7 @@ def test_killed_at_every_line_of_keeping_an_entry(kill: Kill) -> None:
     assert seen["leftovers"] > 50
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_random_moments_of_a_start(kill: Kill, tiny, seed: int) -> None:
     seen = kill("starts", tiny, 16, seed)

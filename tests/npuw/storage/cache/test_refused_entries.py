@@ -35,6 +35,7 @@ REFUSED: list[Callable[[bytes], bytes]] = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("edit", REFUSED)
 def test_what_the_device_refuses_is_compiled_anew_with_a_warning(
     start, tiny, tmp_path, entry_named, caplog, edit
@@ -51,6 +52,7 @@ def test_what_the_device_refuses_is_compiled_anew_with_a_warning(
     assert start(tiny, tmp_path)[0] == 0, "the entry is replaced"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("name", "other"), [("generate", "prefill"), ("lm_head", "generate")])
 def test_a_program_that_is_another_stages_is_compiled_anew(
     start, tiny, tmp_path, entry_named, caplog, name: str, other: str
@@ -67,6 +69,7 @@ def test_a_program_that_is_another_stages_is_compiled_anew(
         assert np.array_equal(again, logits)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["NPU,CPU", "CPU"])
 def test_so_it_is_where_other_devices_could_take_over(
     tiny, tmp_path, entry_named, caplog, devices: str

@@ -31,6 +31,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
 def test_it_is_the_same_however_it_runs(lfm2: Any, said: Any, way: str) -> None:
     talk = Talk(Core().compile_model(lfm2("fp16"), "NPU", WAYS[way]).create_infer_request())
@@ -42,6 +43,7 @@ def test_with_weights_of_8_bits(lfm2: Any, said: Any) -> None:
     check(talk, said("int8"), 1e-5)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("precision", "bound"), [("f16", 2e-2), ("bf16", 2e-1)])
 def test_in_narrow_types(lfm2: Any, said: Any, precision: str, bound: float) -> None:
     options = CHUNKED | {"INFERENCE_PRECISION_HINT": precision}
@@ -56,6 +58,7 @@ def check(talk: Talk, said: Any, bound: float) -> None:
     assert distance(np.array(found), logits) <= bound
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_tokens_may_be_cut_anywhere_and_taken_back(begin: Any, data: st.DataObject) -> None:
@@ -112,6 +115,7 @@ def test_what_is_given_of_tokens_is_not_given_again(lfm2: Any, tmp_path: Path) -
     )
 
 
+@pytest.mark.long
 def test_when_the_cache_is_full_the_rest_is_read_anew(begin: Any) -> None:
     talk = begin(NPUW_LLM_ON_FULL="TRUNCATE", NPUW_LLM_MIN_RESPONSE_LEN=16)
     said = [*range(100, 225)]

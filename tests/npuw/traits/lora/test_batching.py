@@ -38,6 +38,7 @@ def together(
     return said, slots
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["llama_fp16", "llama_deep_fp16"])
 def test_each_slot_has_the_adapter_of_its_conversation(talks, adapt, name) -> None:
     """Ranks differ, one has none; the next ones take the places, and adapters, of others."""
@@ -81,6 +82,7 @@ def test_who_takes_anothers_slot_brings_the_adapter(talks, llama) -> None:
     engine.close()
 
 
+@pytest.mark.long
 def test_at_f16_slots_say_what_one_says(talks, llama) -> None:
     options = {"INFERENCE_PRECISION_HINT": "f16"}
     adapters = [llama.draw(8, seed=1), llama.draw(4, seed=2)]
@@ -94,6 +96,7 @@ def test_at_f16_slots_say_what_one_says(talks, llama) -> None:
     engine.close()
 
 
+@pytest.mark.long
 def test_a_head_with_adapters_is_each_models_own_or_refused(talks, adapt) -> None:
     model = adapt("llama_fp16", r"mlp|lm_head")
     with pytest.raises(ModelError, match="several conversations at once: the LM head has an adap"):

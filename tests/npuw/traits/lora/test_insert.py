@@ -43,6 +43,7 @@ def of_layers(path: Path, part: str = "layers", **options: Any) -> dict[str, Add
     return {n: draw(*widths(op), 2, **options) for n, op in found.items() if part in n}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llama_fp16", "llama_int4", "gemma2_fp16"])
 @pytest.mark.parametrize("kind", ["f32", "f16"])
 def test_states_are_called_as_openvino_genai_calls_them(

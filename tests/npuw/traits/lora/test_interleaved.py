@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.npuw.traits.lora.conftest import wear
@@ -23,6 +24,7 @@ turns = st.tuples(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=12, deadline=None)
 @given(st.lists(turns, min_size=2, max_size=8))
 def test_two_requests_say_what_two_simple_ones_say(talks, llama, script) -> None:

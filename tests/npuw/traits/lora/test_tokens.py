@@ -7,6 +7,7 @@ from tests.conftest import GOLDENS
 from tests.npuw.traits.lora.conftest import greedy, wear
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "device"),
     [("llama_fp16", "NPU"), ("llama_fp16", "CPU"), ("llama_int4", "NPU"), ("gemma2_fp16", "NPU")],
@@ -33,6 +34,7 @@ def test_tokens_differ_by_adapter(said_by_genai) -> None:
         assert len({tuple(tokens) for tokens in golden["tokens"].values()}) == 6
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llama_fp16", "llama_int8", "llama_int4"])
 def test_at_f16_adapters_change_logits_alike(talks, adapt, name) -> None:
     """The DPU computes in f16, with base weights of 16, 8 and 4 bits."""
@@ -48,6 +50,7 @@ def test_at_f16_adapters_change_logits_alike(talks, adapt, name) -> None:
             assert abs(found - expected).max() <= 1e-2 * abs(expected).max()
 
 
+@pytest.mark.long
 def test_folded_layers_keep_their_adapters_apart(talks, adapt) -> None:
     """Five layers, of which the compiler sees two; each has adapters of its own."""
     model = adapt("llama_deep_fp16")
@@ -61,6 +64,7 @@ def test_folded_layers_keep_their_adapters_apart(talks, adapt) -> None:
     assert folded.tell([5]).argmax() == whole.tell([5]).argmax()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("options", [{}, {"NPUW_LLM_SHARED_HEAD": "NO"}], ids=["cut", "kept"])
 def test_a_head_may_be_adapted(talks, adapt, options) -> None:
     """An adapter beside the head goes where the head goes; B Aᵀ of 0 is as good as none."""

@@ -65,6 +65,7 @@ def window_table(p: Places) -> SSAValue:
     return p.g.times(g.convert(cut, "f32"), 0.3)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("bias", [sliding_window, chunks, temperature, window_table])
 @pytest.mark.parametrize(("stored", "new"), [(0, 6), (1, 1), (7, 4), (22, 2)])
 def test_a_known_pattern_counts_tokens_and_not_rows(bias: Bias, stored: int, new: int) -> None:

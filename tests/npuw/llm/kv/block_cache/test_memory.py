@@ -77,6 +77,7 @@ def test_a_whole_conversation_takes_what_one_piece_would(talks) -> None:
     assert taken(talk.request) == 192 // BLOCK
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("precision", ["", "i8"])
 def test_a_plan_tells_what_a_full_cache_takes(talks, tiny: Path, precision: str) -> None:
     options = SMALL | BLOCKS | {"KV_CACHE_PRECISION": precision}
