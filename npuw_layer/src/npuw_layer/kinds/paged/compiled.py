@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import Device, LoadedModel
 from npuw_layer.errors import ModelError
@@ -16,7 +17,6 @@ from npuw_layer.kinds.paged.names import OPTION, VARIANT
 from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
 from npuw_layer.kinds.static.source import GraphSource
 from npuw_layer.llm.names import vocabulary_of
-from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:

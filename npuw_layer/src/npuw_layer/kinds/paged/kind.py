@@ -1,0 +1,37 @@
+"""The record of models with paged attention, which are built on static models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuw_layer.kinds.paged.options import PagedOptions
+from npuw_layer.kinds.static.kind import ThroughNpuw
+
+if TYPE_CHECKING:
+    from npuw_layer.execution.devices.core_devices import CoreDevices
+    from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
+    from npuw_layer.options import Options
+
+
+class PagedKind(ThroughNpuw):
+    """Models whose caches are pages of the caller's memory (NPUW_PA)."""
+
+    name = "paged"
+    rank = 0
+    options = PagedOptions
+    because = "its caches are the caller's, so that nothing of it is split"
+
+    def compile(self, devices: CoreDevices, path: Path, options: Options) -> PagedCompiledModel:
+        """Compile a model for some numbers of tokens; the host computes attention."""
+        from npuw_layer.kinds.paged.compiled import compile_paged, submodels
+        from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
+        from npuw_layer.kinds.paged.isolate import isolations
+        from npuw_layer.kinds.paged.names import VARIANT
+
+        device = devices.of_static(options, submodels(options), VARIANT, isolations())
+        npu = devices.npu_of(device, options)
+        return PagedCompiledModel(compile_paged(path, device, npu, options))
+
+
+KIND = PagedKind()
