@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from compiler_layer.garbage import collected_later
 from driver_layer.paths import looking_at
 from npuw_layer.api.core_properties import CoreProperties, Properties
-from npuw_layer.api.kind import kinds
+from npuw_layer.api.kind import NO_ADAPTERS, kinds
 from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
@@ -180,8 +180,10 @@ class Core(Uncopied):
         path = _model_path(model)
         given = self._properties.to_compile(config)
         kind, options = kinds().route(path, parse_options(given))
+        if options.blob_path and not options.export_blob:
+            raise OptionError(NO_ADAPTERS)
         with collected_later():
-            return kind.adapt(self._devices, path, options, adapters, mode)
+            return kind.adapted(adapters, mode).compile(self._devices, path, options)
 
     def import_model(
         self,

@@ -1,4 +1,4 @@
-"""A kind of model: how it is recognised, compiled and loaded. The registry finds the kinds."""
+"""A kind of model: how it is recognised, compiled and loaded."""
 
 from __future__ import annotations
 
@@ -21,17 +21,11 @@ if TYPE_CHECKING:
     AnyModel = ReadyModel[Any, Any, Any]
 
 
-NO_ADAPTERS = (
-    "adapters are put into language models that are compiled: not into those that read texts or "
-    "hear, static ones (NPUW_LLM = NO), or blobs (BLOB_PATH), which have them"
-)
-
-
 class Kind(ABC):
     """The record of one kind of model.
 
-    Records are made while options are (``options.model``), at every start: a module of records
-    imports this base class and its options, and everything else where it is used.
+    Records are made while options are, at every start: their modules import this base class and
+    the kind's options, and all else where it is used.
     """
 
     name: ClassVar[str]
@@ -45,52 +39,50 @@ class Kind(ABC):
         return self.options.requested(options) if self.options else ""
 
     def recognises(self, path: Path, options: Options) -> bool:
-        """Return whether a model that requests no kind is of this one."""
+        """Return whether a model for which no kind is requested is of this one."""
         del path, options
         return False
 
     @abstractmethod
     def settle(self, path: Path, options: Options) -> Options:
-        """Return the options that a model of this kind is compiled with.
+        """Return options with NPU_USE_NPUW, NPUW_LLM and the kind's own defaults set.
 
         Args:
             path: an IR's ``.xml``, or a Hugging Face folder.
             options: as they were given.
 
-        Returns:
-            The options with NPU_USE_NPUW, NPUW_LLM and the kind's own defaults set.
-
         Raises:
             OptionError: they rule out this kind.
         """
 
-    @abstractmethod
     def compile(self, devices: CoreDevices, path: Path, options: Options) -> AnyModel:
-        """Compile a model, and export it with EXPORT_BLOB.
-
-        Args:
-            devices: make the devices that options name.
-            path: an IR's ``.xml``, or a Hugging Face folder.
-            options: as ``settle`` returned them.
+        """Compile a model with settled options, and export it with EXPORT_BLOB.
 
         Raises:
             NpuwError: as ``Core.compile_model``.
         """
+        device = self.device(devices, options)
+        target = _export_target(device, options)
+        model = self.build(devices, device, path, options)
+        if target is not None:
+            model.export_model(target)
+        return model
 
-    def adapt(
-        self,
-        devices: CoreDevices,
-        path: Path,
-        options: Options,
-        adapters: Mapping[str, Any],
-        mode: str,
-    ) -> AnyModel:
-        """Compile a model with LoRA adapters; arguments as of ``Core.compile_adapted``.
+    @abstractmethod
+    def device(self, devices: CoreDevices, options: Options) -> Device:
+        """Return the device of a model; errors as ``compile``."""
+
+    @abstractmethod
+    def build(self, devices: CoreDevices, device: Device, path: Path, options: Options) -> AnyModel:
+        """Compile a model for a device; errors as ``compile``."""
+
+    def adapted(self, adapters: Mapping[str, Any], mode: str) -> Kind:
+        """Return the kind of such models with LoRA adapters, as ``Core.compile_adapted`` says.
 
         Raises:
-            OptionError: models of this kind take none.
+            OptionError: such models take none.
         """
-        del devices, path, options, adapters, mode
+        del adapters, mode
         raise OptionError(NO_ADAPTERS)
 
     def loads(self, blob: bytes) -> bool:
@@ -99,27 +91,21 @@ class Kind(ABC):
         return False
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> AnyModel:
-        """Load an exported model; called if ``loads`` takes its file.
-
-        Args:
-            devices: make the devices that the blob's options name.
-            blob: in clear, none of whose options the options of this run may contradict.
-
-        Raises:
-            NpuwError: as ``Core.import_model``.
-        """
+        """Load an exported model, in clear; errors as ``Core.import_model``."""
         raise NotImplementedError(f"{self.name}: {blob.name} is no file of this kind")
+
+
+NO_ADAPTERS = (
+    "adapters are put into language models that are compiled: not into those that read texts or "
+    "hear, static ones (NPUW_LLM = NO), or blobs (BLOB_PATH), which have them"
+)
 
 
 class Kinds(Protocol):
     """The registry of kinds, as ``Core`` uses it."""
 
     def route(self, path: Path, options: Options) -> tuple[Kind, Options]:
-        """Return the kind of a model, and the options that it is compiled with.
-
-        Raises:
-            OptionError: options contradict one another, or the kind.
-        """
+        """Return the kind of a model, and its settled options; OptionError if they clash."""
         ...
 
     def loading(self, blob: bytes) -> Kind:
@@ -132,30 +118,14 @@ def kinds() -> Kinds:
     return cast(Kinds, import_module("npuw_layer.kinds.registry"))
 
 
-def export_target(device: Device, options: Options) -> Path | None:
-    """Return where EXPORT_BLOB writes; called before compiling, so that errors come early.
-
-    Args:
-        device: what runs the model.
-        options: EXPORT_BLOB and BLOB_PATH.
-
-    Returns:
-        None without EXPORT_BLOB.
-
-    Raises:
-        OptionError: the model cannot be exported, or not to that path.
-    """
+def _export_target(device: Device, options: Options) -> Path | None:
+    """Return where EXPORT_BLOB writes, so that errors come before compiling."""
     if not options.export_blob:
         return None
-    from npuw_layer.storage.model_blob.checks import (
-        DEFAULT_PATH,
-        check_compatibility,
-        check_device,
-        check_target,
-    )
+    from npuw_layer.storage.model_blob import checks
 
-    target = Path(options.blob_path or DEFAULT_PATH).expanduser()
-    check_target(target)
-    check_compatibility(options)
-    check_device(device, options)
+    target = Path(options.blob_path or checks.DEFAULT_PATH).expanduser()
+    checks.check_target(target)
+    checks.check_compatibility(options)
+    checks.check_device(device, options)
     return target

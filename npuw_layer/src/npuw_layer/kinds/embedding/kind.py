@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from npuw_layer.kinds.embedding.compiled_model import TextCompiledModel
     from npuw_layer.llm.compiled import CompiledLLM
     from npuw_layer.options import Options
-    from npuw_layer.traits.lora.adaptation import Adaptation
 
 _log = logging.getLogger(__name__)
 
@@ -33,25 +32,17 @@ class TextKind(SplitKind):
     options = TextOptions
 
     def settle(self, path: Path, options: Options) -> Options:
-        """Choose splitting; errors as ``Kind.settle``."""
+        """Choose splitting."""
         if options.llm is False or (options.use_npuw is False and not options.llm):
             raise OptionError(
                 "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK need NPU_USE_NPUW = YES and NPUW_LLM = YES"
             )
         return super().settle(path, options)
 
-    def programs(
-        self, path: Path, device: Device, options: Options, adaptation: Adaptation | None
-    ) -> CompiledLLM:
-        """Compile a model to be read in chunks; if it is not causal, to be read whole.
-
-        Raises:
-            ModelError: the model cannot be read, or reads no text.
-            OptionError: K and V are to lie in blocks, and it is read whole.
-            RuntimeError: the compiler or the device refuses it.
-        """
+    def stages(self, device: Device, path: Path, options: Options) -> CompiledLLM:
+        """Compile a model to be read in chunks; if it is not causal, to be read whole."""
         try:
-            return super().programs(path, device, options, adaptation)
+            return super().stages(device, path, options)
         except NotCausal as error:
             if options.enable_block_based_kv_cache:
                 raise OptionError(
@@ -59,8 +50,7 @@ class TextKind(SplitKind):
                     f"a chunk, and the model can only be read whole: {error}"
                 ) from error
             _log.info("%s; texts are read whole", error)
-        whole = options.model_copy(update=_WHOLE)
-        return super().programs(path, device, whole, adaptation)
+        return super().stages(device, path, options.model_copy(update=_WHOLE))
 
     def ready(self, compiled: CompiledLLM) -> TextCompiledModel:
         """Return compiled stages as a model of texts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +99,7 @@ def compile_kokoro(
     """
     if path.suffix != ".xml":
         raise ModelError(f"NPUW_KOKORO = YES: {path} is no IR; export the model first")
-    whole = cache(partial(_read, path))
+    whole = cache(GraphSource.whole(path).graph)
     size = options.group(KokoroOptions).kokoro_block_size
 
     def source(submodel: str, graph: Callable[[], Model]) -> GraphSource:
@@ -120,10 +120,3 @@ def compile_kokoro(
         durations=compile_static(source(DURATIONS, durations), device, npu, options),
         audio=compile_static(source(AUDIO, audio), device, npu, options),
     )
-
-
-def _read(path: Path) -> Model:
-    # Imported here and above: a warm start, which compiles nothing, loads no graphs.
-    from npuw_layer.storage.read_model import read_model
-
-    return read_model(path)

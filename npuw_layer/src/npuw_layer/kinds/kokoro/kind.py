@@ -10,6 +10,7 @@ from npuw_layer.kinds.kokoro.options import KokoroOptions
 from npuw_layer.kinds.static.kind import ThroughNpuw
 
 if TYPE_CHECKING:
+    from npuw_layer.backends.protocols import Device
     from npuw_layer.execution.devices.core_devices import CoreDevices
     from npuw_layer.kinds.kokoro.compiled_model import KokoroCompiledModel
     from npuw_layer.options import Options
@@ -44,13 +45,19 @@ class KokoroKind(ThroughNpuw):
         avoided = _AVOIDED if takes_over else ()
         return {"precision": "f32", "online_avoid": ",".join(f"Op:{op}/NPU" for op in avoided)}
 
-    def compile(self, devices: CoreDevices, path: Path, options: Options) -> KokoroCompiledModel:
+    def device(self, devices: CoreDevices, options: Options) -> Device:
+        """Return what runs both parts, of which the second may be cut."""
+        from npuw_layer.kinds.kokoro.names import AUDIO, SUBMODELS
+
+        return devices.of_static(options, SUBMODELS, cut=AUDIO)
+
+    def build(
+        self, devices: CoreDevices, device: Device, path: Path, options: Options
+    ) -> KokoroCompiledModel:
         """Compile both parts."""
         from npuw_layer.kinds.kokoro.compiled import compile_kokoro
         from npuw_layer.kinds.kokoro.compiled_model import KokoroCompiledModel
-        from npuw_layer.kinds.kokoro.names import AUDIO, SUBMODELS
 
-        device = devices.of_static(options, SUBMODELS, cut=AUDIO)
         npu = devices.npu_of(device, options)
         return KokoroCompiledModel(compile_kokoro(path, device, npu, options))
 

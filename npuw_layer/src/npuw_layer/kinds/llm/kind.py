@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from npuw_layer.api.kind import NO_ADAPTERS, Kind, export_target
+from npuw_layer.api.kind import Kind
 from npuw_layer.errors import OptionError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class SplitKind(Kind):
     """A kind whose models are split by ``npuw_layer.llm`` (NPUW_LLM)."""
 
     def settle(self, path: Path, options: Options) -> Options:
-        """Choose NPUW, and splitting; errors as ``Kind.settle``."""
+        """Choose NPUW, and splitting."""
         del path
         if options.use_npuw is False:
             raise OptionError(
@@ -33,33 +33,28 @@ class SplitKind(Kind):
             )
         return options.model_copy(update={"use_npuw": True, "llm": True})
 
-    def compile(
-        self,
-        devices: CoreDevices,
-        path: Path,
-        options: Options,
-        adaptation: Adaptation | None = None,
+    def device(self, devices: CoreDevices, options: Options) -> Device:
+        """Return what runs the stages that options ask for."""
+        from npuw_layer.llm.plan.stages import plan
+
+        return devices.of_stages(options, [stage.name for stage in plan(options).stages])
+
+    def build(
+        self, devices: CoreDevices, device: Device, path: Path, options: Options
     ) -> SplitModel:
-        """Compile a model, with LoRA adapters if there are any."""
-        device = _device(devices, options)
+        """Compile the stages of a model."""
         if options.weights_offload != "NO":
             # Imported here: models that do not offload load nothing of it.
             from npuw_layer.execution.offload.device import offloading
 
             device = offloading(device, path if path.is_dir() else path.parent, options)
-        target = export_target(device, options)
-        model = self.ready(self.programs(path, device, options, adaptation))
-        if target is not None:
-            model.export_model(target)
-        return model
+        return self.ready(self.stages(device, path, options))
 
-    def programs(
-        self, path: Path, device: Device, options: Options, adaptation: Adaptation | None
-    ) -> CompiledLLM:
-        """Compile the stages of a model; as ``llm.compiled.compile_llm``."""
+    def stages(self, device: Device, path: Path, options: Options) -> CompiledLLM:
+        """Compile the stages of a model for a device."""
         from npuw_layer.llm.compiled import compile_llm
 
-        return compile_llm(path, device, options, adaptation)
+        return compile_llm(path, device, options)
 
     @abstractmethod
     def ready(self, compiled: CompiledLLM) -> SplitModel:
@@ -67,16 +62,33 @@ class SplitKind(Kind):
 
 
 class LanguageKind(SplitKind):
-    """Language models, which generate text token by token."""
+    """Language models, which generate text token by token.
+
+    Args:
+        adaptation: LoRA adapters that models are compiled with.
+    """
 
     name = "llm"
     rank = 8
 
+    def __init__(self, adaptation: Adaptation | None = None) -> None:
+        self._adaptation = adaptation
+
     def recognises(self, path: Path, options: Options) -> bool:
-        """Return NPUW_LLM; if it is not set, whether the model can run only if it is split."""
+        """Return NPUW_LLM; if it is not set, whether a model runs only if it is split."""
         if options.llm is not None:
             return options.llm
         return options.use_npuw is not False and _is_dynamic(path)
+
+    def stages(self, device: Device, path: Path, options: Options) -> CompiledLLM:
+        """Compile the stages of a model, with its adapters."""
+        from npuw_layer.llm.compiled import compile_llm
+
+        if self._adaptation is not None:
+            from npuw_layer.traits.lora.adaptation import adapted_options
+
+            options = adapted_options(options, self._adaptation)
+        return compile_llm(path, device, options, self._adaptation)
 
     def ready(self, compiled: CompiledLLM) -> CompiledModel:
         """Return compiled stages as a language model."""
@@ -84,21 +96,11 @@ class LanguageKind(SplitKind):
 
         return CompiledModel(compiled)
 
-    def adapt(
-        self,
-        devices: CoreDevices,
-        path: Path,
-        options: Options,
-        adapters: Mapping[str, Any],
-        mode: str,
-    ) -> SplitModel:
-        """Compile a language model with LoRA adapters; as ``Core.compile_adapted``."""
-        if options.blob_path and not options.export_blob:
-            raise OptionError(NO_ADAPTERS)
-        from npuw_layer.traits.lora.adaptation import Adaptation, Mode, adapted_options
+    def adapted(self, adapters: Mapping[str, Any], mode: str) -> LanguageKind:
+        """Return language models with adapters."""
+        from npuw_layer.traits.lora.adaptation import Adaptation, Mode
 
-        adaptation = Adaptation(adapters, Mode(mode))
-        return self.compile(devices, path, adapted_options(options, adaptation), adaptation)
+        return LanguageKind(Adaptation(adapters, Mode(mode)))
 
     def loads(self, blob: bytes) -> bool:
         """Return whether a file has the stages of a split model, of whichever kind."""
@@ -107,21 +109,14 @@ class LanguageKind(SplitKind):
         return blob == MODEL
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> SplitModel:
-        """Load a split model; its options say of which kind it is."""
+        """Load a split model, whose options tell its kind."""
         from npuw_layer.kinds.registry import kinds
         from npuw_layer.llm.imported import import_llm
 
-        compiled = import_llm(blob, partial(_device, devices))
-        split = (kind for kind in kinds() if isinstance(kind, SplitKind))
-        kind = next((each for each in split if each.requested(compiled.options)), self)
+        compiled = import_llm(blob, partial(self.device, devices))
+        split = [kind for kind in kinds() if isinstance(kind, SplitKind)]
+        kind = next((kind for kind in split if kind.requested(compiled.options)), self)
         return kind.ready(compiled)
-
-
-def _device(devices: CoreDevices, options: Options) -> Device:
-    """Return what runs the stages that options ask for."""
-    from npuw_layer.llm.plan.stages import plan
-
-    return devices.of_stages(options, [stage.name for stage in plan(options).stages])
 
 
 def _is_dynamic(path: Path) -> bool:
@@ -134,12 +129,8 @@ def _is_dynamic(path: Path) -> bool:
 
     if path.suffix != ".xml":
         return True
-    return any(
-        mark in dim
-        for _, dims in ir_inputs(path)
-        for dim in dims[1:] or dims
-        for mark in ("?", "-1", "..")
-    )
+    open_dims = (dim for _, dims in ir_inputs(path) for dim in dims[1:] or dims)
+    return any(mark in dim for dim in open_dims for mark in ("?", "-1", ".."))
 
 
 KIND = LanguageKind()

@@ -97,7 +97,7 @@ def compile_paged(
     """
     if path.suffix != ".xml":
         raise ModelError(f"{OPTION} = YES: {path} is no IR; save the transformed model first")
-    whole = cache(partial(_read, path))
+    whole = cache(GraphSource.whole(path).graph)
 
     def graph(size: int) -> Model:
         from npuw_layer.kinds.paged.variant import variant
@@ -116,10 +116,3 @@ def compile_paged(
 
 def _name(size: int) -> str:
     return f"{VARIANT}_{size}"
-
-
-def _read(path: Path) -> Model:
-    # Imported here and above: a warm start, which compiles nothing, loads no graphs.
-    from npuw_layer.storage.read_model import read_model
-
-    return read_model(path)

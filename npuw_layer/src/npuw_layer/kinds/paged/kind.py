@@ -9,6 +9,7 @@ from npuw_layer.kinds.paged.options import PagedOptions
 from npuw_layer.kinds.static.kind import ThroughNpuw
 
 if TYPE_CHECKING:
+    from npuw_layer.backends.protocols import Device
     from npuw_layer.execution.devices.core_devices import CoreDevices
     from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
     from npuw_layer.options import Options
@@ -22,14 +23,21 @@ class PagedKind(ThroughNpuw):
     options = PagedOptions
     because = "its caches are the caller's, so that nothing of it is split"
 
-    def compile(self, devices: CoreDevices, path: Path, options: Options) -> PagedCompiledModel:
-        """Compile a model for some numbers of tokens; the host computes attention."""
-        from npuw_layer.kinds.paged.compiled import compile_paged, submodels
-        from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
+    def device(self, devices: CoreDevices, options: Options) -> Device:
+        """Return what runs all variants; the host computes attention."""
+        from npuw_layer.kinds.paged.compiled import submodels
         from npuw_layer.kinds.paged.isolate import isolations
         from npuw_layer.kinds.paged.names import VARIANT
 
-        device = devices.of_static(options, submodels(options), VARIANT, isolations())
+        return devices.of_static(options, submodels(options), VARIANT, isolations())
+
+    def build(
+        self, devices: CoreDevices, device: Device, path: Path, options: Options
+    ) -> PagedCompiledModel:
+        """Compile a variant for each of some numbers of tokens."""
+        from npuw_layer.kinds.paged.compiled import compile_paged
+        from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
+
         npu = devices.npu_of(device, options)
         return PagedCompiledModel(compile_paged(path, device, npu, options))
 

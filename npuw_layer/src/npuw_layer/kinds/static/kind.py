@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from npuw_layer.api.kind import Kind, export_target
+from npuw_layer.api.kind import Kind
 from npuw_layer.errors import OptionError
 
 if TYPE_CHECKING:
     from npuw_layer.api.kind import AnyModel
+    from npuw_layer.backends.protocols import Device
     from npuw_layer.execution.devices.core_devices import CoreDevices
     from npuw_layer.kinds.static.batched_model import StaticModel
     from npuw_layer.options import Options
@@ -29,7 +30,7 @@ class ThroughNpuw(Kind):
         return {}
 
     def settle(self, path: Path, options: Options) -> Options:
-        """Choose NPUW without splitting, and the kind's defaults; errors as ``Kind.settle``."""
+        """Choose NPUW without splitting, and the kind's defaults."""
         if options.use_npuw is False or options.llm:
             raise OptionError(
                 f"{self.requested(options)} = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: "
@@ -39,9 +40,18 @@ class ThroughNpuw(Kind):
         unset = {name: v for name, v in defaults.items() if name not in options.model_fields_set}
         return options.model_copy(update={**unset, "use_npuw": True, "llm": False})
 
-    def compile(self, devices: CoreDevices, path: Path, options: Options) -> AnyModel:
-        """Compile a model whole; as ``compile_whole``."""
-        return compile_whole(devices, path, options)
+    def device(self, devices: CoreDevices, options: Options) -> Device:
+        """Return what runs a model that is one program."""
+        return devices.of_static(options)
+
+    def build(self, devices: CoreDevices, device: Device, path: Path, options: Options) -> AnyModel:
+        """Compile a model as one program."""
+        from npuw_layer.kinds.static.batched_model import ready_static
+        from npuw_layer.kinds.static.compiled import compile_static
+        from npuw_layer.kinds.static.source import GraphSource
+
+        npu = devices.npu_of(device, options)
+        return ready_static(compile_static(GraphSource.whole(path), device, npu, options))
 
 
 class StaticKind(ThroughNpuw):
@@ -68,12 +78,12 @@ class StaticKind(ThroughNpuw):
         return True
 
     def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
-        """Return what the original compiles NPUW_GQA with."""
+        """Return the original's choices for NPUW_GQA."""
         del path, options
         return {"online_pipeline": "REP", "cache_mode": "OPTIMIZE_SPEED"}
 
     def settle(self, path: Path, options: Options) -> Options:
-        """Choose the NPU itself unless NPU_USE_NPUW is set; errors as ``Kind.settle``."""
+        """Choose the NPU itself, unless NPU_USE_NPUW or NPUW_GQA is set."""
         if options.gqa:
             return super().settle(path, options)
         return options.model_copy(update={"use_npuw": bool(options.use_npuw), "llm": False})
@@ -86,36 +96,15 @@ class StaticKind(ThroughNpuw):
         return blob in (STATIC, MAGIC)
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> StaticModel:
-        """Load a static model, from either of both files."""
+        """Load a static model from either file."""
         from npuw_layer.kinds.static.batched_model import ready_static
         from npuw_layer.storage.container import STATIC, kind_of
 
         if kind_of(blob.content) == STATIC:
-            from npuw_layer.kinds.static.imported import import_static
-
-            return ready_static(import_static(blob, devices.of_static, devices.npu_of))
-        from npuw_layer.kinds.static.native_blob.imported import import_native
-
-        return ready_static(import_native(blob, devices.of_static, devices.npu_of))
-
-
-def compile_whole(devices: CoreDevices, path: Path, options: Options) -> StaticModel:
-    """Compile a static model as one program, and export it with EXPORT_BLOB.
-
-    Raises:
-        NpuwError: as ``Core.compile_model``.
-    """
-    from npuw_layer.kinds.static.batched_model import ready_static
-    from npuw_layer.kinds.static.compiled import compile_static
-    from npuw_layer.kinds.static.source import GraphSource
-
-    device = devices.of_static(options)
-    target = export_target(device, options)
-    npu = devices.npu_of(device, options)
-    model = ready_static(compile_static(GraphSource.whole(path), device, npu, options))
-    if target is not None:
-        model.export_model(target)
-    return model
+            from npuw_layer.kinds.static.imported import import_static as load
+        else:
+            from npuw_layer.kinds.static.native_blob.imported import import_native as load
+        return ready_static(load(blob, devices.of_static, devices.npu_of))
 
 
 KIND = StaticKind()
