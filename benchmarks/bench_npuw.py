@@ -21,7 +21,7 @@ import numpy as np
 from npuw_layer import Core
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.llm.compiled_model import CompiledModel
+from npuw_layer.kinds.llm.compiled_model import CompiledModel
 from npuw_layer.llm.request.infer_request import InferRequest
 
 _MB = 1e6

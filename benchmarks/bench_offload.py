@@ -28,7 +28,7 @@ import numpy as np
 from npuw_layer import Core
 from npuw_layer.execution.offload.report import OffloadReport
 from npuw_layer.execution.offload.timeline import PassTime
-from npuw_layer.llm.compiled_model import CompiledModel
+from npuw_layer.kinds.llm.compiled_model import CompiledModel
 
 MIB = 1 << 20
 _ROW = "{:<22} {:>9} {:>9} {:>10} {:>9} {:>9} {:>11} {:>10}"

@@ -18,7 +18,7 @@ from bench_npuw import tell
 
 from npuw_layer import Core
 from npuw_layer.errors import NpuwError
-from npuw_layer.llm.compiled_model import CompiledModel
+from npuw_layer.kinds.llm.compiled_model import CompiledModel
 
 WAYS: dict[str, Mapping[str, str]] = {
     "STATIC": {"NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC"},

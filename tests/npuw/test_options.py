@@ -133,6 +133,7 @@ def test_who_sets_an_option_that_waits_for_another_is_told(name: str) -> None:
         "NPUW_LLM_PREFIX_CACHING": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
         "NPUW_WHISPER": {"NPUW_WHISPER": "YES"},
         "NPUW_KOKORO": {"NPUW_KOKORO": "YES"},
+        "NPUW_PA_": {"NPUW_PA": "YES"},
     }
     default = getattr(parse_options({}), NAMES[name])
     alone = parse_options({name: default, **given.get(name, {})})

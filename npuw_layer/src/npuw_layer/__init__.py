@@ -12,10 +12,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from npuw_layer.api.core import Core
     from npuw_layer.api.tensor import Tensor
+    from npuw_layer.kinds.llm.compiled_model import CompiledModel
     from npuw_layer.kinds.static.batched_model import BatchedCompiledModel
     from npuw_layer.kinds.static.compiled_model import StaticCompiledModel
     from npuw_layer.kinds.static.infer_request import StaticInferRequest
-    from npuw_layer.llm.compiled_model import CompiledModel
     from npuw_layer.llm.request.infer_request import InferRequest
     from npuw_layer.llm.request.variable_state import VariableState
     from npuw_layer.remote.context import RemoteContext
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "CompiledModel": "npuw_layer.llm.compiled_model",
+    "CompiledModel": "npuw_layer.kinds.llm.compiled_model",
     "Core": "npuw_layer.api.core",
     "FileDescriptor": "npuw_layer.remote.properties",
     "InferRequest": "npuw_layer.llm.request.infer_request",

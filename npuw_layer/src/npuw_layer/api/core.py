@@ -1,35 +1,30 @@
-"""Compiles models, as OpenVINO's ``Core`` does."""
+"""``Core``: compiles and imports models, as OpenVINO's does."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from compiler_layer.garbage import collected_later
 from driver_layer.paths import looking_at
-from npuw_layer.api.core_devices import CoreDevices
-from npuw_layer.api.core_models import compile_any, compile_split, import_any
 from npuw_layer.api.core_properties import CoreProperties, Properties
+from npuw_layer.api.kind import NO_ADAPTERS, kinds
 from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
-from npuw_layer.kinds.embedding.compiled_model import TextCompiledModel
-from npuw_layer.kinds.kokoro.compiled_model import KokoroCompiledModel
-from npuw_layer.kinds.routing import route
-from npuw_layer.kinds.static.batched_model import StaticModel
-from npuw_layer.llm.compiled_model import CompiledModel
+from npuw_layer.execution.devices.core_devices import CoreDevices
 from npuw_layer.options import parse_options
 from npuw_layer.options.idle import idle
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.storage.source import Source
-from npuw_layer.traits.lora.adaptation import Adaptation, LowRank, Mode, adapted_options
 
 if TYPE_CHECKING:
-    from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
+    from npuw_layer.api.kind import AnyModel
 
 _LOG = logging.getLogger(__name__)
 
@@ -103,12 +98,10 @@ class Core(Uncopied):
         model: str | Path,
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
-    ) -> CompiledModel | TextCompiledModel | StaticModel | KokoroCompiledModel | PagedCompiledModel:
-        """Compile a model: a language model as NPUW does, a static one as it is or through NPUW.
+    ) -> AnyModel:
+        """Compile a model of the kind that an option requests, or that recognises the model.
 
-        With NPUW_TEXT_EMBED or NPUW_TEXT_RERANK it is one that reads texts and generates nothing,
-        with NPUW_KOKORO one that makes speech of text, with NPUW_PA one whose caches are the
-        caller's.
+        Dynamic models are split as language models; static ones run as they are, or through NPUW.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
@@ -131,9 +124,10 @@ class Core(Uncopied):
             _LOG.info("%s", reason)
         if options.blob_path and not options.export_blob:
             source = Path(options.blob_path).expanduser()
-            return import_any(self._devices, source, self._properties.to_import(config), path)
+            return self._load(source, self._properties.to_import(config), path)
         with collected_later():
-            return compile_any(self._devices, path, route(path, options))
+            kind, options = kinds().route(path, options)
+            return kind.compile(self._devices, path, options)
 
     def adaptable_products(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
         """Tell what of a model LoRA adapters can be put beside, as ``compile_adapted`` calls it.
@@ -148,28 +142,30 @@ class Core(Uncopied):
             ModelError: the model cannot be read.
         """
         from npuw_layer.storage.read_model import read_model
-        from npuw_layer.traits.lora.products import products, widths
 
+        # By name: traits stand above this shelf.
+        lora = import_module("npuw_layer.traits.lora.products")
         with collected_later():
-            found = products(read_model(_model_path(model)))
-            return {name: widths(op) for name, op in found.items()}
+            found = lora.products(read_model(_model_path(model)))
+            return {name: lora.widths(op) for name, op in found.items()}
 
     def compile_adapted(
         self,
         model: str | Path,
         device_name: str,
         config: Mapping[str, Any],
-        adapters: Mapping[str, LowRank],
-        mode: str = Mode.DYNAMIC.value,
+        adapters: Mapping[str, Any],
+        mode: str = "DYNAMIC",
         /,
-    ) -> CompiledModel | TextCompiledModel:
+    ) -> AnyModel:
         """Compile a language model with LoRA adapters.
 
         Args:
             model: as ``compile_model`` takes it.
             device_name: "NPU".
             config: as ``compile_model`` takes it; BLOB_PATH is where to export to.
-            adapters: what is added to products, by the names of ``adaptable_products``.
+            adapters: what is added to products, by the names of ``adaptable_products``: A, alpha
+                and B of each (``traits.lora.adaptation.LowRank``).
             mode: DYNAMIC, states of rank 0 to NPUW_LLM_MAX_LORA_RANK, which requests set to what
                 they want; STATIC_RANK, states of at most the rank that is given; STATIC, constants
                 beside weights; FUSE, added to weights, which must be floats.
@@ -182,18 +178,19 @@ class Core(Uncopied):
         """
         _check_name(device_name)
         path = _model_path(model)
-        adaptation = Adaptation(adapters, Mode(mode))
         given = self._properties.to_compile(config)
-        options = adapted_options(route(path, parse_options(given)), adaptation)
+        kind, options = kinds().route(path, parse_options(given))
+        if options.blob_path and not options.export_blob:
+            raise OptionError(NO_ADAPTERS)
         with collected_later():
-            return compile_split(self._devices, path, options, adaptation)
+            return kind.adapted(adapters, mode).compile(self._devices, path, options)
 
     def import_model(
         self,
         model: Source,
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
-    ) -> CompiledModel | TextCompiledModel | StaticModel:
+    ) -> AnyModel:
         """Load a model that ``export_model`` wrote.
 
         Args:
@@ -210,7 +207,31 @@ class Core(Uncopied):
             ModelError: the weights are not those of the blob.
         """
         _check_name(device_name)
-        return import_any(self._devices, model, self._properties.to_import(config))
+        return self._load(model, self._properties.to_import(config))
+
+    def _load(
+        self, source: Source, config: Mapping[str, Any], model: Path | None = None
+    ) -> AnyModel:
+        """Load an exported model.
+
+        Args:
+            source: as ``import_model`` takes it.
+            config: the options of this run.
+            model: the model that it was made of, if that is known.
+        """
+        # Imported here: few starts load such files.
+        from npuw_layer.storage.container import kind_of
+        from npuw_layer.storage.model_blob.imported import BlobBytes
+        from npuw_layer.storage.native_blob.container import MAGIC, looks_native
+
+        blob = BlobBytes.open(source, config, model)
+        given = parse_options(config)
+        given.set_log_level()
+        native = not kind_of(blob.content) and (given.import_raw_blob or looks_native(blob.content))
+        with collected_later():
+            blob = blob if native else blob.in_clear()
+            kind = kinds().loading(MAGIC if native else kind_of(blob.content))
+            return kind.load(self._devices, blob)
 
     def get_default_context(self, device_name: str = "NPU", /) -> RemoteContext:
         """Give where remote tensors are made that models of this Core bind in place.

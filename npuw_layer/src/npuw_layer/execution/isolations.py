@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from npuw_layer.backends.protocols import STATIC_MODEL, Device
 from npuw_layer.errors import OptionError
 from npuw_layer.execution.host_attention.isolate import attention_isolations
-from npuw_layer.kinds.kokoro.names import AUDIO
-from npuw_layer.kinds.paged.names import SAMPLED_TAG, TAG, VARIANT
 from npuw_layer.options import Options
 from npuw_layer.options.stages import KINDS, StageKind
 
@@ -23,6 +21,8 @@ def in_parts(
     options: Options,
     without: Callable[[str], Device],
     kinds: Sequence[StageKind] = KINDS,
+    static: str = STATIC_MODEL,
+    apart: Mapping[str, Isolation] | None = None,
 ) -> Device:
     """Let a device run models in parts, if there is something to run apart.
 
@@ -31,6 +31,8 @@ def in_parts(
         options: what was asked for.
         without: gives the devices of NPUW_DEVICES but one.
         kinds: of a language model's static models those that it runs.
+        static: the kind of other static models that are cut as options say.
+        apart: the parts of these that run apart, in place of what options say.
 
     Raises:
         OptionError: what is asked for contradicts itself, or a device that is to be avoided is not
@@ -39,7 +41,7 @@ def in_parts(
     listeners = _listeners(options)
     attention = attention_isolations(device, options, kinds)
     routed = {kind for kind in kinds if options.experts_hint(kind) == "HOST_ROUTED"}
-    if not (options.cuts_models or routed or options.paged or listeners or attention):
+    if not (options.cuts_models or routed or apart or listeners or attention):
         return device
     # Imported here: who runs models whole loads nothing of it.
     from npuw_layer.execution.partition.device import partitioning
@@ -51,8 +53,7 @@ def in_parts(
         kind: {**found, **attention.get(kind, {}), **(experts if kind in routed else {})}
         for kind in kinds
     }
-    isolations[STATIC_MODEL] = isolations[AUDIO] = found
-    isolations[VARIANT] = _paged(options)
+    isolations[static] = found if apart is None else apart
     return partitioning(device, isolations, _unfolded(options, isolations), listeners)
 
 
@@ -62,15 +63,6 @@ def _unfolded(options: Options, isolations: Mapping[str, Mapping[str, Isolation]
         return {*options.unfolded_tags}
     tags = {"", *(tag for by_tag in isolations.values() for tag in by_tag)}
     return tags - ({*options.fold_only} - {*options.unfolded_tags})
-
-
-def _paged(options: Options) -> Mapping[str, Isolation]:
-    """What the host computes of a model whose attention is over caches in pages."""
-    if not options.paged:
-        return {}
-    from npuw_layer.kinds.paged.isolate import PagedAttentions, SampledTokens
-
-    return {TAG: PagedAttentions(), SAMPLED_TAG: SampledTokens()}
 
 
 def _listeners(options: Options) -> Sequence[Listener]:

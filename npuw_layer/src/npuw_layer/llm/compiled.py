@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, TensorInfo
 from npuw_layer.errors import ModelError, NoHead, OtherAxes
 from npuw_layer.execution.dumps import dumped
@@ -18,7 +19,7 @@ from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.names import LAST_HIDDEN_STATE, vocabulary_of
 from npuw_layer.llm.plan.ruled_out import check_ruled_out
 from npuw_layer.llm.plan.stages import Plan, Stage, lengths_of, plan
-from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
+from npuw_layer.llm.programs import ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
 from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
 from npuw_layer.options import Options

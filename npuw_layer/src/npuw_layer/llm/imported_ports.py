@@ -48,13 +48,13 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
         BlobError: one is another stage, or has other caches or adapters than the rest.
     """
     whole = lengths_of(options).chunk is None and not options.cuts_head
-    if options.reads_texts and whole and keeps_nothing(loaded):
+    if not options.generates and whole and keeps_nothing(loaded):
         check_whole_ports(stages, loaded)
         return
-    _check_results(stages, loaded, options.cuts_head or options.text_embed)
+    _check_results(stages, loaded, options.cuts_head or options.gives_hidden_states)
     check_adapters(stages, loaded, options.max_lora_rank)
-    if options.whisper:
-        check_cross_attention(stages, loaded, options.whisper_encoder_len)
+    if options.named("NPUW_WHISPER"):
+        check_cross_attention(stages, loaded, options.named("NPUW_WHISPER_ENCODER_LEN"))
     check_states(stages, loaded)
     check_tree_masks(stages, loaded, options)
     rows_of_all: dict[str, _Row] = {}

@@ -47,30 +47,6 @@ class StageProgram:
     program: bytes | memoryview
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where the programs came from."""
-
-    seconds: float
-    compiled: int = 0
-    cached: int = 0
-    imported: int = 0
-
-    @property
-    def from_cache(self) -> bool:
-        """Whether all are from the cache."""
-        return not self.compiled and not self.imported
-
-    def __str__(self) -> str:
-        counts = (
-            (self.compiled, "compiled"),
-            (self.cached, "loaded from cache"),
-            (self.imported, "imported"),
-        )
-        parts = [f"{count} {what}" for count, what in counts if count]
-        return f"{', '.join(parts)} in {self.seconds:.2f} s"
-
-
 class ProgramMaker:
     """Makes programs of one model, or finds them in CACHE_DIR.
 
@@ -206,7 +182,7 @@ class ProgramMaker:
             from npuw_layer.traits.lora.insert import insert_adapters
 
             insert_adapters(model, self._adaptation)
-        return prepare_text(model, self._options) if self._options.reads_texts else model
+        return model if self._options.generates else prepare_text(model, self._options)
 
     def _key(self, stage: Stage) -> CacheKey:
         key = stage_key(self._digest, stage, self._versions_of[stage.kind], self._options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from npuw_layer.options.modes import check_modes
+from npuw_layer.options.base import KindOptions
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE
 
 if TYPE_CHECKING:
@@ -38,39 +38,11 @@ def _experts(options: Options) -> None:
         )
 
 
-def _overlap(options: Options) -> None:
-    if options.kokoro and options.kokoro_overlap_size >= options.kokoro_block_size:
-        raise ValueError(
-            f"NPUW_KOKORO_OVERLAP_SIZE: {options.kokoro_overlap_size} has to be less than "
-            f"NPUW_KOKORO_BLOCK_SIZE = {options.kokoro_block_size}"
-        )
-
-
 def _axes(options: Options) -> None:
     if options.batch_dim == options.seq_len_dim:
         raise ValueError(
             f"NPUW_LLM_BATCH_DIM: {options.batch_dim} is NPUW_LLM_SEQ_LEN_DIM, too; caches count "
             "sequences along one axis and tokens along another"
-        )
-    if options.whisper and (options.batch_dim, options.seq_len_dim) != (0, 2):
-        raise ValueError(
-            "NPUW_LLM_SEQ_LEN_DIM: Whisper's caches count tokens along axis 2 and sequences along "
-            "axis 0; leave it and NPUW_LLM_BATCH_DIM out"
-        )
-
-
-def _texts(options: Options) -> None:
-    if options.text_embed and options.text_rerank:
-        raise ValueError("NPUW_TEXT_RERANK: a model embeds texts (NPUW_TEXT_EMBED) or ranks them")
-    if options.reads_texts and options.on_full != "ERROR":
-        raise ValueError(
-            f"NPUW_LLM_ON_FULL: {options.on_full} is for conversations that go on; texts that are "
-            "read alone are refused if they are too long"
-        )
-    if options.text_embed and options.enable_prefix_caching:
-        raise ValueError(
-            "NPUW_LLM_ENABLE_PREFIX_CACHING: NPUW_TEXT_EMBED wants the hidden states of all "
-            "tokens, and K and V alone are kept; leave it out"
         )
 
 
@@ -113,11 +85,24 @@ CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
     _generate_hint,
     _switchover,
     _experts,
-    _overlap,
     _axes,
-    check_modes,
-    _texts,
     _parts,
     _spatial,
 )
 """What raises ValueError, by turns."""
+
+
+def check_kinds(options: Options, groups: Sequence[type[KindOptions]]) -> None:
+    """Check the options of kinds: one kind is requested at most, and nothing that it rules out.
+
+    Raises:
+        ValueError: options contradict one another.
+    """
+    requested = {name: group for group in groups if (name := group.requested(options))}
+    for kind, group in requested.items():
+        others = {name: True for name in requested if name != kind}
+        excluded = {**others, **group.excluded(options)}
+        for name in filter(excluded.__getitem__, excluded):
+            raise ValueError(f"{name}: not with {kind} = YES; leave one of them out")
+    for group in groups:
+        group.check(options)

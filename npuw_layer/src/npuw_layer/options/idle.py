@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from npuw_layer.options.base import written
-from npuw_layer.options.model import NAMES
+from npuw_layer.options.base import KindOptions, written
+from npuw_layer.options.model import KIND_GROUPS, NAMES
 
 if TYPE_CHECKING:
     from npuw_layer.options.model import Options
@@ -26,8 +27,20 @@ _CHECK: Waits = (
     "NPUW_ACC_CHECK = YES",
     lambda options: any(own.acc_check for own in options.of_stages),
 )
-_WHISPER: Waits = ("NPUW_WHISPER = YES", lambda options: options.whisper)
-_KOKORO: Waits = ("NPUW_KOKORO = YES", lambda options: options.kokoro)
+
+
+def _of_kinds() -> Iterator[tuple[str, Waits]]:
+    """Yield the options that count for models of one kind, by name."""
+    for group in KIND_GROUPS:
+        aliases = {name: str(field.alias) for name, field in group.model_fields.items()}
+        flags = " or ".join(aliases.pop(flag) for flag in group.flags)
+        for alias in aliases.values():
+            yield alias, (f"{flags} = YES", partial(_is_requested, group))
+
+
+def _is_requested(group: type[KindOptions], options: Options) -> bool:
+    return bool(group.requested(options))
+
 
 WAITING: Mapping[str, Waits] = {
     "NPUW_LLM_GENERATE_PYRAMID_STEPS": (
@@ -53,11 +66,7 @@ WAITING: Mapping[str, Waits] = {
     "NPUW_WEIGHTS_RESERVED": _OFFLOAD,
     "NPUW_ACC_THRESH": _CHECK,
     "NPUW_ACC_DEVICE": _CHECK,
-    "NPUW_WHISPER_EOS_TOKEN": _WHISPER,
-    "NPUW_WHISPER_DECOMPOSE_SDPA": _WHISPER,
-    "NPUW_WHISPER_ENCODER_LEN": _WHISPER,
-    "NPUW_KOKORO_BLOCK_SIZE": _KOKORO,
-    "NPUW_KOKORO_OVERLAP_SIZE": _KOKORO,
+    **dict(_of_kinds()),
 }
 
 

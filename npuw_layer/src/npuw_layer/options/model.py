@@ -3,71 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from importlib import import_module
+from typing import Any, Self, TypeVar, cast
 
-from pydantic import model_validator
+from pydantic import create_model, model_validator
 
 from npuw_layer.backends.protocols import DEVICE_ROUTED, EXPERTS
-from npuw_layer.options.base import OptionGroup
+from npuw_layer.options.base import KindOptions, OptionGroup
 from npuw_layer.options.cache import CacheOptions
 from npuw_layer.options.compiler import CompilerOptions
-from npuw_layer.options.contradictions import CONTRADICTIONS
+from npuw_layer.options.contradictions import CONTRADICTIONS, check_kinds
 from npuw_layer.options.devices import DeviceOptions
 from npuw_layer.options.dumps import DumpOptions
 from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
-from npuw_layer.options.kokoro import KokoroOptions
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
 from npuw_layer.options.logs import LogOptions
 from npuw_layer.options.mechanisms import MechanismOptions
-from npuw_layer.options.paged import PagedOptions
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
 from npuw_layer.options.prefill import PrefillOptions
 from npuw_layer.options.profiling import ProfilingOptions
 from npuw_layer.options.stages import KINDS, StageKind, StageOptions
-from npuw_layer.options.texts import TextOptions
 from npuw_layer.options.turns import TurnOptions
 from npuw_layer.options.weights import WeightOptions
-from npuw_layer.options.whisper import WhisperOptions
 
-GROUPS: tuple[type[OptionGroup], ...] = (
-    LengthOptions,
-    PrefillOptions,
-    GenerateOptions,
-    TextOptions,
-    ExpertOptions,
-    KvOptions,
-    WhisperOptions,
-    KokoroOptions,
-    PagedOptions,
-    WeightOptions,
-    StageOptions,
-    CacheOptions,
-    DeviceOptions,
-    PartitionOptions,
-    DumpOptions,
-    ProfilingOptions,
-    TurnOptions,
-    LogOptions,
-    CompilerOptions,
-    PlainOptions,
-    MechanismOptions,
-)
-"""In the order in which they are shown."""
+G = TypeVar("G", bound=OptionGroup)
 
 
 class Options(
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
-    TextOptions,
     ExpertOptions,
     KvOptions,
-    WhisperOptions,
-    KokoroOptions,
-    PagedOptions,
     WeightOptions,
     StageOptions,
     CacheOptions,
@@ -87,6 +57,7 @@ class Options(
     def _check_all(self) -> Self:
         for check in CONTRADICTIONS:
             check(self)
+        check_kinds(self, KIND_GROUPS)
         return self
 
     @property
@@ -137,7 +108,24 @@ class Options(
     @property
     def cuts_head(self) -> bool:
         """Whether the head is a model of its own."""
-        return self.shared_head and self.weights_offload == "NO" and not self.text_embed
+        offloads = self.weights_offload != "NO"
+        return self.shared_head and not offloads and not self.gives_hidden_states
+
+    @property
+    def generates(self) -> bool:
+        """Whether a split model has generate stages."""
+        return all(group.generates or not group.requested(self) for group in KIND_GROUPS)
+
+    @property
+    def gives_hidden_states(self) -> bool:
+        """Whether a split model's output is hidden states, and not logits."""
+        return any(group.gives_hidden_states(self) for group in KIND_GROUPS)
+
+    @property
+    def kinds_key(self) -> dict[str, str]:
+        """What programs depend on among the options of kinds."""
+        every = (group.cache_key(self) for group in KIND_GROUPS)
+        return {name: value for key in every for name, value in key.items()}
 
     @property
     def cuts_models(self) -> bool:
@@ -193,7 +181,21 @@ class Options(
         if not replaced and not more:
             return self
         own = self.model_dump(by_alias=True, exclude_unset=True)
-        return Options.model_validate({**replaced, **own, **more})
+        return type(self).model_validate({**replaced, **own, **more})
+
+    def named(self, name: str) -> Any:
+        """Return an option by OpenVINO's name; None if its kind is not installed."""
+        return getattr(self, NAMES[name]) if name in NAMES else None
+
+    def group(self, group: type[G]) -> G:
+        """Return these options as one of their groups, which types the fields of a kind.
+
+        Raises:
+            TypeError: the group's kind is not installed.
+        """
+        if not isinstance(self, group):
+            raise TypeError(f"{group.__name__} is no group of these options")
+        return self
 
     @property
     def of_stages(self) -> Sequence[Options]:
@@ -221,6 +223,25 @@ class Options(
             "NPUW_FOLD": "YES" if self.fold else "NO",
         }
 
+
+def _groups() -> list[type[OptionGroup]]:
+    """Return the groups in the order in which they are listed."""
+    groups = [base for base in Options.__bases__ if issubclass(base, OptionGroup)]
+    for group in KIND_GROUPS:
+        after = len(groups) if group.follows is None else groups.index(group.follows) + 1
+        groups.insert(after, group)
+    return groups
+
+
+# By name: kinds stand above options and bring groups of their own.
+KIND_GROUPS: Sequence[type[KindOptions]] = import_module("npuw_layer.kinds.registry").groups()
+"""Groups of the installed kinds of models, in the order in which kinds are asked."""
+
+GROUPS: Sequence[type[OptionGroup]] = _groups()
+"""All groups in the order in which they are listed."""
+
+ALL = cast(type[Options], create_model("Options", __base__=(Options, *KIND_GROUPS)))
+"""All options: those that are typed here, and those of kinds (``Options.group``)."""
 
 NAMES: dict[str, str] = {
     field.alias: name

@@ -13,7 +13,7 @@ from driver_layer.errors import PlatformError
 from npuw_layer.errors import OptionError
 from npuw_layer.options.absent import ABSENT
 from npuw_layer.options.describe import allowed
-from npuw_layer.options.model import NAMES, Options
+from npuw_layer.options.model import ALL, NAMES, Options
 from npuw_layer.options.names import nearest
 from npuw_layer.options.stage_maps import check_stage, refusal
 from npuw_layer.options.stages import CONFIGS, StageKind
@@ -30,7 +30,7 @@ def parse_options(config: Mapping[str, Any]) -> Options:
         raise OptionError(f"a configuration is a dict of options, not {config!r}")
     _check_names(config)
     try:
-        options = Options.model_validate(dict(config))
+        options = ALL.model_validate(dict(config))
     except ValidationError as error:
         raise OptionError(_explained(error.errors()[0], config)) from None
     platform = _platform(options)
@@ -64,7 +64,7 @@ def _explained(error: ErrorDetails, config: Mapping[str, Any]) -> str:
     if not error["loc"]:
         return reason
     name = str(error["loc"][0])
-    field = Options.model_fields[NAMES[name]]
+    field = ALL.model_fields[NAMES[name]]
     return f"{name} = {config[name]!r}: {reason or f'must be {allowed(field)}'}"
 
 
@@ -96,7 +96,7 @@ def _check_map(name: str, given: Mapping[str, Any]) -> None:
             raise OptionError(f"{name}: {why}")
     try:
         _check_names(given)
-        Options.model_validate(dict(given))
+        ALL.model_validate(dict(given))
     except OptionError as error:
         raise OptionError(f"{name}: {error}") from None
     except ValidationError as error:

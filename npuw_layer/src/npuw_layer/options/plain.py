@@ -31,11 +31,6 @@ class PlainOptions(OptionGroup):
     its attention is GroupQueryAttention. It goes through NPUW (NPU_USE_NPUW) as one with
     NPUW_ONLINE_PIPELINE = REP and CACHE_MODE = OPTIMIZE_SPEED, unless these say something else.
     A stateful model with such attention needs NPUW_LLM instead, which splits it."""
-    flux2: bool = Field(False, alias="NPUW_FLUX2")
-    """The model is one of those of a FLUX.2 that make an image: text encoder, transformer, decoder
-    or encoder of images; its inputs tell which. It goes through NPUW (NPU_USE_NPUW), so that its
-    shapes must be static: as one with NPUW_ONLINE_PIPELINE = REG, or NONE for images, unless that
-    says something else."""
     run_inferences_sequentially: bool = Field(False, alias="NPU_RUN_INFERENCES_SEQUENTIALLY")
     """Requests of a static model for the NPU itself run one after the other, in the order in which
     they are started, and in each round in the order of the first: another one is an error, and so

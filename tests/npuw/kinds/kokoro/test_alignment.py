@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.kokoro.alignment import MAX_FRAMES, gather_frames, tokens_of_frames
-from npuw_layer.kinds.kokoro.padding import count_real, mask_of
+from npuw_layer.kinds.kokoro.alignment import (
+    MAX_FRAMES,
+    count_real,
+    gather_frames,
+    mask_of,
+    tokens_of_frames,
+)
 
 durations = st.lists(st.integers(-2, 6), min_size=1, max_size=20).filter(
     lambda every: max(every) > 0

@@ -12,7 +12,7 @@ from tests.conftest import GOLDENS
 
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
-from npuw_layer.kinds.flux2.roles import role_of
+from npuw_layer.kinds.flux2.kind import role_of
 from npuw_layer.kinds.static.compiled_model import StaticCompiledModel
 
 FLUX2 = GOLDENS / "flux2"

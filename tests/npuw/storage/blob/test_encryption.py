@@ -171,7 +171,7 @@ def test_compatibility_is_ensured_before_compiling(
         options = {"NPU_PLATFORM": str(tmp_path / "own.toml")}
         text = files(platforms).joinpath("4000.toml").read_text()
         (tmp_path / "own.toml").write_text(text)
-    monkeypatch.setattr("npuw_layer.api.core_models.compile_llm", None)
+    monkeypatch.setattr("npuw_layer.llm.compiled.compile_llm", None)
     config = {"NPUW_ENSURE_COMPATIBILITY": "YES", "EXPORT_BLOB": "YES"} | options
     with pytest.raises(OptionError, match=f"NPUW_ENSURE_COMPATIBILITY = YES: .*{problem}"):
         Core().compile_model(tiny, "NPU", config | {"BLOB_PATH": str(tmp_path / "x.blob")})

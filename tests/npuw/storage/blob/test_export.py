@@ -344,7 +344,7 @@ def test_what_takes_more_than_programs_is_neither_exported_nor_imported(
         compiled.export_model()
     with pytest.raises(OptionError, match=why):
         Core().import_model(blobs["OPTIMIZE_SPEED"], "NPU", options)
-    monkeypatch.setattr("npuw_layer.api.core_models.compile_llm", None)
+    monkeypatch.setattr("npuw_layer.llm.compiled.compile_llm", None)
     with pytest.raises(OptionError, match=why):
         Core().compile_model(tall, "NPU", options | {"BLOB_PATH": "x.blob", "EXPORT_BLOB": "YES"})
 
@@ -418,7 +418,7 @@ def test_a_path_that_cannot_be_written_is_refused_before_compiling(
 ) -> None:
     """The original says so after minutes."""
     (tmp_path / ".blob").mkdir()
-    monkeypatch.setattr("npuw_layer.api.core_models.compile_llm", None)
+    monkeypatch.setattr("npuw_layer.llm.compiled.compile_llm", None)
     config = {"EXPORT_BLOB": "YES", "BLOB_PATH": str(tmp_path / path)}
     with pytest.raises(OptionError, match=problem):
         Core().compile_model(tiny, "NPU", config)
@@ -449,7 +449,7 @@ def test_a_pipe_is_no_place_to_export_to(exporters, tiny, tmp_path, monkeypatch)
     os.mkfifo(path)
     with pytest.raises(NpuwFault, match=r"pipe\.blob: no regular file"):
         exporters["OPTIMIZE_SIZE"].export_model(path)
-    monkeypatch.setattr("npuw_layer.api.core_models.compile_llm", None)
+    monkeypatch.setattr("npuw_layer.llm.compiled.compile_llm", None)
     with pytest.raises(OptionError, match=r"pipe\.blob: it cannot be written: no regular file"):
         Core().compile_model(tiny, "NPU", {"EXPORT_BLOB": "YES", "BLOB_PATH": str(path)})
     assert path.is_fifo()

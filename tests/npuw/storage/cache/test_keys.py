@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from driver_layer.abi import platforms
-from npuw_layer.api.core_devices import CoreDevices
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.errors import OptionError
+from npuw_layer.execution.devices.core_devices import CoreDevices
 from npuw_layer.execution.offload.device import offloading
 from npuw_layer.llm.plan.stages import Kind, Stage, plan
 from npuw_layer.options import NAMES, RUN_TIME, parse_options
@@ -191,7 +191,7 @@ def names(**given: object) -> set[str]:
     """The entries that a start looks for."""
     options = parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 512} | given)
     stages = plan(options).stages
-    device = CoreDevices(StaticCompiler()).of_llm(options)
+    device = CoreDevices(StaticCompiler()).of_stages(options, [stage.name for stage in stages])
     if options.weights_offload != "NO":
         device = offloading(device, Path(), options)
     return {

@@ -1,5 +1,6 @@
 """Several devices as one: NPUW_DEVICES and what else decides where a submodel runs.
 
+``core_devices``  the devices of one Core, which share memory
 ``make``       the device that the options ask for
 ``pins``       NPUW_SUBMODEL_DEVICE: which submodel begins with which device
 ``several``    devices in order: each submodel is compiled for the first that takes it

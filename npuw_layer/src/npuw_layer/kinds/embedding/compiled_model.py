@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuw_layer.api.model_port import OpenPort
 from npuw_layer.kinds.embedding.infer_request import TextInferRequest
 from npuw_layer.kinds.embedding.ports import inputs_of, outputs_of
-from npuw_layer.llm.compiled_model import SplitModel
+from npuw_layer.kinds.llm.compiled_model import SplitModel
 
 
 class TextCompiledModel(SplitModel):

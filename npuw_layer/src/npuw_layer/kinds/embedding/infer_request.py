@@ -13,6 +13,7 @@ from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.backends.protocols import Array
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.embedding.batch import texts_of
+from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.ports import inputs_of, outputs_of, takes
 from npuw_layer.kinds.embedding.reading import make_reader
 from npuw_layer.llm.compiled import CompiledLLM
@@ -85,7 +86,7 @@ class TextInferRequest(StatelessRequest):
         self._runs = []
         every: list[Mapping[str, Array]] = []
         tokens = 0
-        counts_text = self._compiled.options.text_rerank
+        counts_text = self._compiled.options.group(TextOptions).text_rerank
         for text in texts_of(values, counts_text, self._vocabulary):
             tokens = len(values["input_ids"][0])
             every.append({name: v.copy() for name, v in self._reader.read(text).items()})

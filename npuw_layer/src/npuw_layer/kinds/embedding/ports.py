@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from npuw_layer.api.model_port import OPEN, OpenPort
 from npuw_layer.backends.protocols import TensorInfo
+from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.reading import reads_in_chunks
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS, TOKEN_TYPES
@@ -21,7 +22,7 @@ def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
     """
     stage = compiled.plan.prefill[0]
     taken = {info.name for info in compiled.models[stage].inputs}
-    if compiled.options.text_embed and reads_in_chunks(compiled):
+    if compiled.options.group(TextOptions).text_embed and reads_in_chunks(compiled):
         taken -= {POSITIONS}
     shown = [name for name in _TEXT_INPUTS if name in taken]
     return [OpenPort(name, "i64", index, (OPEN, OPEN)) for index, name in enumerate(shown)]
@@ -42,7 +43,7 @@ def outputs_of(compiled: CompiledLLM) -> list[OpenPort]:
             OpenPort(info.name, info.element, index, _opened(info, stage.tokens))
             for index, info in enumerate(outputs)
         ]
-    if compiled.options.text_embed:
+    if compiled.options.group(TextOptions).text_embed:
         width = _of_name(outputs, EMBED).shape[-1]
         return [OpenPort(LAST_HIDDEN_STATE, "f32", 0, (OPEN, OPEN, width))]
     heads = compiled.plan.own_heads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler_layer.model import Model
 from npuw_layer.errors import NotCausal
+from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.rebuild import rebuild
 from npuw_layer.kinds.embedding.whole import check_ports
 from npuw_layer.llm.names import EMBED, LAST_HIDDEN_STATE
@@ -28,12 +29,12 @@ def prepare_text(model: Model, options: Options) -> Model:
     """
     if model.variables():
         outputs = [port.name for port in model.outputs]
-        if options.text_embed and outputs == [LAST_HIDDEN_STATE]:
+        if options.group(TextOptions).text_embed and outputs == [LAST_HIDDEN_STATE]:
             model.set_outputs([(EMBED, model.outputs[0].value)])
         return model
     check_ports(model)
     chunks = lengths_of(options).chunk is not None
-    if options.text_rerank and (chunks or options.cuts_head):
+    if options.group(TextOptions).text_rerank and (chunks or options.cuts_head):
         raise NotCausal("it keeps no K and V; export it as a language model to read it in chunks")
     if chunks:
         rebuild(model)

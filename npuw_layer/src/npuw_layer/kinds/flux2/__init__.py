@@ -1,1 +1,4 @@
-"""FLUX.2, which makes images: its models are static ones with defaults of their own."""
+"""FLUX.2, which makes images: static models (``kinds.static``) with defaults of their own.
+
+``kind`` tells its models apart; ``options`` has NPUW_FLUX2.
+"""

@@ -7,11 +7,9 @@ repeats the encodings accordingly, and a second model makes audio of so many fra
     products       where the frames begin in a graph: the products with the alignment
     split          the graph as two
     given_lengths  the first one is told which tokens are padding
-    padding        which these are
-    alignment      which token each frame is of; its encodings
+    alignment      which tokens are padding, and which token each frame is of; its encodings
     blocks         which frames the second model gets at a time, and which of its samples are kept
     speaker        from a text to its audio
-    avoided        what of the second the NPU does not get
     compiled       both models, compiled
     ports, infer_request, compiled_model   OpenVINO's API
 

@@ -13,6 +13,27 @@ from npuw_layer.errors import ModelError
 MAX_FRAMES = 1 << 18
 """No text lasts longer: it is nearly two hours of speech."""
 
+_EOS = 0
+"""Begins and ends a text; tokens behind the end are padding."""
+
+
+def count_real(ids: Array) -> int:
+    """Return the number of tokens up to the first EOS behind the first token, EOS included.
+
+    Args:
+        ids: i64 [1, tokens].
+
+    Returns:
+        All of them if there is no such token.
+    """
+    ends = np.flatnonzero(ids[0, 1:] == _EOS)
+    return int(ends[0]) + 2 if ends.size else ids.shape[1]
+
+
+def mask_of(real: int, tokens: int) -> Array:
+    """Return the padding mask: boolean [1, tokens], true behind the text."""
+    return (np.arange(tokens) >= real)[None]
+
 
 def tokens_of_frames(durations: Array) -> Array:
     """Repeat each token's number as often as it lasts frames.

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import Device, LoadedModel
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.kokoro.names import AUDIO, DURATIONS, EN_BLOCK
+from npuw_layer.kinds.kokoro.options import KokoroOptions
 from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
 from npuw_layer.kinds.static.port import StaticPort
 from npuw_layer.kinds.static.source import GraphSource
-from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def compile_kokoro(
     """
     if path.suffix != ".xml":
         raise ModelError(f"NPUW_KOKORO = YES: {path} is no IR; export the model first")
-    whole = cache(partial(_read, path))
-    size = options.kokoro_block_size
+    whole = cache(GraphSource.whole(path).graph)
+    size = options.group(KokoroOptions).kokoro_block_size
 
     def source(submodel: str, graph: Callable[[], Model]) -> GraphSource:
         frames = {"NPUW_KOKORO_BLOCK_SIZE": str(size)} if submodel == AUDIO else {}
@@ -119,10 +120,3 @@ def compile_kokoro(
         durations=compile_static(source(DURATIONS, durations), device, npu, options),
         audio=compile_static(source(AUDIO, audio), device, npu, options),
     )
-
-
-def _read(path: Path) -> Model:
-    # Imported here and above: a warm start, which compiles nothing, loads no graphs.
-    from npuw_layer.storage.read_model import read_model
-
-    return read_model(path)

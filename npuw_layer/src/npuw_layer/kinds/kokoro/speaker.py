@@ -9,7 +9,7 @@ import numpy as np
 from npuw_layer.api.results import Results
 from npuw_layer.api.tensor import Tensor
 from npuw_layer.backends.protocols import Array
-from npuw_layer.kinds.kokoro.alignment import gather_frames, tokens_of_frames
+from npuw_layer.kinds.kokoro.alignment import count_real, gather_frames, mask_of, tokens_of_frames
 from npuw_layer.kinds.kokoro.blocks import plan_blocks
 from npuw_layer.kinds.kokoro.compiled import CompiledKokoro
 from npuw_layer.kinds.kokoro.names import (
@@ -21,7 +21,7 @@ from npuw_layer.kinds.kokoro.names import (
     INPUT_LENGTHS,
     TEXT_MASK,
 )
-from npuw_layer.kinds.kokoro.padding import count_real, mask_of
+from npuw_layer.kinds.kokoro.options import KokoroOptions
 from npuw_layer.kinds.static.infer_request import StaticInferRequest
 from npuw_layer.remote.tensor import RemoteTensor, values_of
 
@@ -76,7 +76,9 @@ class Speaker:
     def _sound(self, given: Tensors, tokens: Array, en: Array, asr: Array) -> Array:
         """Run the second model block by block, and join what is kept."""
         size = self._compiled.block
-        blocks = plan_blocks(tokens.size, size, self._compiled.options.kokoro_overlap_size)
+        blocks = plan_blocks(
+            tokens.size, size, self._compiled.options.group(KokoroOptions).kokoro_overlap_size
+        )
         parts: list[Array] = []
         for block in blocks:
             self._check_wanted()

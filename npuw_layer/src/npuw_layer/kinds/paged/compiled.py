@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import Device, LoadedModel
 from npuw_layer.errors import ModelError
@@ -16,7 +17,6 @@ from npuw_layer.kinds.paged.names import OPTION, VARIANT
 from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
 from npuw_layer.kinds.static.source import GraphSource
 from npuw_layer.llm.names import vocabulary_of
-from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def compile_paged(
     """
     if path.suffix != ".xml":
         raise ModelError(f"{OPTION} = YES: {path} is no IR; save the transformed model first")
-    whole = cache(partial(_read, path))
+    whole = cache(GraphSource.whole(path).graph)
 
     def graph(size: int) -> Model:
         from npuw_layer.kinds.paged.variant import variant
@@ -116,10 +116,3 @@ def compile_paged(
 
 def _name(size: int) -> str:
     return f"{VARIANT}_{size}"
-
-
-def _read(path: Path) -> Model:
-    # Imported here and above: a warm start, which compiles nothing, loads no graphs.
-    from npuw_layer.storage.read_model import read_model
-
-    return read_model(path)

@@ -1,8 +1,8 @@
-"""Lets what the host computes stand alone; both satisfy ``partition.ports.Isolation``."""
+"""The parts of a model that the host computes: attention, and the choice of sampled rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.interpreter import InterpreterDevice
@@ -13,6 +13,7 @@ from npuw_layer.kinds.paged.names import SAMPLED, SAMPLED_TAG, TAG
 if TYPE_CHECKING:
     from compiler_layer.model import Model
     from compiler_layer.passes.partition.parts import Group
+    from npuw_layer.execution.partition.ports import Isolation
 
 
 class PagedAttentions:
@@ -44,3 +45,8 @@ class SampledTokens:
         sampled = [port.value for port in model.inputs if port.name == SAMPLED]
         found = dict.fromkeys(use.operation for value in sampled for use in value.uses)
         return [Group(SAMPLED_TAG, frozenset([op])) for op in found]
+
+
+def isolations() -> Mapping[str, Isolation]:
+    """Return the parts that the host computes, by tag."""
+    return {TAG: PagedAttentions(), SAMPLED_TAG: SampledTokens()}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler_layer.elements import NUMPY
+from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
@@ -29,12 +30,11 @@ from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.dumps import dumped
 from npuw_layer.execution.profiling.labels import labelled
 from npuw_layer.kinds.static.batch import batch_of, of_one_item
-from npuw_layer.kinds.static.initial_values import pack_values, unpack_values
-from npuw_layer.kinds.static.parts import PARTS, is_port
-from npuw_layer.kinds.static.port import StaticPort
+from npuw_layer.kinds.static.initial_values import PARTS, pack_values, unpack_values
+from npuw_layer.kinds.static.port import StaticPort, is_port
 from npuw_layer.kinds.static.source import GraphSource
 from npuw_layer.llm.model_files import ModelFiles, WeightSources
-from npuw_layer.llm.programs import Origin, constants_of, load
+from npuw_layer.llm.programs import constants_of, load
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache
 from npuw_layer.storage.cache.key import (

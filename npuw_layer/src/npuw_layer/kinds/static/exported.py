@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from npuw_layer.kinds.static.compiled import CompiledStatic
-from npuw_layer.kinds.static.parts import PARTS
+from npuw_layer.kinds.static.initial_values import PARTS
 from npuw_layer.storage.container import STATIC
 from npuw_layer.storage.model_blob.checks import exported
 from npuw_layer.storage.model_blob.exported import Exported, write_model
@@ -27,7 +27,7 @@ def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:
     programs, options = compiled.programs, compiled.options
     if not options.use_npuw:
         # Imported here: few models are exported.
-        from npuw_layer.storage.native_blob.exported import export_native
+        from npuw_layer.kinds.static.native_blob.exported import export_native
 
         export_native(compiled, file)
         return

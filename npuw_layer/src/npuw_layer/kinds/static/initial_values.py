@@ -1,4 +1,4 @@
-"""What a stateful model's variables start as.
+"""Initial values of a stateful model's variables, the part of its files beside its program.
 
 OpenVINO computes a variable's initial value anew when it is first read after a reset. On the NPU a
 variable is memory, so that its initial value has to be known before: it is computed once, here, and
@@ -15,6 +15,9 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import BlobError
+
+PROGRAM, VALUES = PARTS = ("program", "initial values")
+"""The parts of a static model in files."""
 
 _NAMES = "names"
 

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 from compiler_layer.elements import NUMPY
+from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.api.model_port import ModelPort
-from npuw_layer.backends.protocols import Array, TensorInfo
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Array, TensorInfo
 from npuw_layer.errors import TensorError
 
 
@@ -62,3 +63,8 @@ class StaticPort(ModelPort):
         """
         fits = array.dtype == NUMPY[self.element_type]
         self.check(self.element_type if fits else str(array.dtype), array.shape)
+
+
+def is_port(info: TensorInfo) -> bool:
+    """Return whether a program's input or output is the model's, not a variable or a weight."""
+    return not info.name.startswith((READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX))

@@ -6,10 +6,11 @@ from typing import NoReturn
 
 from npuw_layer.api.model_port import OpenPort
 from npuw_layer.errors import OptionError
+from npuw_layer.kinds.llm.compiled_model import CompiledModel
 from npuw_layer.kinds.whisper.infer_request import WhisperInferRequest
 from npuw_layer.kinds.whisper.model_ports import inputs_of
+from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.compiled_model import CompiledModel
 from npuw_layer.llm.names import LOGITS
 
 
@@ -27,7 +28,7 @@ class WhisperModel(CompiledModel):
         super().__init__(compiled)
         outputs = (info for model in compiled.models.values() for info in model.outputs)
         tokens = next(info.shape[-1] for info in outputs if info.name == LOGITS)
-        eos = compiled.options.whisper_eos_token
+        eos = compiled.options.group(WhisperOptions).whisper_eos_token
         if eos >= tokens:
             raise OptionError(
                 f"NPUW_WHISPER_EOS_TOKEN = {eos}: the model has {tokens} tokens; set it to the "
@@ -51,8 +52,3 @@ class WhisperModel(CompiledModel):
         """
         del places
         raise OptionError("NPUW_WHISPER = YES: texts are written one at a time, not in batches")
-
-
-def made_model(compiled: CompiledLLM) -> CompiledModel:
-    """Give a compiled language model, or decoder, as what it is."""
-    return WhisperModel(compiled) if compiled.options.whisper else CompiledModel(compiled)

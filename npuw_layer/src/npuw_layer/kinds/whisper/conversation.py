@@ -17,6 +17,7 @@ import numpy as np
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import CapacityError, TensorError
 from npuw_layer.kinds.whisper.cross_buffers import CrossBuffers
+from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.request.admission import Admission
@@ -42,7 +43,7 @@ class WhisperConversation(Conversation):
         self.audio = CrossBuffers(compiled.device, (*prefill.inputs, *prefill.outputs))
         super().__init__(compiled, check_wanted)
         self._admission = _Admission(compiled.options, compiled.plan, self.token_inputs)
-        self._eos = compiled.options.whisper_eos_token
+        self._eos = compiled.options.group(WhisperOptions).whisper_eos_token
         self._prompt: Answer | None = None
         """Which model read the last prompt, and how many tokens it had."""
 

@@ -30,6 +30,7 @@ from npuw_layer.kinds.whisper.cross_attention import (
     take_cross_attention,
 )
 from npuw_layer.kinds.whisper.names import ENCODER_STATES
+from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.graph.split import drop_beams, store_caches
 from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
@@ -65,7 +66,7 @@ def decoder_graph(model: Model, stage: Stage, options: Options) -> Model:
 def _split(clone: Model, stage: Stage, options: Options) -> Model:
     _check_ports(clone)
     tokens, past = stage.tokens, stage.past
-    states = _states_shape(clone, options.whisper_encoder_len)
+    states = _states_shape(clone, options.group(WhisperOptions).whisper_encoder_len)
     cross = take_cross_attention(clone)
     _take_positions(clone, tokens, past, stage.capacity)
     _take_mask(clone, [*cross.layers], past + tokens)
@@ -75,7 +76,7 @@ def _split(clone: Model, stage: Stage, options: Options) -> Model:
     if stage.kind is Kind.PREFILL:
         shapes[ENCODER_STATES] = states
         assign_cross_caches(clone, cross)
-        if options.whisper_decompose_sdpa:
+        if options.group(WhisperOptions).whisper_decompose_sdpa:
             give_out_scores(clone, cross)
     else:
         read_cross_caches(clone, cross, states[1])

@@ -1,4 +1,4 @@
-"""How long prompts and caches of a Whisper decoder are, and which options it settles.
+"""Lengths of prompts and caches of a Whisper decoder.
 
 Source: fact sheet npuw §a.4; the original's LLM compiled model sets the same options and lengths.
 """
@@ -6,6 +6,7 @@ Source: fact sheet npuw §a.4; the original's LLM compiled model sets the same o
 from __future__ import annotations
 
 from npuw_layer.errors import OptionError
+from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.plan.lengths import Lengths
 from npuw_layer.options import Options
 
@@ -14,21 +15,6 @@ MAX_PROMPT = 4
 
 KV_SIZE = 448
 """Positions that any Whisper model has."""
-
-
-def as_whisper(options: Options) -> Options:
-    """Settle what a Whisper decoder is compiled with, whatever was asked for.
-
-    Its head is small beside its cross-attention and stays; a prompt of few tokens is read whole.
-    """
-    settled = {
-        "shared_head": False,
-        "prefill_hint": "STATIC",
-        "cache_rope": False,
-        "optimize_v_tensors": False,
-        "fold": False,
-    }
-    return options.model_copy(update=settled)
 
 
 def whisper_lengths(options: Options) -> Lengths:
@@ -46,6 +32,6 @@ def whisper_lengths(options: Options) -> Lengths:
             f"NPUW_LLM_MAX_PROMPT_LEN = {prompt}: a Whisper decoder has {KV_SIZE} positions, its "
             f"prompt at most {longest}"
         )
-    if options.whisper_decompose_sdpa:
+    if options.group(WhisperOptions).whisper_decompose_sdpa:
         prompt = longest
     return Lengths(prompt, KV_SIZE - prompt, None)

@@ -22,7 +22,6 @@ from compiler_layer.model import Model, Port, Variable
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.paged.names import PAST_LENS
 from npuw_layer.llm.graph.cache_axes import USUAL
 from npuw_layer.llm.graph.cache_positions import compare_tokens, count_positions
 from npuw_layer.llm.graph.head import Head, treat_head
@@ -144,10 +143,10 @@ def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
     outputs = [port.name for port in model.outputs]
     given = [name for name in TOKENS if name in names]
     gives = outputs.count(LOGITS) == 1 or outputs == [EMBED]
-    if len(given) == 1 and gives and PAST_LENS not in names and not model.variables():
+    if len(given) == 1 and gives and "past_lens" not in names and not model.variables():
         raise ModelError(_stateless(model))
     if len(given) != 1 or MASK not in names or unknown or not gives:
-        paged = "; NPUW_PA = YES is for one with paged attention" if PAST_LENS in names else ""
+        paged = "; NPUW_PA = YES is for one with paged attention" if "past_lens" in names else ""
         raise ModelError(
             f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
             f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(BESIDE)}, {BEAMS}] and {LOGITS}"

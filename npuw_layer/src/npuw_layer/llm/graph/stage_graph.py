@@ -49,12 +49,12 @@ def stage_graph(model: Model, stage: Stage, options: Options, check: bool = Fals
 
 def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Model:
     """Make the graph; parameters and errors as ``stage_graph``."""
-    if options.whisper:
+    if options.named("NPUW_WHISPER"):
         # Imported here: language models have no use for it.
         from npuw_layer.kinds.whisper.decoder import decoder_graph
 
         return decoder_graph(model, stage, options)
-    if options.reads_texts and not model.variables():
+    if not options.generates and not model.variables():
         return whole_graph(model, stage.tokens)
     if stage.kind is Kind.HEAD:
         return _head_graph(_stateful_graph(model, stage, options), stage, options)
@@ -62,7 +62,7 @@ def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Mode
         alone = replace(stage, slots=1)
         check_lengths(_stateful_graph(model, alone, options), stage.tokens, stage.past)
     model = _stateful_graph(model, stage, options)
-    every = stage.kind is Kind.GENERATE or options.text_embed
+    every = stage.kind is Kind.GENERATE or options.gives_hidden_states
     whole = Head.ALL if every else Head.LAST
     head = Head.CUT if options.cuts_head else whole
     layout = kv_layout(options)

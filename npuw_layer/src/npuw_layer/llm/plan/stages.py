@@ -110,11 +110,11 @@ def lengths_of(options: Options) -> Lengths:
     Raises:
         OptionError: they contradict one another.
     """
-    if options.whisper:
+    if options.named("NPUW_WHISPER"):
         return whisper_lengths(options)
     return plan_lengths(
         options.max_prompt_len,
-        0 if options.reads_texts else options.min_response_len,
+        options.min_response_len if options.generates else 0,
         options.prefill_chunk_size,
         options.prefill_hint == "DYNAMIC",
     )
@@ -151,7 +151,7 @@ def plan(options: Options) -> Plan:
     lengths = lengths_of(options)
     kv_layout(options)  # what cannot be is refused before anything is compiled
     prefills = tuple(_prefills(options, lengths))
-    if options.reads_texts:
+    if not options.generates:
         return Plan(lengths, prefills, (), (Stage(Kind.HEAD, 1, 0),) if options.cuts_head else ())
     tokens = round_generation_len(options.max_generation_token_len)
     sizes, slots = _sizes(options, lengths, tokens), sorted({*options.batch_slots} - {1})
@@ -187,7 +187,7 @@ def rope_rows(stage: Stage, options: Options) -> int:
 
     A text that is read alone may stand anywhere in a row of a batch, behind padding.
     """
-    capacity = lengths_of(options).max_prompt if options.reads_texts else stage.capacity
+    capacity = stage.capacity if options.generates else lengths_of(options).max_prompt
     return capacity + ROPE_LEAD
 
 

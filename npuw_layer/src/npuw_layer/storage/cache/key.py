@@ -160,9 +160,7 @@ def _choices(options: Options) -> dict[str, str]:
         "NPUW_LLM_MAX_LORA_RANK": str(options.max_lora_rank),
         "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
         "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
-        "NPUW_WHISPER": str(options.whisper),
-        "NPUW_WHISPER_DECOMPOSE_SDPA": str(options.whisper and options.whisper_decompose_sdpa),
-        "NPUW_WHISPER_ENCODER_LEN": str(options.whisper and options.whisper_encoder_len),
+        **options.kinds_key,
         **partition_choices(options),
         **_text_choices(options),
         **compiler_choices(options),
@@ -170,12 +168,11 @@ def _choices(options: Options) -> dict[str, str]:
 
 
 def _text_choices(options: Options) -> dict[str, str]:
-    """Of models that read texts alone, what they give, how they read, and where texts may stand."""
-    if not options.reads_texts:
+    """Return how models without generate stages read, and how long their texts may be."""
+    if options.generates:
         return {}
     lengths = lengths_of(options)
     return {
-        "NPUW_TEXT_EMBED": str(options.text_embed),
         "NPUW_LLM_MAX_PROMPT_LEN": str(lengths.max_prompt),
         "NPUW_LLM_PREFILL_CHUNK_SIZE": str(lengths.chunk),
     }

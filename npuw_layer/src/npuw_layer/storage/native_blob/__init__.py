@@ -15,8 +15,8 @@ alone: ELF readers take both, as they ignore what follows.
     container  payload, metadata and footer
     section    what is ours: versions, options, digests, the files of weights, initial values
     payload    what runs of it: one ELF, in clear
-    exported   from a compiled static model to such a file, or to a raw one
-    imported   and back
+
+Static models write and read such files (``kinds.static.native_blob``).
 
 Weights: with CACHE_MODE = OPTIMIZE_SPEED they are sections of the ELF, as in the original. With
 OPTIMIZE_SIZE they are its inputs, named by file and offset. There the original adds init schedules,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from driver_layer.paths import looking_at
 from npuw_layer.errors import BlobError, NpuwFault
-from npuw_layer.kinds.static.parts import VALUES
+from npuw_layer.kinds.static.initial_values import VALUES
 from npuw_layer.options import parse_options
 from npuw_layer.storage.cache.replace import remove_leftovers, replacing
 from npuw_layer.storage.container import kind_of

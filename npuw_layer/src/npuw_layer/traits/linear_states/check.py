@@ -31,8 +31,8 @@ def check_linear_caches(variables: Iterable[str], options: Options) -> None:
     refused = {
         "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
         "NPUW_LLM_BATCH_SLOTS": max(options.batch_slots) > 1,
-        "NPUW_TEXT_EMBED": options.text_embed,
-        "NPUW_TEXT_RERANK": options.text_rerank,
+        "NPUW_TEXT_EMBED": options.named("NPUW_TEXT_EMBED"),
+        "NPUW_TEXT_RERANK": options.named("NPUW_TEXT_RERANK"),
     }
     for name, wanted in refused.items():
         if wanted:

@@ -34,7 +34,7 @@ def check_trees(inputs: Iterable[str], variables: Iterable[str], options: Option
             "NPUW_LLM_BATCH_SLOTS: conversations that generate together take a token each; leave "
             "it out"
         )
-    elif options.reads_texts:
+    elif not options.generates:
         problem = "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK: texts are read alone; leave them out"
     elif any(map(is_linear_cache, variables)):
         problem = (

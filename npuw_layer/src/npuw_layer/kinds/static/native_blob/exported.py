@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from npuw_layer.errors import OptionError
 from npuw_layer.kinds.static.compiled import CompiledStatic
-from npuw_layer.kinds.static.parts import PARTS
+from npuw_layer.kinds.static.initial_values import PARTS
 from npuw_layer.options import Options
 from npuw_layer.storage.encryption import encrypted
 from npuw_layer.storage.model_blob.checks import check_compatibility, check_device

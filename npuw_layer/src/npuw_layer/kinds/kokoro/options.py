@@ -1,18 +1,25 @@
-"""How a Kokoro is split, which makes speech of text."""
+"""Options of text-to-speech models (Kokoro)."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from npuw_layer.options.base import MANY, OptionGroup
+from npuw_layer.options.base import MANY, KindOptions, OptionGroup
+from npuw_layer.options.kv import KvOptions
+
+if TYPE_CHECKING:
+    from npuw_layer.options import Options
 
 
-class KokoroOptions(OptionGroup):
+class KokoroOptions(KindOptions):
     """Text to speech: a model whose audio is as long as what it reads lasts."""
 
     title: ClassVar[str] = "Kokoro"
+    flags: ClassVar[tuple[str, ...]] = ("kokoro",)
+    follows: ClassVar[type[OptionGroup] | None] = KvOptions
 
     kokoro: bool = Field(False, alias="NPUW_KOKORO")
     """Split a Kokoro (input_ids [1, tokens], ref_s, speed, of static shapes) where the durations of
@@ -28,3 +35,22 @@ class KokoroOptions(OptionGroup):
     kokoro_overlap_size: int = Field(20, alias="NPUW_KOKORO_OVERLAP_SIZE", ge=0, le=MANY)
     """How many of these are those of its neighbours, half of them on either side: less than
     NPUW_KOKORO_BLOCK_SIZE. They are heard, and their own audio is dropped."""
+
+    @classmethod
+    def excluded(cls, options: Options) -> Mapping[str, object]:
+        """Rule out sharing and exporting: both parts stay with their model."""
+        return {
+            "NPUW_GQA": options.gqa,
+            "NPUW_WEIGHTS_BANK": options.shares_weights,
+            "EXPORT_BLOB": options.export_blob,
+        }
+
+    @classmethod
+    def check(cls, options: Options) -> None:
+        """Check that a block has frames that do not overlap with its neighbours'."""
+        own = options.group(cls)
+        if own.kokoro and own.kokoro_overlap_size >= own.kokoro_block_size:
+            raise ValueError(
+                f"NPUW_KOKORO_OVERLAP_SIZE: {own.kokoro_overlap_size} has to be less than "
+                f"NPUW_KOKORO_BLOCK_SIZE = {own.kokoro_block_size}"
+            )

@@ -1,4 +1,4 @@
-"""The inputs of an IR, without reading the model: which way it goes is asked before."""
+"""Names and dimensions of an IR's inputs, without reading the model: they tell its kind."""
 
 from __future__ import annotations
 

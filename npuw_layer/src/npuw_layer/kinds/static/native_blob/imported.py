@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from npuw_layer.api.model_port import OPEN
+from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.blob_content import check_payload
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Device, LoadedModel
@@ -19,19 +19,19 @@ from npuw_layer.errors import (
     DeviceError,
     OptionError,
 )
-from npuw_layer.kinds.routing import check_plain
 from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
-from npuw_layer.kinds.static.initial_values import pack_values, unpack_values
-from npuw_layer.kinds.static.parts import PARTS, is_port
+from npuw_layer.kinds.static.initial_values import PARTS, pack_values, unpack_values
+from npuw_layer.kinds.static.port import is_port
 from npuw_layer.llm.model_files import WeightSources, needed_files
-from npuw_layer.llm.programs import Origin, load
+from npuw_layer.llm.programs import load
 from npuw_layer.options import Options, parse_options
+from npuw_layer.options.ways import check_plain
 from npuw_layer.storage.container import PAGE, Container, Place
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_device
 from npuw_layer.storage.model_blob.imported import BlobBytes, check_versions, verify_model
 from npuw_layer.storage.model_blob.weight_files import named_weights
-from npuw_layer.storage.native_blob.metadata import IGNORE_VERSION, Metadata
+from npuw_layer.storage.native_blob.metadata import ANY_BATCH, IGNORE_VERSION, Metadata
 from npuw_layer.storage.native_blob.payload import Payload, open_payload
 from npuw_layer.storage.native_blob.section import Section
 
@@ -204,7 +204,7 @@ def _batch(metadata: Metadata | None, loaded: LoadedModel) -> int | None:
     sides = [list(filter(is_port, side)) for side in (loaded.inputs, loaded.outputs)]
     by_items = all(side and all(info.shape[:1] == (1,) for info in side) for side in sides)
     if not by_items or _has_state(loaded):
-        said = "any batch" if batch == OPEN else f"a batch of {batch}"
+        said = "any batch" if batch == ANY_BATCH else f"a batch of {batch}"
         raise BlobError(
             f"it is to be run for each of {said}, and its program does not take one item of it"
         )

@@ -1,9 +1,10 @@
-"""What runs the models of one Core: the devices that their options name, in parts where asked."""
+"""The devices of one Core, as options name them; models run in parts where options ask for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.level_zero_memory import Contexts
@@ -14,12 +15,14 @@ from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.execution.devices.staged import staged
 from npuw_layer.execution.devices.told import tell, told
 from npuw_layer.execution.isolations import in_parts
-from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.devices import device_names
 from npuw_layer.options.stage_maps import RUNS, WHERE
 from npuw_layer.options.stages import KINDS, StageKind
 from npuw_layer.remote.npu import npu_of
+
+if TYPE_CHECKING:
+    from npuw_layer.execution.partition.ports import Isolation
 
 
 class CoreDevices:
@@ -35,28 +38,44 @@ class CoreDevices:
         self._device = device
         self._contexts = Contexts()
 
-    def of_llm(self, options: Options) -> Device:
-        """Make what runs a language model: one device, or one for each kind of static model.
+    def of_stages(self, options: Options, names: Sequence[str]) -> Device:
+        """Make the device of a split model, or a device for each kind of its stages.
+
+        Args:
+            options: NPUW_DEVICES and what else decides where stages run, of all or of one stage.
+            names: the stages in the order in which they are compiled.
 
         Raises:
             OptionError: options name what there is not, or contradict one another.
             DeviceError: a device is not there.
         """
-        names = [stage.name for stage in plan(options).stages]
         own: dict[StageKind, Options] = {kind: options.of_stage(kind) for kind in KINDS}
         if _alike(own, WHERE):
             return self._in_parts(own["prefill"], partial(self._whole, submodels=names))
         return self._staged(own, names)
 
-    def of_static(self, options: Options, submodels: Sequence[str] = (STATIC_MODEL,)) -> Device:
-        """Make what runs a static model: the NPU itself, or what NPUW gives its submodels to.
+    def of_static(
+        self,
+        options: Options,
+        submodels: Sequence[str] = (STATIC_MODEL,),
+        cut: str = STATIC_MODEL,
+        apart: Mapping[str, Isolation] | None = None,
+    ) -> Device:
+        """Make the device of a static model: the NPU itself, or with NPUW those of its submodels.
+
+        Args:
+            options: NPU_USE_NPUW and NPUW_DEVICES, and what is to run apart.
+            submodels: the static models that a model consists of.
+            cut: the kind of submodel that is cut as options say; others run whole.
+            apart: in place of these cuts, the parts of such a submodel that run apart, by tag.
 
         Raises:
-            OptionError, DeviceError: as ``of_llm``.
+            OptionError, DeviceError: as ``of_stages``.
         """
         if not options.use_npuw:
             return self.npu(options)
-        return self._in_parts(options, partial(self._whole, submodels=submodels))
+        whole = partial(self._whole, submodels=submodels)
+        return self._in_parts(options, whole, static=cut, apart=apart)
 
     def npu_of(self, device: Device, options: Options) -> LevelZeroDevice:
         """The NPU whose memory a device uses; devices that compute on the host use any."""
@@ -101,8 +120,11 @@ class CoreDevices:
         options: Options,
         whole: Callable[[Options], Device],
         kinds: Sequence[StageKind] = KINDS,
+        static: str = STATIC_MODEL,
+        apart: Mapping[str, Isolation] | None = None,
     ) -> Device:
-        return in_parts(whole(options), options, partial(self._without, options, whole), kinds)
+        without = partial(self._without, options, whole)
+        return in_parts(whole(options), options, without, kinds, static, apart)
 
     def _whole(self, options: Options, submodels: Sequence[str]) -> Device:
         return told(self._made(options, submodels), options)

@@ -1,0 +1,131 @@
+"""A kind of model: how it is recognised, compiled and loaded."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+
+from npuw_layer.errors import OptionError
+
+if TYPE_CHECKING:
+    from npuw_layer.api.ready_model import ReadyModel
+    from npuw_layer.backends.protocols import Device
+    from npuw_layer.execution.devices.core_devices import CoreDevices
+    from npuw_layer.options import Options
+    from npuw_layer.options.base import KindOptions
+    from npuw_layer.storage.model_blob.imported import BlobBytes
+
+    AnyModel = ReadyModel[Any, Any, Any]
+
+
+class Kind(ABC):
+    """The record of one kind of model.
+
+    Records are made while options are, at every start: their modules import this base class and
+    the kind's options, and all else where it is used.
+    """
+
+    name: ClassVar[str]
+    rank: ClassVar[int] = 2
+    """Kinds are asked in ascending order, those of one rank by name."""
+    options: ClassVar[type[KindOptions] | None] = None
+    """The options that this kind brings."""
+
+    def requested(self, options: Options) -> str:
+        """Return the option that requests this kind; empty if none is set."""
+        return self.options.requested(options) if self.options else ""
+
+    def recognises(self, path: Path, options: Options) -> bool:
+        """Return whether a model for which no kind is requested is of this one."""
+        del path, options
+        return False
+
+    @abstractmethod
+    def settle(self, path: Path, options: Options) -> Options:
+        """Return options with NPU_USE_NPUW, NPUW_LLM and the kind's own defaults set.
+
+        Args:
+            path: an IR's ``.xml``, or a Hugging Face folder.
+            options: as they were given.
+
+        Raises:
+            OptionError: they rule out this kind.
+        """
+
+    def compile(self, devices: CoreDevices, path: Path, options: Options) -> AnyModel:
+        """Compile a model with settled options, and export it with EXPORT_BLOB.
+
+        Raises:
+            NpuwError: as ``Core.compile_model``.
+        """
+        device = self.device(devices, options)
+        target = _export_target(device, options)
+        model = self.build(devices, device, path, options)
+        if target is not None:
+            model.export_model(target)
+        return model
+
+    @abstractmethod
+    def device(self, devices: CoreDevices, options: Options) -> Device:
+        """Return the device of a model; errors as ``compile``."""
+
+    @abstractmethod
+    def build(self, devices: CoreDevices, device: Device, path: Path, options: Options) -> AnyModel:
+        """Compile a model for a device; errors as ``compile``."""
+
+    def adapted(self, adapters: Mapping[str, Any], mode: str) -> Kind:
+        """Return the kind of such models with LoRA adapters, as ``Core.compile_adapted`` says.
+
+        Raises:
+            OptionError: such models take none.
+        """
+        del adapters, mode
+        raise OptionError(NO_ADAPTERS)
+
+    def loads(self, blob: bytes) -> bool:
+        """Return whether ``load`` takes a kind of file (``storage.container``)."""
+        del blob
+        return False
+
+    def load(self, devices: CoreDevices, blob: BlobBytes) -> AnyModel:
+        """Load an exported model, in clear; errors as ``Core.import_model``."""
+        raise NotImplementedError(f"{self.name}: {blob.name} is no file of this kind")
+
+
+NO_ADAPTERS = (
+    "adapters are put into language models that are compiled: not into those that read texts or "
+    "hear, static ones (NPUW_LLM = NO), or blobs (BLOB_PATH), which have them"
+)
+
+
+class Kinds(Protocol):
+    """The registry of kinds, as ``Core`` uses it."""
+
+    def route(self, path: Path, options: Options) -> tuple[Kind, Options]:
+        """Return the kind of a model, and its settled options; OptionError if they clash."""
+        ...
+
+    def loading(self, blob: bytes) -> Kind:
+        """Return the kind that loads a kind of file; that of split models rejects unknown files."""
+        ...
+
+
+def kinds() -> Kinds:
+    """Return the registry; by name, as kinds stand above this shelf."""
+    return cast(Kinds, import_module("npuw_layer.kinds.registry"))
+
+
+def _export_target(device: Device, options: Options) -> Path | None:
+    """Return where EXPORT_BLOB writes, so that errors come before compiling."""
+    if not options.export_blob:
+        return None
+    from npuw_layer.storage.model_blob import checks
+
+    target = Path(options.blob_path or checks.DEFAULT_PATH).expanduser()
+    checks.check_target(target)
+    checks.check_compatibility(options)
+    checks.check_device(device, options)
+    return target

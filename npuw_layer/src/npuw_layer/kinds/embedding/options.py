@@ -1,0 +1,69 @@
+"""Options of models that embed or rank texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from npuw_layer.options.base import KindOptions, OptionGroup
+from npuw_layer.options.generate import GenerateOptions
+
+if TYPE_CHECKING:
+    from npuw_layer.options import Options
+
+
+class TextOptions(KindOptions):
+    """Texts that are read alone."""
+
+    title: ClassVar[str] = "Text embedding and reranking"
+    flags: ClassVar[tuple[str, ...]] = ("text_embed", "text_rerank")
+    follows: ClassVar[type[OptionGroup] | None] = GenerateOptions
+    generates: ClassVar[bool] = False
+
+    text_embed: bool = Field(False, alias="NPUW_TEXT_EMBED")
+    """The model gives hidden states of all tokens of a text (last_hidden_state), to be pooled by
+    the caller. A decoder is read in chunks, as prompts are, if NPUW_LLM_PREFILL_CHUNK_SIZE is below
+    NPUW_LLM_MAX_PROMPT_LEN; an encoder, whose tokens attend to later ones, is read whole. Texts
+    may come in batches, whose rows are read one after the other."""
+    text_rerank: bool = Field(False, alias="NPUW_TEXT_RERANK")
+    """The model scores texts: a language model by the logits of the last token of each, a
+    cross-encoder by its own logits. Nothing is generated, so that there are no generate models.
+    Batches are read row by row; with NPUW_LLM_ENABLE_PREFIX_CACHING what the texts for a language
+    model begin with alike is read once."""
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether texts are read alone, and nothing is generated."""
+        return self.text_embed or self.text_rerank
+
+    @classmethod
+    def gives_hidden_states(cls, options: Options) -> bool:
+        """Return NPUW_TEXT_EMBED."""
+        return options.group(cls).text_embed
+
+    @classmethod
+    def cache_key(cls, options: Options) -> Mapping[str, str]:
+        """Return what a model of texts gives."""
+        own = options.group(cls)
+        return {"NPUW_TEXT_EMBED": str(own.text_embed)} if own.reads_texts else {}
+
+    @classmethod
+    def check(cls, options: Options) -> None:
+        """Check that one of both is requested, and nothing of conversations."""
+        own = options.group(cls)
+        if own.text_embed and own.text_rerank:
+            raise ValueError(
+                "NPUW_TEXT_RERANK: a model embeds texts (NPUW_TEXT_EMBED) or ranks them"
+            )
+        if own.reads_texts and options.on_full != "ERROR":
+            raise ValueError(
+                f"NPUW_LLM_ON_FULL: {options.on_full} is for conversations that go on; texts "
+                "that are read alone are refused if they are too long"
+            )
+        if own.text_embed and options.enable_prefix_caching:
+            raise ValueError(
+                "NPUW_LLM_ENABLE_PREFIX_CACHING: NPUW_TEXT_EMBED wants the hidden states of all "
+                "tokens, and K and V alone are kept; leave it out"
+            )

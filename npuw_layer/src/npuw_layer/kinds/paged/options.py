@@ -1,0 +1,51 @@
+"""Options of models with paged attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from npuw_layer.options.base import KindOptions, OptionGroup
+from npuw_layer.options.dumps import selects
+from npuw_layer.options.kv import KvOptions
+
+if TYPE_CHECKING:
+    from npuw_layer.options import Options
+
+
+class PagedOptions(KindOptions):
+    """Caches in blocks that are the caller's, as continuous batching has them."""
+
+    title: ClassVar[str] = "Paged attention"
+    flags: ClassVar[tuple[str, ...]] = ("paged",)
+    follows: ClassVar[type[OptionGroup] | None] = KvOptions
+
+    paged: bool = Field(False, alias="NPUW_PA")
+    """The model is one that OpenVINO's paged_attention_transformation made: tokens of several
+    sequences come in one row, and tables say where the K and V of each lie in caches of blocks. It
+    is compiled for 1, 8, 64, … up to NPUW_LLM_MAX_PROMPT_LEN tokens, and the smallest that suffices
+    runs (tokens_8 and so on in NPUW_SUBMODEL_DEVICE); of more tokens it reads the largest number at
+    a time. Attention runs on NPUW_PA_DEVICE, in the caller's caches, all else on NPUW_DEVICES.
+    Caches have the type of INFERENCE_PRECISION_HINT, f32 or f16, and blocks of 32 rows, unless the
+    file says how many. Such a model is not exported; CACHE_DIR keeps what is compiled. OpenVINO
+    2026.4 gives it to the CPU whole; the NPU has its part there in later ones."""
+    paged_device: Literal["CPU"] = Field("CPU", alias="NPUW_PA_DEVICE")
+    """What computes paged attention: no NPU does, as it has to follow tables."""
+
+    @classmethod
+    def excluded(cls, options: Options) -> Mapping[str, object]:
+        """Rule out other cuts than those around attention, and what caches cannot store."""
+        return {
+            "NPUW_GQA": options.gqa,
+            "NPUW_PLAN": options.plan,
+            "NPUW_ONLINE_PIPELINE": options.online_pipeline != "NONE",
+            "NPUW_ONLINE_ISOLATE": options.online_isolate,
+            "NPUW_ONLINE_AVOID": options.online_avoid,
+            "NPUW_WEIGHTS_BANK": options.shares_weights,
+            "NPUW_DUMP_IO": selects(options.dump_io),
+            f"KV_CACHE_PRECISION = {options.kv_cache_precision}": options.kv_element,
+            "INFERENCE_PRECISION_HINT = bf16": options.precision == "bf16",
+            "EXPORT_BLOB": options.export_blob,
+        }

@@ -1,0 +1,110 @@
+"""The record of static models, and the base of kinds that go through NPUW as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from npuw_layer.api.kind import Kind
+from npuw_layer.errors import OptionError
+
+if TYPE_CHECKING:
+    from npuw_layer.api.kind import AnyModel
+    from npuw_layer.backends.protocols import Device
+    from npuw_layer.execution.devices.core_devices import CoreDevices
+    from npuw_layer.kinds.static.batched_model import StaticModel
+    from npuw_layer.options import Options
+    from npuw_layer.storage.model_blob.imported import BlobBytes
+
+
+class ThroughNpuw(Kind):
+    """A kind that an option requests, and whose models go through NPUW as static ones."""
+
+    because: ClassVar[str]
+    """The reason for that way; it ends the sentence of an error."""
+
+    def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
+        """Return the fields of options that a model has if they are not set."""
+        del path, options
+        return {}
+
+    def settle(self, path: Path, options: Options) -> Options:
+        """Choose NPUW without splitting, and the kind's defaults."""
+        if options.use_npuw is False or options.llm:
+            raise OptionError(
+                f"{self.requested(options)} = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: "
+                f"{self.because}"
+            )
+        defaults = self.defaults(path, options)
+        unset = {name: v for name, v in defaults.items() if name not in options.model_fields_set}
+        return options.model_copy(update={**unset, "use_npuw": True, "llm": False})
+
+    def device(self, devices: CoreDevices, options: Options) -> Device:
+        """Return what runs a model that is one program."""
+        return devices.of_static(options)
+
+    def build(self, devices: CoreDevices, device: Device, path: Path, options: Options) -> AnyModel:
+        """Compile a model as one program."""
+        from npuw_layer.kinds.static.batched_model import ready_static
+        from npuw_layer.kinds.static.compiled import compile_static
+        from npuw_layer.kinds.static.source import GraphSource
+
+        npu = devices.npu_of(device, options)
+        return ready_static(compile_static(GraphSource.whole(path), device, npu, options))
+
+
+class StaticKind(ThroughNpuw):
+    """Static models: all that no other kind takes, and those of ONNX Runtime (NPUW_GQA).
+
+    With NPU_USE_NPUW they go through NPUW, which may cut them into submodels for several devices;
+    without, to the NPU itself as they are.
+    """
+
+    name = "static"
+    rank = 9
+    because = (
+        "such a model is static, and its caches are inputs and outputs; leave it out for one that "
+        "is stateful"
+    )
+
+    def requested(self, options: Options) -> str:
+        """Return NPUW_GQA if it is set."""
+        return "NPUW_GQA" if options.gqa else ""
+
+    def recognises(self, path: Path, options: Options) -> bool:
+        """Return True: nothing is asked after static models."""
+        del path, options
+        return True
+
+    def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
+        """Return the original's choices for NPUW_GQA."""
+        del path, options
+        return {"online_pipeline": "REP", "cache_mode": "OPTIMIZE_SPEED"}
+
+    def settle(self, path: Path, options: Options) -> Options:
+        """Choose the NPU itself, unless NPU_USE_NPUW or NPUW_GQA is set."""
+        if options.gqa:
+            return super().settle(path, options)
+        return options.model_copy(update={"use_npuw": bool(options.use_npuw), "llm": False})
+
+    def loads(self, blob: bytes) -> bool:
+        """Return whether a file is one of NPUW's with a static model, or the original plugin's."""
+        from npuw_layer.storage.container import STATIC
+        from npuw_layer.storage.native_blob.container import MAGIC
+
+        return blob in (STATIC, MAGIC)
+
+    def load(self, devices: CoreDevices, blob: BlobBytes) -> StaticModel:
+        """Load a static model from either file."""
+        from npuw_layer.kinds.static.batched_model import ready_static
+        from npuw_layer.storage.container import STATIC, kind_of
+
+        if kind_of(blob.content) == STATIC:
+            from npuw_layer.kinds.static.imported import import_static as load
+        else:
+            from npuw_layer.kinds.static.native_blob.imported import import_native as load
+        return ready_static(load(blob, devices.of_static, devices.npu_of))
+
+
+KIND = StaticKind()

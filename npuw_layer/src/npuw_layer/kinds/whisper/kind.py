@@ -1,0 +1,52 @@
+"""The record of Whisper decoders, which are split like language models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuw_layer.errors import OptionError
+from npuw_layer.kinds.llm.kind import SplitKind
+from npuw_layer.kinds.whisper.options import WhisperOptions
+
+if TYPE_CHECKING:
+    from npuw_layer.kinds.whisper.compiled_model import WhisperModel
+    from npuw_layer.llm.compiled import CompiledLLM
+    from npuw_layer.options import Options
+
+_SETTLED = {
+    "shared_head": False,
+    "prefill_hint": "STATIC",
+    "cache_rope": False,
+    "optimize_v_tensors": False,
+    "fold": False,
+}
+"""Fields of options that a decoder has whatever was set: its head is small beside its
+cross-attention and stays, and a prompt of few tokens is read whole.
+
+Source: fact sheet npuw §a.4.
+"""
+
+
+class WhisperKind(SplitKind):
+    """Speech recognition with Whisper (NPUW_WHISPER)."""
+
+    name = "whisper"
+    options = WhisperOptions
+
+    def settle(self, path: Path, options: Options) -> Options:
+        """Choose splitting without what a small decoder has no use for."""
+        if options.llm is False:
+            raise OptionError(
+                "NPUW_WHISPER = YES needs NPUW_LLM = YES: its decoder is split as such"
+            )
+        return super().settle(path, options.model_copy(update=_SETTLED))
+
+    def ready(self, compiled: CompiledLLM) -> WhisperModel:
+        """Return compiled stages as a decoder."""
+        from npuw_layer.kinds.whisper.compiled_model import WhisperModel
+
+        return WhisperModel(compiled)
+
+
+KIND = WhisperKind()

@@ -1,0 +1,77 @@
+"""Options of Whisper decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from npuw_layer.options.base import MANY, OURS, KindOptions, OptionGroup
+from npuw_layer.options.kv import KvOptions
+
+if TYPE_CHECKING:
+    from npuw_layer.options import Options
+
+
+class WhisperOptions(KindOptions):
+    """Speech recognition: a decoder that attends to what an encoder made of audio."""
+
+    title: ClassVar[str] = "Whisper"
+    flags: ClassVar[tuple[str, ...]] = ("whisper",)
+    follows: ClassVar[type[OptionGroup] | None] = KvOptions
+
+    whisper: bool = Field(False, alias="NPUW_WHISPER")
+    """Split a Whisper decoder (input_ids, encoder_hidden_states): the first model reads the prompt
+    and makes K and V of the audio once, the others generate. As in the original a prompt has up to
+    4 tokens and the cache 448 rows; NPUW_LLM_MAX_PROMPT_LEN allows longer prompts, within these.
+    Prompts are read whole, layers are not folded, and NPUW_LLM_SHARED_HEAD, NPUW_LLM_CACHE_ROPE and
+    NPUW_LLM_OPTIMIZE_V_TENSORS are NO, whatever they were set to. Several tokens always begin anew,
+    and so does the first one after reset_state."""
+    whisper_eos_token: int = Field(50257, alias="NPUW_WHISPER_EOS_TOKEN", ge=0, le=MANY)
+    """The token that ends a text: when the last row of the cache is taken it is the one that
+    logits choose, so that whoever generates stops there."""
+    whisper_decompose_sdpa: bool = Field(False, alias="NPUW_WHISPER_DECOMPOSE_SDPA")
+    """Give out what each layer attends to in the audio, for timestamps of words: outputs
+    cross_attention_qk_scaled_scores_0 and so on, f32 [1, heads, tokens, frames], of the last
+    prompt. Prompts may then have 447 tokens, so that whole texts can be read again."""
+    whisper_encoder_len: int = Field(
+        1500, alias="NPUW_WHISPER_ENCODER_LEN", ge=1, le=MANY, json_schema_extra=OURS
+    )
+    """Frames that the encoder gives, for a decoder whose encoder_hidden_states are of any number;
+    the original wants the model reshaped."""
+
+    @classmethod
+    def excluded(cls, options: Options) -> Mapping[str, object]:
+        """Rule out conversations that go on, and prompts in chunks: a prompt has a few tokens."""
+        return {
+            "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": options.max_generation_token_len > 1,
+            "NPUW_LLM_BATCH_SLOTS": {*options.batch_slots} != {1},
+            "NPUW_LLM_ON_FULL": options.on_full != "ERROR",
+            "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
+            "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": options.enable_continuous_prefill,
+            "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": options.enable_block_based_kv_cache,
+            "NPUW_LLM_GENERATE_ATTENTION_HINT": options.generate_attention_hint
+            in ("HFA", "DYNAMIC"),
+            "NPUW_WEIGHTS_OFFLOAD": options.weights_offload != "NO",
+            "NPUW_SPATIAL": options.runs_spatial,
+        }
+
+    @classmethod
+    def cache_key(cls, options: Options) -> Mapping[str, str]:
+        """Return whether a model is a decoder, its frames, and whether it gives their scores."""
+        own = options.group(cls)
+        return {
+            "NPUW_WHISPER": str(own.whisper),
+            "NPUW_WHISPER_DECOMPOSE_SDPA": str(own.whisper and own.whisper_decompose_sdpa),
+            "NPUW_WHISPER_ENCODER_LEN": str(own.whisper and own.whisper_encoder_len),
+        }
+
+    @classmethod
+    def check(cls, options: Options) -> None:
+        """Check that caches keep the one layout that the decoder is split with."""
+        if options.group(cls).whisper and (options.batch_dim, options.seq_len_dim) != (0, 2):
+            raise ValueError(
+                "NPUW_LLM_SEQ_LEN_DIM: Whisper's caches count tokens along axis 2 and sequences "
+                "along axis 0; leave it and NPUW_LLM_BATCH_DIM out"
+            )

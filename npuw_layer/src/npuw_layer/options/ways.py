@@ -1,0 +1,74 @@
+"""Options that belong to one of two ways: through NPUW, or to the NPU itself.
+
+NPU_USE_NPUW chooses the way. A kind of model settles it where it is not set.
+
+Source: fact sheet npuw §a.1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuw_layer.errors import OptionError
+from npuw_layer.options.dumps import selects
+
+if TYPE_CHECKING:
+    from npuw_layer.options.model import Options
+
+
+def check_way(options: Options) -> None:
+    """Reject options that have no effect on a model's way.
+
+    Args:
+        options: with NPU_USE_NPUW and NPUW_LLM settled.
+
+    Raises:
+        OptionError: one of them is set.
+    """
+    if not options.llm and options.weights_offload != "NO":
+        raise OptionError(
+            "NPUW_WEIGHTS_OFFLOAD is for language models; a static model has all its weights"
+        )
+    if not options.use_npuw:
+        check_plain(options)
+    elif options.batch_mode == "PLUGIN":
+        raise OptionError(
+            "NPU_BATCH_MODE = PLUGIN is for static models on the NPU itself, and this one goes "
+            "through NPUW; leave it out, or set NPU_USE_NPUW to NO"
+        )
+    elif options.export_raw_blob:
+        raise OptionError(
+            "NPU_EXPORT_RAW_BLOB = YES: what goes through NPUW is more than one payload; leave it "
+            "out, or run a static model with NPU_USE_NPUW = NO"
+        )
+    elif options.run_inferences_sequentially:
+        raise OptionError(
+            "NPU_RUN_INFERENCES_SEQUENTIALLY = YES is for static models of the NPU itself: those "
+            "that go through NPUW (NPU_USE_NPUW) start inferences of their own"
+        )
+
+
+def check_plain(options: Options) -> None:
+    """Reject options of NPUW for a model of the NPU itself.
+
+    Raises:
+        OptionError: one of them is set.
+    """
+    asked = {
+        "NPUW_DEVICES": options.devices != "NPU",
+        "NPUW_WEIGHTS_BANK": options.shares_weights,
+        "NPUW_ACC_CHECK": options.acc_check,
+        "NPUW_ONLINE_PIPELINE": options.online_pipeline != "NONE",
+        "NPUW_ONLINE_ISOLATE": options.online_isolate,
+        "NPUW_ONLINE_AVOID": options.online_avoid,
+        "NPUW_PLAN": options.plan,
+        "NPUW_ONLINE_DUMP_PLAN": options.online_dump_plan,
+        "NPUW_DUMP_FULL": options.dump_full,
+        "NPUW_DUMP_SUBS": selects(options.dump_subs),
+        "NPUW_DUMP_SUBS_ON_FAIL": selects(options.dump_subs_on_fail),
+        "NPUW_DUMP_IO": selects(options.dump_io),
+    }
+    for name in filter(asked.__getitem__, asked):
+        raise OptionError(
+            f"{name} is for NPUW, which a static model goes through with NPU_USE_NPUW = YES"
+        )
