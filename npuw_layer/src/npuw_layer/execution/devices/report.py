@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from npuw_layer.backends.protocols import LoadedModel
+from npuw_layer.backends.protocols import LoadedModel, abilities, ability
 from npuw_layer.execution.devices.placed import Placement, ReportsPlacement
 
 
@@ -38,25 +38,27 @@ def devices_report(models: Mapping[str, LoadedModel]) -> dict[str, str]:
 def placements(model: LoadedModel) -> Sequence[Placement]:
     """Give where a model runs, or all that it runs; nothing if some of it has one device alone."""
     every = {id(each): each for each in _innermost(model)}.values()
-    told = [each.placement for each in every if isinstance(each, ReportsPlacement)]
+    told = [each.placement for each in abilities(every, ReportsPlacement)]
     return told if len(told) == len(every) else []
 
 
 def _innermost(model: LoadedModel) -> Iterator[LoadedModel]:
-    if not isinstance(model, MadeOfOthers):
+    whole = ability(model, MadeOfOthers)
+    if whole is None:
         yield model
         return
-    for _, member in model.members:
+    for _, member in whole.members:
         yield from _innermost(member)
 
 
 def _described(model: LoadedModel) -> str:
-    if isinstance(model, ReportsPlacement):
-        return str(model.placement)
-    if not isinstance(model, MadeOfOthers) or not placements(model):
+    placed, whole = ability(model, ReportsPlacement), ability(model, MadeOfOthers)
+    if placed is not None:
+        return str(placed.placement)
+    if whole is None or not placements(model):
         return ""
     by_tag: dict[str, list[LoadedModel]] = {}
-    for tag, member in model.members:
+    for tag, member in whole.members:
         by_tag.setdefault(tag or "part", []).append(member)
     return " | ".join(f"{tag} ×{len(each)}: {_together(each)}" for tag, each in by_tag.items())
 

@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from npuw_layer.backends.protocols import Device, ExportsPrograms, LoadedModel
+from npuw_layer.backends.protocols import (
+    Device,
+    ExportsPrograms,
+    LoadedModel,
+    ability,
+)
 from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, DeviceError, OptionError
 from npuw_layer.llm.model_files import ModelFiles, needed_files
 from npuw_layer.llm.programs import load
@@ -124,9 +129,8 @@ class ImportedBlob:
         """
         taking = device or self.device
         try:
-            if isinstance(taking, ExportsPrograms):
-                return taking.load_exported(program)
-            return load(taking, program)
+            exporting = ability(taking, ExportsPrograms)
+            return load(taking, program) if exporting is None else exporting.load_exported(program)
         except RuntimeError as error:
             what = f"the device refuses {name}: {error}; export the model anew"
             raise DeviceError(what) from error
