@@ -22,7 +22,7 @@ from npuw_layer.kinds.routing import route
 from npuw_layer.kinds.static.batched_model import StaticModel
 from npuw_layer.llm.compiled_model import CompiledModel
 from npuw_layer.options import parse_options
-from npuw_layer.options.idle import idle
+from npuw_layer.options.contradictions import idle
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.storage.source import Source

@@ -23,8 +23,12 @@ from npuw_layer.execution.isolations import in_parts
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.devices import device_names
-from npuw_layer.options.stage_maps import RUNS, WHERE
-from npuw_layer.options.stages import KINDS, StageKind
+from npuw_layer.options.stages import (
+    KINDS,
+    RUNS,
+    WHERE,
+    StageKind,
+)
 
 _NEED_MEMORY = "static models and remote tensors"
 

@@ -19,16 +19,9 @@ from compiler_layer.model import Model, Port
 from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.backends.host_tensors import HostTensors
-from npuw_layer.backends.protocols import (
-    DEVICE_ROUTED,
-    EXPERTS,
-    Array,
-    Compiler,
-    Contexts,
-    Memory,
-    TensorInfo,
-)
+from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 from npuw_layer.storage.versions import package_version
 
 

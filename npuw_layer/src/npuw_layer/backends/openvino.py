@@ -24,16 +24,9 @@ from npuw_layer.backends.openvino_program import (
     separate_outputs,
     settings_of,
 )
-from npuw_layer.backends.protocols import (
-    DEVICE_ROUTED,
-    EXPERTS,
-    Array,
-    Compiler,
-    Contexts,
-    Memory,
-    TensorInfo,
-)
+from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 from npuw_layer.storage.versions import package_version
 
 if TYPE_CHECKING:

@@ -51,12 +51,6 @@ SUBMODEL = "NPUW_SUBMODEL"
 STATIC_MODEL = "model"
 """Name of a model that is one static graph."""
 
-EXPERTS = "NPUW_MOE_HINT"
-"""Key of a compiler's configuration: how experts of mixtures run, unless all run on all tokens."""
-
-DEVICE_ROUTED = "DEVICE_ROUTED"
-"""Value of EXPERTS: the program itself reads the weights of the chosen experts alone."""
-
 DEVICE_FACTS = (
     "AVAILABLE_DEVICES",
     "FULL_DEVICE_NAME",
@@ -108,7 +102,8 @@ class Compiler(Protocol):
             config: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
                 DYNAMIC_QUANTIZATION_GROUP_SIZE, and ENABLE_WEIGHTLESS: with YES, weights may be
                 inputs, named as ``compiler_layer.weights`` says; STATE_IN_PLACE: with YES, a
-                variable's input and output may be bound to the same memory; EXPERTS.
+                variable's input and output may be bound to the same memory; NPUW_MOE_HINT: with
+                DEVICE_ROUTED, the program itself reads the weights of chosen experts alone.
 
         Raises:
             NotFolded: the graph is a folded one and does not stand for the whole model.

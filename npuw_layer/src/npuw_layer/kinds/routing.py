@@ -28,7 +28,7 @@ from npuw_layer.kinds.ir_inputs import ir_inputs
 from npuw_layer.kinds.kokoro.avoided import avoided_ops
 from npuw_layer.kinds.whisper.lengths import as_whisper
 from npuw_layer.options import Options
-from npuw_layer.options.dumps import selects
+from npuw_layer.options.reports import selects
 
 
 def route(path: Path, options: Options) -> Options:

@@ -1,35 +1,41 @@
-"""All options of a compiled model, and what follows from several of them together."""
+"""All options of a model, and what follows from several of them together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Self
 
-from pydantic import model_validator
-
-from npuw_layer.backends.protocols import DEVICE_ROUTED, EXPERTS
-from npuw_layer.options.base import OptionGroup
-from npuw_layer.options.cache import CacheOptions
-from npuw_layer.options.compiler import CompilerOptions
-from npuw_layer.options.contradictions import CONTRADICTIONS
-from npuw_layer.options.devices import DeviceOptions
-from npuw_layer.options.dumps import DumpOptions
-from npuw_layer.options.experts import ExpertOptions
-from npuw_layer.options.generate import GenerateOptions
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS, OptionGroup
+from npuw_layer.options.devices import (
+    CompilerOptions,
+    DeviceOptions,
+    TurnOptions,
+)
 from npuw_layer.options.kokoro import KokoroOptions
-from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
-from npuw_layer.options.lengths import LengthOptions
-from npuw_layer.options.logs import LogOptions
+from npuw_layer.options.llm import (
+    KV_ELEMENTS,
+    ExpertOptions,
+    GenerateOptions,
+    KvElement,
+    KvOptions,
+    LengthOptions,
+    PrefillOptions,
+)
 from npuw_layer.options.mechanisms import MechanismOptions
 from npuw_layer.options.paged import PagedOptions
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
-from npuw_layer.options.prefill import PrefillOptions
-from npuw_layer.options.profiling import ProfilingOptions
+from npuw_layer.options.reports import (
+    DumpOptions,
+    LogOptions,
+    ProfilingOptions,
+)
 from npuw_layer.options.stages import KINDS, StageKind, StageOptions
+from npuw_layer.options.storage import (
+    CacheOptions,
+    WeightOptions,
+)
 from npuw_layer.options.texts import TextOptions
-from npuw_layer.options.turns import TurnOptions
-from npuw_layer.options.weights import WeightOptions
 from npuw_layer.options.whisper import WhisperOptions
 
 GROUPS: tuple[type[OptionGroup], ...] = (
@@ -58,7 +64,7 @@ GROUPS: tuple[type[OptionGroup], ...] = (
 """In the order in which they are shown."""
 
 
-class Options(
+class OptionValues(
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
@@ -82,12 +88,6 @@ class Options(
     MechanismOptions,
 ):
     """What a compiled model depends on besides the model; unknown names are refused."""
-
-    @model_validator(mode="after")
-    def _check_all(self) -> Self:
-        for check in CONTRADICTIONS:
-            check(self)
-        return self
 
     @property
     def kv_element(self) -> KvElement:
@@ -185,7 +185,7 @@ class Options(
         """Whether other processes may use the weights too."""
         return bool(self.weights_bank) or self.weights_bank_alloc == "SHARED"
 
-    def of_stage(self, kind: StageKind) -> Options:
+    def of_stage(self, kind: StageKind) -> Self:
         """The options of one kind of static model, merged as ``stages`` says."""
         replaced, more = self.stage_maps(kind)
         if kind == "generate" and self.generate_hint == "BEST_PERF":
@@ -193,10 +193,10 @@ class Options(
         if not replaced and not more:
             return self
         own = self.model_dump(by_alias=True, exclude_unset=True)
-        return Options.model_validate({**replaced, **own, **more})
+        return type(self).model_validate({**replaced, **own, **more})
 
     @property
-    def of_stages(self) -> Sequence[Options]:
+    def of_stages(self) -> Sequence[Self]:
         """Those of each kind; of a model that is not split there is one."""
         return [self] if self.llm is False else [self.of_stage(kind) for kind in KINDS]
 
@@ -206,7 +206,7 @@ class Options(
         return hints.get(kind, "")
 
     def experts_config(self, kind: StageKind) -> dict[str, str]:
-        """What the compiler of one kind of static model is told of experts (``ports.EXPERTS``)."""
+        """What the compiler of one kind of static model is told of experts (``EXPERTS``)."""
         by_device = kind == "generate" and self.generate_moe_hint == DEVICE_ROUTED
         return {EXPERTS: DEVICE_ROUTED} if by_device else {}
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from npuw_layer.options.dumps import selects
-
-if TYPE_CHECKING:
-    from npuw_layer.options.model import Options
+from npuw_layer.options.model import OptionValues
+from npuw_layer.options.reports import selects
 
 
-def check_modes(options: Options) -> None:
+def check_modes(options: OptionValues) -> None:
     """See that nothing is asked for that a model's kind excludes.
 
     Raises:
@@ -26,7 +23,7 @@ def check_modes(options: Options) -> None:
             raise ValueError(f"{name}: not with {mode} = YES; leave one of them out")
 
 
-def _not_with_whisper(options: Options) -> Mapping[str, object]:
+def _not_with_whisper(options: OptionValues) -> Mapping[str, object]:
     return {
         "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": options.max_generation_token_len > 1,
         "NPUW_LLM_BATCH_SLOTS": {*options.batch_slots} != {1},
@@ -40,7 +37,7 @@ def _not_with_whisper(options: Options) -> Mapping[str, object]:
     }
 
 
-def _not_with_kokoro(options: Options) -> Mapping[str, object]:
+def _not_with_kokoro(options: OptionValues) -> Mapping[str, object]:
     return {
         "NPUW_WHISPER": options.whisper,
         "NPUW_TEXT_EMBED": options.text_embed,
@@ -51,7 +48,7 @@ def _not_with_kokoro(options: Options) -> Mapping[str, object]:
     }
 
 
-def _not_with_paged(options: Options) -> Mapping[str, object]:
+def _not_with_paged(options: OptionValues) -> Mapping[str, object]:
     return {
         "NPUW_WHISPER": options.whisper,
         "NPUW_TEXT_EMBED": options.text_embed,

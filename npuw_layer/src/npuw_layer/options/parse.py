@@ -1,22 +1,36 @@
-"""From a configuration to options, with errors that say what would be right."""
+"""Parser of configurations, whose errors say what would be right."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from driver_layer.abi.platforms import Platform, platform_of
 from driver_layer.errors import PlatformError
 from npuw_layer.errors import OptionError
-from npuw_layer.options.absent import ABSENT
+from npuw_layer.options.base import nearest
+from npuw_layer.options.contradictions import CONTRADICTIONS, check_stage
 from npuw_layer.options.describe import allowed
-from npuw_layer.options.model import NAMES, Options
-from npuw_layer.options.names import nearest
-from npuw_layer.options.stage_maps import check_stage, refusal
-from npuw_layer.options.stages import CONFIGS, StageKind
+from npuw_layer.options.mechanisms import ABSENT
+from npuw_layer.options.model import NAMES, OptionValues
+from npuw_layer.options.stages import (
+    CONFIGS,
+    StageKind,
+    refusal,
+)
+
+
+class Options(OptionValues):
+    """All options of a compiled model; they do not contradict one another."""
+
+    @model_validator(mode="after")
+    def _check_all(self) -> Self:
+        for check in CONTRADICTIONS:
+            check(self)
+        return self
 
 
 def parse_options(config: Mapping[str, Any]) -> Options:

@@ -4,10 +4,42 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from npuw_layer.backends.protocols import LoadedModel, abilities, ability
-from npuw_layer.execution.devices.placed import Placement, ReportsPlacement
+from npuw_layer.execution.devices.accuracy import Findings
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a submodel runs, and how it came there."""
+
+    submodel: str
+    device: str
+    notes: tuple[str, ...]
+    """Why it runs on no device before this one, in the order of events."""
+    checked: Findings | None = None
+    """What NPUW_ACC_CHECK found; None without it."""
+
+    @property
+    def accuracy(self) -> str:
+        """The same in words; empty without it."""
+        return "" if self.checked is None else str(self.checked)
+
+    def __str__(self) -> str:
+        parts = [self.device, *self.notes, *filter(None, [self.accuracy])]
+        return "; ".join(parts)
+
+
+@runtime_checkable
+class ReportsPlacement(Protocol):
+    """A loaded model that can tell on which of several devices it runs."""
+
+    @property
+    def placement(self) -> Placement:
+        """Where it runs now, and why."""
+        ...
 
 
 @runtime_checkable

@@ -26,7 +26,8 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.devices.elsewhere import Banks, Elsewhere, Place
-from npuw_layer.execution.devices.placed import PlacedModel, Placement, Rules
+from npuw_layer.execution.devices.placed import PlacedModel, Rules
+from npuw_layer.execution.devices.report import Placement
 from npuw_layer.execution.devices.stored import Head, StoredProgram
 
 if TYPE_CHECKING:

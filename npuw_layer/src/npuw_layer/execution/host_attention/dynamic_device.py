@@ -19,7 +19,7 @@ from npuw_layer.backends.interpreter import InterpreterDevice, LoadedGraph
 from npuw_layer.backends.protocols import SUBMODEL, Device, LoadedModel, Memory, TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.decorator import DeviceDecorator
-from npuw_layer.execution.devices.placed import Placement
+from npuw_layer.execution.devices.report import Placement
 from npuw_layer.execution.host_attention.masks import additive, live_positions
 from npuw_layer.execution.host_attention.pattern import find_attention
 from npuw_layer.execution.host_attention.shapes import CachedAttention

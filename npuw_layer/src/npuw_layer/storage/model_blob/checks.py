@@ -18,7 +18,7 @@ from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.llm.plan.stages import isolated_attention
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.base import written
-from npuw_layer.options.stage_maps import MAPS, fixed_part
+from npuw_layer.options.stages import MAPS, fixed_part
 
 DEFAULT_PATH = "openvino_model.blob"
 """Where EXPORT_BLOB writes without a BLOB_PATH, as in openvino_genai."""

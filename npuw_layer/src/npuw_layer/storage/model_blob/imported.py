@@ -22,7 +22,7 @@ from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, DeviceEr
 from npuw_layer.llm.model_files import ModelFiles, needed_files
 from npuw_layer.llm.programs import load
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
-from npuw_layer.options.stage_maps import MAPS, fixed_part, run_time_part
+from npuw_layer.options.stages import MAPS, fixed_part, run_time_part
 from npuw_layer.storage.cache.key import current_versions, own_version
 from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.container import Container, read_container
