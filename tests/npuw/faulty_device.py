@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from compiler_layer.model import Model
 from npuw_layer.backends.arena import ELEMENT_TYPES
-from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, Program, TensorInfo
+from npuw_layer.backends.protocols import (
+    Array,
+    Device,
+    LoadedModel,
+    Memory,
+    Program,
+    TakesAnyMemory,
+    TensorInfo,
+    ability,
+)
 from npuw_layer.errors import DeviceError
 
 Spoil = Callable[[str, Array], None]
@@ -41,7 +51,6 @@ class FaultyDevice:
         self.good_runs = good_runs
         self.compiled = 0
         self.runs = 0
-        self.takes_any_memory = getattr(device, "takes_any_memory", False)
 
     @property
     def version(self) -> str:
@@ -66,6 +75,9 @@ class FaultyDevice:
 
     def allocate(self, nbytes: int) -> Memory:
         return self._device.allocate(nbytes)
+
+    def ability(self, protocol: type[Any]) -> Any:
+        return ability(self._device, protocol) if protocol is TakesAnyMemory else None
 
 
 class _Loaded:

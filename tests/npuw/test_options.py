@@ -11,7 +11,7 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
 from npuw_layer.options import ABSENT, GROUPS, NAMES, describe, parse_options
-from npuw_layer.options.idle import WAITING, idle
+from npuw_layer.options.contradictions import WAITING, idle
 from npuw_layer.options.mechanisms import ALIKE
 
 ORIGINALS = [

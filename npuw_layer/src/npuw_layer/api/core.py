@@ -18,7 +18,7 @@ from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.execution.devices.core_devices import CoreDevices
 from npuw_layer.options import parse_options
-from npuw_layer.options.idle import idle
+from npuw_layer.options.contradictions import idle
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.storage.source import Source
@@ -84,7 +84,7 @@ class Core(Uncopied):
         Args:
             device_name: "NPU"; it may be left out.
             name: of an option; or SUPPORTED_PROPERTIES, a dict of all names with "RO" or "RW"; or a
-                fact, such as FULL_DEVICE_NAME or NPU_MAX_TILES (``adapters.level_zero_facts``).
+                fact, such as NPU_MAX_TILES (``backends.protocols.DEVICE_FACTS``).
 
         Raises:
             OptionError: there is no such property, or no such device.
@@ -258,8 +258,8 @@ class Core(Uncopied):
         _check_name(device_name)
         given = self._properties.to_compile(properties)
         wanted = given.pop(L0_CONTEXT, None)
-        npu = self._devices.npu(parse_options(given))
-        if wanted is not None and wanted is not npu.context:
+        npu = self._devices.remote(parse_options(given))
+        if wanted is not None and wanted is not npu.memory_space:
             raise RemoteError(
                 "L0_CONTEXT is not this Core's context; memory is shared within one Core alone"
             )

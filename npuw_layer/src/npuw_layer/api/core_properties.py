@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from npuw_layer.api.properties import SUPPORTED_PROPERTIES, Facts, read_property
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.level_zero_facts import DEVICE_FACTS
+from npuw_layer.backends.protocols import DEVICE_FACTS, Device, TellsFacts, required
 from npuw_layer.errors import OptionError
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
 from npuw_layer.storage.versions import compiler_number
@@ -28,7 +27,7 @@ class CoreProperties:
         npu: gives the NPU that options name.
     """
 
-    def __init__(self, npu: Callable[[Options], LevelZeroDevice]) -> None:
+    def __init__(self, npu: Callable[[Options], Device]) -> None:
         self._npu = npu
         self._set: dict[str, Any] = {}
 
@@ -68,7 +67,8 @@ class CoreProperties:
 
     def _facts(self) -> Facts:
         def ask(name: str) -> Any:
-            return DEVICE_FACTS[name](self._npu(parse_options(self._set)))
+            device = self._npu(parse_options(self._set))
+            return required(device, TellsFacts, "read-only properties").fact(name)
 
         return {_COMPILER: compiler_number, **{name: partial(ask, name) for name in DEVICE_FACTS}}
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from compiler_layer.errors import CompilerError, NotPeriodic
-from npuw_layer.backends.protocols import DEVICE_ROUTED, EXPERTS
 from npuw_layer.errors import ModelError, NotFolded
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 from npuw_layer.storage.versions import package_version
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class StaticCompiler:
             raise ModelError(f"compilation failed: {error}") from error
 
     def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
-        """Cut a graph at its repeated block; see ``offload.ports.OffloadingDevice``.
+        """Cut a graph at its repeated block; see ``protocols.OffloadingDevice``.
 
         Raises:
             NotFolded: it repeats no block, or not often enough.
@@ -62,7 +62,7 @@ class StaticCompiler:
             raise ModelError(f"the model cannot be offloaded: {error}") from error
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
-        """Compile a part that is called several times; see ``partition.ports.CompilesFunctions``.
+        """Compile a part that is called several times; see ``protocols.CompilesFunctions``.
 
         Raises:
             ModelError: it is not supported, or does not fit the device.

@@ -7,6 +7,7 @@ device, or from above them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -18,20 +19,14 @@ from compiler_layer.model import Model, Port
 from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.backends.host_tensors import HostTensors
-from npuw_layer.backends.protocols import (
-    DEVICE_ROUTED,
-    EXPERTS,
-    Array,
-    Compiler,
-    Memory,
-    TensorInfo,
-)
+from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 from npuw_layer.storage.versions import package_version
 
 
 class HostMemory:
-    """Memory of the host; satisfies ``ports.Memory``."""
+    """Memory of the host; satisfies ``protocols.Memory``."""
 
     def __init__(self, data: Array) -> None:
         self._data = data
@@ -46,17 +41,23 @@ class HostMemory:
 
 
 class InterpreterDevice:
-    """Runs graphs in numpy; satisfies ``ports.Device``.
+    """Runs graphs in numpy; satisfies ``protocols.Device``.
 
     Args:
         compiler: not used: there is nothing to compile.
         platform: not used.
+        contexts: not used.
     """
 
-    takes_any_memory = True
+    takes_any_memory: Literal[True] = True
 
-    def __init__(self, compiler: Compiler | None = None, platform: str = "") -> None:
-        del compiler, platform
+    def __init__(
+        self,
+        compiler: Compiler | None = None,
+        platform: str = "",
+        contexts: Contexts | None = None,
+    ) -> None:
+        del compiler, platform, contexts
 
     @property
     def version(self) -> str:
@@ -106,7 +107,7 @@ class InterpreterDevice:
 
 
 class LoadedGraph:
-    """A graph; satisfies ``ports.LoadedModel``."""
+    """A graph; satisfies ``protocols.LoadedModel``."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -133,7 +134,7 @@ def _info(port: Port) -> TensorInfo:
 
 
 class GraphProgram:
-    """A graph with bound memory; satisfies ``ports.Program``."""
+    """A graph with bound memory; satisfies ``protocols.Program``."""
 
     def __init__(
         self, model: Model, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]

@@ -8,10 +8,12 @@ from functools import partial
 from driver_layer import ze
 from npuw_layer.backends.level_zero_lists import destroy_list
 from npuw_layer.backends.level_zero_memory import DeviceMemory, reported
-from npuw_layer.backends.protocols import Memory
+from npuw_layer.backends.protocols import (
+    Memory,
+    Span,
+)
 from npuw_layer.backends.release import release_with
 from npuw_layer.errors import DeviceError
-from npuw_layer.execution.offload.ports import Span
 
 
 class CopyQueue:
@@ -47,7 +49,7 @@ class CopyQueue:
 class RecordedCopies:
     """A command list of copies, and the event that tells when they are made.
 
-    Satisfies ``offload.ports.Transfer``.
+    Satisfies ``protocols.Transfer``.
 
     Args:
         queue: where they are made.

@@ -1,4 +1,4 @@
-"""What Level Zero says of an NPU, under the names of OpenVINO's properties.
+"""Properties of an NPU by OpenVINO's names (``protocols.DEVICE_FACTS``), read from Level Zero.
 
 Source: fact sheet npuw §e.2; the names and types are those of the original's plugin.
 """
@@ -9,28 +9,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from driver_layer import ze
-from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.level_zero_context import LevelZeroContext
 
 _CAPABILITIES = ("FP16", "INT8", "EXPORT_IMPORT")
 """What the original's plugin says of every NPU, and this stack can."""
 
 
-def _about(npu: LevelZeroDevice) -> ze.ze_device_properties_t:
+def _about(npu: LevelZeroContext) -> ze.ze_device_properties_t:
     return ze.zeDeviceGetProperties(npu.handle)
 
 
-def _driver_version(npu: LevelZeroDevice) -> int:
+def _driver_version(npu: LevelZeroContext) -> int:
     return ze.zeDriverGetProperties(npu.handle.driver).driverVersion
 
 
-def _memory(npu: LevelZeroDevice) -> ze.ze_graph_memory_query_t:
+def _memory(npu: LevelZeroContext) -> ze.ze_graph_memory_query_t:
     graphs: ze.ze_graph_dditable_ext_t = ze.zeDriverGetExtensionFunctionAddress(
         npu.handle.driver, ze.GRAPH_EXTENSION
     )
-    return graphs.pfnQueryContextMemory(npu.context)
+    return graphs.pfnQueryContextMemory(npu.memory_space)
 
 
-DEVICE_FACTS: Mapping[str, Callable[[LevelZeroDevice], Any]] = {
+FACTS: Mapping[str, Callable[[LevelZeroContext], Any]] = {
     "AVAILABLE_DEVICES": lambda npu: [npu.handle.platform.name],
     "FULL_DEVICE_NAME": lambda npu: _about(npu).name,
     "DEVICE_ARCHITECTURE": lambda npu: npu.handle.platform.name,
@@ -45,4 +45,4 @@ DEVICE_FACTS: Mapping[str, Callable[[LevelZeroDevice], Any]] = {
     "NPU_DEVICE_TOTAL_MEM_SIZE": lambda npu: _memory(npu).total,
     "NPU_DEVICE_ALLOC_MEM_SIZE": lambda npu: _memory(npu).allocated,
 }
-"""By the name of each property that nobody sets, what asks the NPU for it; sizes in bytes."""
+"""Reader of each read-only property; sizes are in bytes."""

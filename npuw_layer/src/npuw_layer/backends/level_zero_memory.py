@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
@@ -40,7 +39,7 @@ def check_file(file: MappedFile | None) -> None:
 
 
 class DeviceMemory:
-    """Memory that host and NPU share; satisfies ``ports.Memory``.
+    """Memory that host and NPU share; satisfies ``protocols.RemoteMemory``.
 
     Args:
         context: where it is.
@@ -68,6 +67,11 @@ class DeviceMemory:
         return mapped_file_of(self._memory.data) if seen else None
 
     @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return self._memory.size
+
+    @property
     def host_visible(self) -> bool:
         """Whether the host sees the bytes."""
         return self._memory.kind is not ze.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
@@ -87,8 +91,16 @@ class DeviceMemory:
         """Where the device sees it."""
         return self._memory.address
 
+    def check(self) -> None:
+        """See that the file that it is mapped from, if any, still has all bytes.
+
+        Raises:
+            NpuwFault: the file was truncated.
+        """
+        check_file(self.file)
+
     def free(self) -> None:
-        """Give it back; a second call does nothing."""
+        """Release the memory; a second call does nothing."""
         if self._giving_back is not None:
             self._giving_back.detach()  # with it goes the last that refers to the bytes
         free_memory(self.context, self._memory)
@@ -102,18 +114,3 @@ def free_memory(context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
         ze.zeMemFree(context, memory)
     except ze.ZeError as error:
         _log.warning("zeMemFree(%#x): %s", memory.address, error)
-
-
-class Contexts:
-    """A context for each platform: what the devices of one Core share their memory in."""
-
-    def __init__(self) -> None:
-        self._made: dict[ze.ze_driver_handle_t, ze.ze_context_handle_t] = {}
-        self._lock = threading.Lock()
-
-    def of(self, driver: ze.ze_driver_handle_t) -> ze.ze_context_handle_t:
-        """Give a driver's context; it is made when it is first asked for."""
-        with self._lock:
-            if driver not in self._made:
-                self._made[driver] = ze.zeContextCreate(driver)
-            return self._made[driver]

@@ -6,9 +6,8 @@ from functools import partial
 
 from driver_layer import ze
 from npuw_layer.backends.level_zero_memory import reported
+from npuw_layer.backends.recording import LayerTime, is_recording, note
 from npuw_layer.backends.release import release_with
-from npuw_layer.execution.profiling.recording import is_recording, note
-from npuw_layer.execution.profiling.times import LayerTime
 
 _LAYERS = ze.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_LAYER_LEVEL
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,15 +24,9 @@ from npuw_layer.backends.openvino_program import (
     separate_outputs,
     settings_of,
 )
-from npuw_layer.backends.protocols import (
-    DEVICE_ROUTED,
-    EXPERTS,
-    Array,
-    Compiler,
-    Memory,
-    TensorInfo,
-)
+from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 from npuw_layer.storage.versions import package_version
 
 if TYPE_CHECKING:
@@ -65,20 +59,26 @@ def _core() -> Any:
 
 
 class OpenVINODevice:
-    """Runs graphs in OpenVINO's CPU plugin; satisfies ``ports.Device``.
+    """Runs graphs in OpenVINO's CPU plugin; satisfies ``protocols.Device``.
 
     Args:
         compiler: not used: OpenVINO compiles by itself.
         platform: not used.
+        contexts: not used.
 
     Raises:
         DeviceError: the package openvino is not installed.
     """
 
-    takes_any_memory = True
+    takes_any_memory: Literal[True] = True
 
-    def __init__(self, compiler: Compiler | None = None, platform: str = "") -> None:
-        del compiler, platform
+    def __init__(
+        self,
+        compiler: Compiler | None = None,
+        platform: str = "",
+        contexts: Contexts | None = None,
+    ) -> None:
+        del compiler, platform, contexts
         try:
             import openvino
         except ImportError as error:
@@ -164,7 +164,7 @@ class OpenVINODevice:
 
 
 class LoadedIR:
-    """A graph of OpenVINO's; satisfies ``ports.LoadedModel``.
+    """A graph of OpenVINO's; satisfies ``protocols.LoadedModel``.
 
     Its weights, where they are inputs, lie in memory that somebody binds: that is when they become
     constants in place, and the plugin compiles the graph, once for all programs.
@@ -240,7 +240,7 @@ def _size(info: TensorInfo) -> int:
 
 
 class IRProgram:
-    """A request of OpenVINO's with bound memory; satisfies ``ports.Program``."""
+    """A request of OpenVINO's with bound memory; satisfies ``protocols.Program``."""
 
     def __init__(self, loaded: LoadedIR) -> None:
         self._loaded = loaded

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from npuw_layer.api.ready_model import Origin
-from npuw_layer.backends.protocols import Device
-from npuw_layer.execution.devices.staged import device_of
+from npuw_layer.backends.protocols import Device, device_of
 from npuw_layer.llm.compiled import CompiledLLM, assemble
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.model_files import WeightSources

@@ -10,9 +10,16 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.protocols import SUBMODEL, Device, FindsConstants, LoadedModel, MovesOn
+from npuw_layer.backends.protocols import (
+    SUBMODEL,
+    Device,
+    FindsConstants,
+    LoadedModel,
+    MovesOn,
+    ability,
+    device_of,
+)
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
-from npuw_layer.execution.devices.staged import device_of
 from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.model_files import ModelFiles
@@ -97,8 +104,9 @@ class ProgramMaker:
         obtained = self._obtain(stage, label, None)
         try:
             loaded = load(self._of(stage), obtained.program)
-            why = loaded.refusal if isinstance(loaded, MovesOn) else ""
-            if obtained.entry is not None and isinstance(self._device, FindsConstants):
+            moved = ability(loaded, MovesOn)
+            why = "" if moved is None else moved.refusal
+            if obtained.entry is not None and ability(self._device, FindsConstants):
                 check_ports([stage], [loaded], self._options)
         except NpuwUsageError:
             raise  # another program would fare no better
@@ -188,7 +196,7 @@ class ProgramMaker:
         key = stage_key(self._digest, stage, self._versions_of[stage.kind], self._options)
         if self._adaptation is not None:
             key = CacheKey({**key.parts, "adapters": self._adaptation.digest})
-        if isinstance(self._device, FindsConstants):
+        if ability(self._device, FindsConstants):
             return key
         return CacheKey({**key.parts, "place": str(self._path.resolve())})
 
@@ -252,4 +260,5 @@ def blob_weights(
 
 def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:
     """Tell what of a program the device uses in place; nothing if it cannot tell."""
-    return device.constants(program) if isinstance(device, FindsConstants) else ()
+    finds = ability(device, FindsConstants)
+    return () if finds is None else finds.constants(program)

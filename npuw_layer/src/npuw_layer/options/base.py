@@ -1,13 +1,23 @@
-"""What groups of options are made of."""
+"""Base of option groups: how values are read and written, the nearest name, texts of fields.
+
+The text below a field says what its option does. pydantic would read such texts while groups are
+made (``use_attribute_docstrings``): a fifth of what it takes to load them, at every start.
+"""
 
 from __future__ import annotations
 
+import ast
+import difflib
+import inspect
 import json
 import os
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, Union, cast, get_args, get_origin
 
 from pydantic import (
@@ -21,13 +31,19 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 if TYPE_CHECKING:
-    from npuw_layer.options.model import Options
+    from npuw_layer.options.model import OptionValues
 
 OURS: dict[str, JsonValue] = {"source": "this project"}
 """``json_schema_extra`` of an option that OpenVINO does not have."""
 
 MANY = 1 << 20
 """No prompt, response or cache has more tokens."""
+
+EXPERTS = "NPUW_MOE_HINT"
+"""Key of a compiler's configuration: how experts of mixtures run, unless all run on all tokens."""
+
+DEVICE_ROUTED = "DEVICE_ROUTED"
+"""Value of EXPERTS: the program itself reads the weights of the chosen experts alone."""
 
 _FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
 
@@ -104,31 +120,31 @@ class KindOptions(OptionGroup):
     """Whether models of the kind that are split have generate stages."""
 
     @classmethod
-    def requested(cls, options: Options) -> str:
+    def requested(cls, options: OptionValues) -> str:
         """Return the name of the first flag that is set; empty if none is."""
         found = (cls.model_fields[flag].alias for flag in cls.flags if getattr(options, flag))
         return next(found, None) or ""
 
     @classmethod
-    def excluded(cls, options: Options) -> Mapping[str, object]:
+    def excluded(cls, options: OptionValues) -> Mapping[str, object]:
         """Return options by name that the kind rules out, with whether they are set."""
         del options
         return {}
 
     @classmethod
-    def gives_hidden_states(cls, options: Options) -> bool:
+    def gives_hidden_states(cls, options: OptionValues) -> bool:
         """Return whether a model's output is the hidden states that a head would read."""
         del options
         return False
 
     @classmethod
-    def cache_key(cls, options: Options) -> Mapping[str, str]:
+    def cache_key(cls, options: OptionValues) -> Mapping[str, str]:
         """Return what programs of split models depend on, whatever kind they are of."""
         del options
         return {}
 
     @classmethod
-    def check(cls, options: Options) -> None:
+    def check(cls, options: OptionValues) -> None:
         """Check the group's options against one another and against all others.
 
         Raises:
@@ -185,3 +201,27 @@ def written(value: object) -> str:
     if isinstance(value, dict):
         return json.dumps(value, sort_keys=True)
     return "" if value is None else str(value)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The most similar of some names, whatever the case, or None if none is similar."""
+    by_case = {each.upper(): each for each in known}
+    found = difflib.get_close_matches(name.upper(), by_case, 1)
+    return by_case[found[0]] if found else None
+
+
+@cache
+def effects(group: type[OptionGroup]) -> dict[str, str]:
+    """Give the text of each field of a group, as one line."""
+    (parsed,) = ast.parse(dedent(inspect.getsource(group))).body
+    found: dict[str, str] = {}
+    for field, below in pairwise(parsed.body if isinstance(parsed, ast.ClassDef) else ()):
+        match field, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = " ".join(text.split())
+            case _:
+                pass
+    return found

@@ -1,18 +1,18 @@
-"""Options that contradict one another, each pair told with what to leave out."""
+"""OptionValues that contradict one another, and options without effect beside others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
-from npuw_layer.options.base import KindOptions
+from driver_layer.abi.platforms import Platform
+from npuw_layer.options.base import KindOptions, written
+from npuw_layer.options.model import KIND_GROUPS, NAMES, OptionValues
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE
-
-if TYPE_CHECKING:
-    from npuw_layer.options.model import Options
+from npuw_layer.options.stages import StageKind
 
 
-def _generate_hint(options: Options) -> None:
+def _generate_hint(options: OptionValues) -> None:
     if {"generate_config", "generate_hint"} <= options.model_fields_set:
         raise ValueError(
             "NPUW_LLM_GENERATE_CONFIG: replaces what NPUW_LLM_GENERATE_HINT chooses; "
@@ -20,7 +20,7 @@ def _generate_hint(options: Options) -> None:
         )
 
 
-def _switchover(options: Options) -> None:
+def _switchover(options: OptionValues) -> None:
     asked = options.kv_switchover == "ZERO_COPY" and "kv_switchover" in options.model_fields_set
     if asked and options.transposes_values:
         raise ValueError(
@@ -29,7 +29,7 @@ def _switchover(options: Options) -> None:
         )
 
 
-def _experts(options: Options) -> None:
+def _experts(options: OptionValues) -> None:
     hints = {options.prefill_moe_hint, options.generate_moe_hint}
     if hints != {"DENSE"} and options.weights_offload != "NO":
         raise ValueError(
@@ -38,7 +38,7 @@ def _experts(options: Options) -> None:
         )
 
 
-def _axes(options: Options) -> None:
+def _axes(options: OptionValues) -> None:
     if options.batch_dim == options.seq_len_dim:
         raise ValueError(
             f"NPUW_LLM_BATCH_DIM: {options.batch_dim} is NPUW_LLM_SEQ_LEN_DIM, too; caches count "
@@ -46,7 +46,7 @@ def _axes(options: Options) -> None:
         )
 
 
-def _parts(options: Options) -> None:
+def _parts(options: OptionValues) -> None:
     ways = {
         "NPUW_PLAN": options.plan,
         "NPUW_ONLINE_PIPELINE": options.online_pipeline != "NONE",
@@ -73,7 +73,7 @@ def _parts(options: Options) -> None:
             raise ValueError(f"{name}: NPUW_ONLINE_ISOLATE has no tag {', '.join(sorted(unknown))}")
 
 
-def _spatial(options: Options) -> None:
+def _spatial(options: OptionValues) -> None:
     if options.runs_spatial and COMPUTE not in {tag for _, _, tag in options.isolated_ops}:
         raise ValueError(
             f"NPUW_SPATIAL: runs what is isolated as {COMPUTE} in tiles, and nothing is; set "
@@ -81,7 +81,7 @@ def _spatial(options: Options) -> None:
         )
 
 
-CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
+CONTRADICTIONS: Sequence[Callable[[OptionValues], None]] = (
     _generate_hint,
     _switchover,
     _experts,
@@ -92,7 +92,7 @@ CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
 """What raises ValueError, by turns."""
 
 
-def check_kinds(options: Options, groups: Sequence[type[KindOptions]]) -> None:
+def check_kinds(options: OptionValues, groups: Sequence[type[KindOptions]]) -> None:
     """Check the options of kinds: one kind is requested at most, and nothing that it rules out.
 
     Raises:
@@ -106,3 +106,111 @@ def check_kinds(options: Options, groups: Sequence[type[KindOptions]]) -> None:
             raise ValueError(f"{name}: not with {kind} = YES; leave one of them out")
     for group in groups:
         group.check(options)
+
+
+def check_stage(own: OptionValues, kind: StageKind, platform: Platform) -> None:
+    """See that a stage is not asked for what its attention or the platform cannot do.
+
+    Args:
+        own: the options of that stage.
+        kind: which.
+        platform: NPU_PLATFORM.
+
+    Raises:
+        ValueError: it is.
+    """
+    if own.tiles > platform.tiles:
+        raise ValueError(
+            f"NPU_TILES: {own.tiles} tiles; platform {own.platform} has {platform.tiles}; lower it"
+        )
+    hints = {
+        "prefill": ("NPUW_LLM_PREFILL_ATTENTION_HINT", own.prefill_attention_hint),
+        "generate": ("NPUW_LLM_GENERATE_ATTENTION_HINT", own.generate_attention_hint),
+    }
+    name, hint = hints.get(kind, ("", ""))
+    problem = _of_attention(own, kind, hint) if hint in ("HFA", "DYNAMIC") else ""
+    if problem:
+        raise ValueError(f"{name}: {hint} {problem}")
+
+
+def _of_attention(own: OptionValues, kind: StageKind, hint: str) -> str:
+    """What attention by itself cannot do, and is asked for."""
+    if own.weights_offload != "NO":
+        return "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
+    if kind == "generate" and {*own.batch_slots} - {1}:
+        return "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
+    if own.cuts_models:
+        return f"cuts models itself; {own.leave_uncut}"
+    if hint == "DYNAMIC" and "CPU" not in [one.strip() for one in own.devices.split(",")]:
+        return (
+            "has open shapes, and programs of NPU and OPENVINO_CPU have none: the CPU runs it; add "
+            "CPU to NPUW_DEVICES, or use HFA"
+        )
+    return ""
+
+
+Waits = tuple[str, Callable[[OptionValues], bool]]
+"""What an option is for, and whether that is asked for."""
+
+_PREFIXES: Waits = (
+    "NPUW_LLM_ENABLE_PREFIX_CACHING = YES",
+    lambda options: options.enable_prefix_caching,
+)
+_OFFLOAD: Waits = (
+    "NPUW_WEIGHTS_OFFLOAD = SYNC or ASYNC",
+    lambda options: options.weights_offload != "NO",
+)
+_CHECK: Waits = (
+    "NPUW_ACC_CHECK = YES",
+    lambda options: any(own.acc_check for own in options.of_stages),
+)
+
+
+def _of_kinds() -> Iterator[tuple[str, Waits]]:
+    """Yield the options that count for models of one kind, by name."""
+    for group in KIND_GROUPS:
+        aliases = {name: str(field.alias) for name, field in group.model_fields.items()}
+        flags = " or ".join(aliases.pop(flag) for flag in group.flags)
+        for alias in aliases.values():
+            yield alias, (f"{flags} = YES", partial(_is_requested, group))
+
+
+def _is_requested(group: type[KindOptions], options: OptionValues) -> bool:
+    return bool(group.requested(options))
+
+
+WAITING: Mapping[str, Waits] = {
+    "NPUW_LLM_GENERATE_PYRAMID_STEPS": (
+        "NPUW_LLM_GENERATE_PYRAMID = YES",
+        lambda options: options.generate_pyramid or options.generate_attention_hint == "PYRAMID",
+    ),
+    "NPUW_LLM_GENERATE_HINT": (
+        "generate models without NPUW_FOLD; where that is set, it goes before the hint",
+        lambda options: options.of_stage("generate").fold == (options.generate_hint != "BEST_PERF"),
+    ),
+    "NPUW_LLM_CACHE_ROPE": (
+        "positions that end; with NPUW_LLM_ON_FULL = SLIDE they do not",
+        lambda options: options.caches_rope or not options.cache_rope,
+    ),
+    "NPUW_LLM_SINK_TOKENS": (
+        "NPUW_LLM_ON_FULL = TRUNCATE or SLIDE",
+        lambda options: options.on_full != "ERROR",
+    ),
+    "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": _PREFIXES,
+    "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": _PREFIXES,
+    "NPUW_LLM_PREFIX_CACHING_MAX_BYTES": _PREFIXES,
+    "NPUW_WEIGHTS_BUDGET": _OFFLOAD,
+    "NPUW_WEIGHTS_RESERVED": _OFFLOAD,
+    "NPUW_ACC_THRESH": _CHECK,
+    "NPUW_ACC_DEVICE": _CHECK,
+    **dict(_of_kinds()),
+}
+
+
+def idle(options: OptionValues) -> Iterator[str]:
+    """Tell of each option that was set, but has nothing to do."""
+    for name, (what, asked) in WAITING.items():
+        field = NAMES[name]
+        if field in options.model_fields_set and not asked(options):
+            value = written(getattr(options, field))
+            yield f"{name} = {value} makes no difference: it is for {what}"

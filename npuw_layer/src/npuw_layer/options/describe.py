@@ -9,8 +9,13 @@ from typing import Annotated, Any, Literal, cast, get_args, get_origin
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from npuw_layer.options.base import OURS, Only, kind_of, written
-from npuw_layer.options.effects import effects
+from npuw_layer.options.base import (
+    OURS,
+    Only,
+    effects,
+    kind_of,
+    written,
+)
 from npuw_layer.options.model import GROUPS
 
 _KINDS: dict[object, tuple[str, str]] = {

@@ -1,14 +1,14 @@
-"""Where models run."""
+"""Options of devices and the compiler: where models run, what compiles them, in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORM_NAMES, PLATFORMS
-from npuw_layer.options.base import OptionGroup
+from npuw_layer.options.base import OURS, OptionGroup
 
 
 def device_names(text: str) -> Sequence[str]:
@@ -90,3 +90,30 @@ class DeviceOptions(OptionGroup):
             known = ", ".join((*PLATFORMS, *PLATFORM_NAMES))
             raise ValueError(f"unknown platform; known are {known}, or a file (.toml) of your own")
         return name
+
+
+class CompilerOptions(OptionGroup):
+    """The compiler."""
+
+    title: ClassVar[str] = "Compiler"
+
+    compiler: str = Field("npuc", alias="NPUW_COMPILER", json_schema_extra=OURS)
+    """The compiler, by its name among the entry points."""
+    fold: bool = Field(True, alias="NPUW_FOLD")
+    """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
+
+
+class TurnOptions(OptionGroup):
+    """Which model's programs begin first where those of several wait for the NPU.
+
+    A program that has begun runs to its end: others come between those of an inference.
+    """
+
+    title: ClassVar[str] = "Turns"
+
+    model_priority: Literal["LOW", "MEDIUM", "HIGH"] = Field("MEDIUM", alias="MODEL_PRIORITY")
+    """How urgent the model is beside others of the process: where programs wait for the NPU, the
+    most urgent begins, and among equals who came first."""
+    workload_type: Literal["DEFAULT", "EFFICIENT"] = Field("DEFAULT", alias="WORKLOAD_TYPE")
+    """EFFICIENT lets the model work in the background: its programs begin when no others wait,
+    whatever their MODEL_PRIORITY is."""

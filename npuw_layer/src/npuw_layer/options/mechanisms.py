@@ -1,9 +1,10 @@
-"""Options of the original that choose between mechanisms of which this stack has one.
+"""Options of the original that have no effect here, or are missing, with the reasons.
 
-They are checked and read back, so that a configuration for the original is one for this stack; the
-text of each says why its values come to the same. Types and defaults are the original's.
+Where this stack has one implementation, options that choose among several are accepted without
+effect: they are checked and read back, so that a configuration for the original is one for this
+stack. Types and defaults are the original's.
 
-Source: fact sheet npuw §b; npuw_option_defs.inc of the original's plugin.
+Source: fact sheet npuw §b, §e.5; npuw_option_defs.inc of the original's plugin.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from npuw_layer.options.base import OptionGroup, written
-from npuw_layer.options.effects import effects
+from npuw_layer.options.base import (
+    OptionGroup,
+    effects,
+    written,
+)
 
 
 class MechanismOptions(OptionGroup):
@@ -122,3 +126,14 @@ ALIKE: tuple[str, ...] = tuple(
     field.alias or "" for field in MechanismOptions.model_fields.values()
 )
 """Their names."""
+
+
+ABSENT: dict[str, str] = {
+    "NPU_COMPILATION_MODE_PARAMS": "it tells passes of Intel's compiler what to do, and npuc has "
+    "others; INFERENCE_PRECISION_HINT, NPU_TILES and DYNAMIC_QUANTIZATION_GROUP_SIZE tell it",
+    "NPUW_WEIGHTS_HANDLE_PROVIDER": "WEIGHTS_PATH or MODEL_PTR say where weights are",
+    "NPUW_KOKORO_OVERLAP": "it is called NPUW_KOKORO_OVERLAP_SIZE, as OpenVINO 2026.4 has it",
+    "NPUW_GQA_MANAGED": "it came after 2026.4, and lets the host put new rows into presents; here "
+    "the device gives presents whole",
+}
+"""By name; the sentence ends "is not here: …"."""

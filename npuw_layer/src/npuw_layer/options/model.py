@@ -1,38 +1,37 @@
-"""All options of a compiled model, and what follows from several of them together."""
+"""All options of a model, and what follows from several of them together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
-from pydantic import create_model, model_validator
-
-from npuw_layer.backends.protocols import DEVICE_ROUTED, EXPERTS
-from npuw_layer.options.base import KindOptions, OptionGroup
-from npuw_layer.options.cache import CacheOptions
-from npuw_layer.options.compiler import CompilerOptions
-from npuw_layer.options.contradictions import CONTRADICTIONS, check_kinds
-from npuw_layer.options.devices import DeviceOptions
-from npuw_layer.options.dumps import DumpOptions
-from npuw_layer.options.experts import ExpertOptions
-from npuw_layer.options.generate import GenerateOptions
-from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
-from npuw_layer.options.lengths import LengthOptions
-from npuw_layer.options.logs import LogOptions
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS, KindOptions, OptionGroup
+from npuw_layer.options.devices import CompilerOptions, DeviceOptions, TurnOptions
+from npuw_layer.options.llm import (
+    KV_ELEMENTS,
+    ExpertOptions,
+    GenerateOptions,
+    KvElement,
+    KvOptions,
+    LengthOptions,
+    PrefillOptions,
+)
 from npuw_layer.options.mechanisms import MechanismOptions
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE, PartitionOptions, isolated
 from npuw_layer.options.plain import PlainOptions
-from npuw_layer.options.prefill import PrefillOptions
-from npuw_layer.options.profiling import ProfilingOptions
+from npuw_layer.options.reports import (
+    DumpOptions,
+    LogOptions,
+    ProfilingOptions,
+)
 from npuw_layer.options.stages import KINDS, StageKind, StageOptions
-from npuw_layer.options.turns import TurnOptions
-from npuw_layer.options.weights import WeightOptions
+from npuw_layer.options.storage import CacheOptions, WeightOptions
 
 G = TypeVar("G", bound=OptionGroup)
 
 
-class Options(
+class OptionValues(
     LengthOptions,
     PrefillOptions,
     GenerateOptions,
@@ -52,13 +51,6 @@ class Options(
     MechanismOptions,
 ):
     """What a compiled model depends on besides the model; unknown names are refused."""
-
-    @model_validator(mode="after")
-    def _check_all(self) -> Self:
-        for check in CONTRADICTIONS:
-            check(self)
-        check_kinds(self, KIND_GROUPS)
-        return self
 
     @property
     def kv_element(self) -> KvElement:
@@ -173,7 +165,7 @@ class Options(
         """Whether other processes may use the weights too."""
         return bool(self.weights_bank) or self.weights_bank_alloc == "SHARED"
 
-    def of_stage(self, kind: StageKind) -> Options:
+    def of_stage(self, kind: StageKind) -> Self:
         """The options of one kind of static model, merged as ``stages`` says."""
         replaced, more = self.stage_maps(kind)
         if kind == "generate" and self.generate_hint == "BEST_PERF":
@@ -198,7 +190,7 @@ class Options(
         return self
 
     @property
-    def of_stages(self) -> Sequence[Options]:
+    def of_stages(self) -> Sequence[Self]:
         """Those of each kind; of a model that is not split there is one."""
         return [self] if self.llm is False else [self.of_stage(kind) for kind in KINDS]
 
@@ -208,7 +200,7 @@ class Options(
         return hints.get(kind, "")
 
     def experts_config(self, kind: StageKind) -> dict[str, str]:
-        """What the compiler of one kind of static model is told of experts (``ports.EXPERTS``)."""
+        """What the compiler of one kind of static model is told of experts (``EXPERTS``)."""
         by_device = kind == "generate" and self.generate_moe_hint == DEVICE_ROUTED
         return {EXPERTS: DEVICE_ROUTED} if by_device else {}
 
@@ -226,7 +218,7 @@ class Options(
 
 def _groups() -> list[type[OptionGroup]]:
     """Return the groups in the order in which they are listed."""
-    groups = [base for base in Options.__bases__ if issubclass(base, OptionGroup)]
+    groups = [base for base in OptionValues.__bases__ if issubclass(base, OptionGroup)]
     for group in KIND_GROUPS:
         after = len(groups) if group.follows is None else groups.index(group.follows) + 1
         groups.insert(after, group)
@@ -239,9 +231,6 @@ KIND_GROUPS: Sequence[type[KindOptions]] = import_module("npuw_layer.kinds.regis
 
 GROUPS: Sequence[type[OptionGroup]] = _groups()
 """All groups in the order in which they are listed."""
-
-ALL = cast(type[Options], create_model("Options", __base__=(Options, *KIND_GROUPS)))
-"""All options: those that are typed here, and those of kinds (``Options.group``)."""
 
 NAMES: dict[str, str] = {
     field.alias: name

@@ -1,22 +1,37 @@
-"""From a configuration to options, with errors that say what would be right."""
+"""Parser of configurations, whose errors say what would be right."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self, cast
 
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model, model_validator
 from pydantic_core import ErrorDetails
 
 from driver_layer.abi.platforms import Platform, platform_of
 from driver_layer.errors import PlatformError
 from npuw_layer.errors import OptionError
-from npuw_layer.options.absent import ABSENT
+from npuw_layer.options.base import nearest
+from npuw_layer.options.contradictions import CONTRADICTIONS, check_kinds, check_stage
 from npuw_layer.options.describe import allowed
-from npuw_layer.options.model import ALL, NAMES, Options
-from npuw_layer.options.names import nearest
-from npuw_layer.options.stage_maps import check_stage, refusal
-from npuw_layer.options.stages import CONFIGS, StageKind
+from npuw_layer.options.mechanisms import ABSENT
+from npuw_layer.options.model import KIND_GROUPS, NAMES, OptionValues
+from npuw_layer.options.stages import CONFIGS, StageKind, refusal
+
+
+class Options(OptionValues):
+    """All options of a compiled model; they do not contradict one another."""
+
+    @model_validator(mode="after")
+    def _check_all(self) -> Self:
+        for check in CONTRADICTIONS:
+            check(self)
+        check_kinds(self, KIND_GROUPS)
+        return self
+
+
+_ALL = cast(type[Options], create_model("Options", __base__=(Options, *KIND_GROUPS)))
+"""All options: those that are typed here, and those of kinds (``OptionValues.group``)."""
 
 
 def parse_options(config: Mapping[str, Any]) -> Options:
@@ -30,7 +45,7 @@ def parse_options(config: Mapping[str, Any]) -> Options:
         raise OptionError(f"a configuration is a dict of options, not {config!r}")
     _check_names(config)
     try:
-        options = ALL.model_validate(dict(config))
+        options = _ALL.model_validate(dict(config))
     except ValidationError as error:
         raise OptionError(_explained(error.errors()[0], config)) from None
     platform = _platform(options)
@@ -64,7 +79,7 @@ def _explained(error: ErrorDetails, config: Mapping[str, Any]) -> str:
     if not error["loc"]:
         return reason
     name = str(error["loc"][0])
-    field = ALL.model_fields[NAMES[name]]
+    field = _ALL.model_fields[NAMES[name]]
     return f"{name} = {config[name]!r}: {reason or f'must be {allowed(field)}'}"
 
 
@@ -96,7 +111,7 @@ def _check_map(name: str, given: Mapping[str, Any]) -> None:
             raise OptionError(f"{name}: {why}")
     try:
         _check_names(given)
-        ALL.model_validate(dict(given))
+        _ALL.model_validate(dict(given))
     except OptionError as error:
         raise OptionError(f"{name}: {error}") from None
     except ValidationError as error:

@@ -7,8 +7,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from npuw_layer.options.base import MANY, Only, OptionGroup
-from npuw_layer.options.names import nearest
+from npuw_layer.options.base import (
+    MANY,
+    Only,
+    OptionGroup,
+    nearest,
+)
 
 _NORMS = ("RMSNorm", "RMSNorm2")
 _WEIGHTS = ("DQMatMulGQu4", "DQMatMulGQi4", "DQMatMulCWu4", "DQMatMulCWi4")

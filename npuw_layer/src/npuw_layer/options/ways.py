@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuw_layer.errors import OptionError
-from npuw_layer.options.dumps import selects
+from npuw_layer.options.reports import selects
 
 if TYPE_CHECKING:
-    from npuw_layer.options.model import Options
+    from npuw_layer.options.model import OptionValues
 
 
-def check_way(options: Options) -> None:
+def check_way(options: OptionValues) -> None:
     """Reject options that have no effect on a model's way.
 
     Args:
@@ -48,7 +48,7 @@ def check_way(options: Options) -> None:
         )
 
 
-def check_plain(options: Options) -> None:
+def check_plain(options: OptionValues) -> None:
     """Reject options of NPUW for a model of the NPU itself.
 
     Raises:

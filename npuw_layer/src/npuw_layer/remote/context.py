@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from compiler_layer.elements import NUMPY
 from npuw_layer.api.uncopied import Uncopied
-from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.protocols import ImportsMemory
 from npuw_layer.errors import RemoteError
 from npuw_layer.remote.memory import make_memory
 from npuw_layer.remote.properties import L0_CONTEXT, parse_properties
@@ -22,13 +22,13 @@ _MOST_DIMENSIONS = 64
 
 
 class RemoteContext(Uncopied):
-    """Makes tensors in one Level Zero context, which is that of one Core.
+    """Makes tensors in the memory space of one device, which the devices of one Core share.
 
     Args:
-        device: the NPU, with its context.
+        device: the NPU, or another device with this ability.
     """
 
-    def __init__(self, device: LevelZeroDevice) -> None:
+    def __init__(self, device: ImportsMemory) -> None:
         self._device = device
 
     def create_tensor(
@@ -52,7 +52,7 @@ class RemoteContext(Uncopied):
         element, dims = element_name(type), _dimensions(shape)
         checked = parse_properties(properties)
         nbytes = math.prod(dims) * NUMPY[element].itemsize
-        piece = make_memory(self._device.context, checked, nbytes)
+        piece = make_memory(self._device, checked, nbytes)
         return RemoteTensor(self._device, element, dims, piece, checked)
 
     def create_host_tensor(
@@ -65,7 +65,7 @@ class RemoteContext(Uncopied):
 
     def get_params(self) -> dict[str, Any]:
         """Give the Level Zero context, to allocate memory for SHARED_BUF in."""
-        return {L0_CONTEXT: self._device.context}
+        return {L0_CONTEXT: self._device.memory_space}
 
     def get_device_name(self) -> str:
         """The device that the tensors are for."""

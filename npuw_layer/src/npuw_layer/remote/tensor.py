@@ -9,11 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler_layer.elements import FOUR_BIT, NUMPY, numpy_element
-from driver_layer import ze
 from npuw_layer.api.tensor import Tensor
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.level_zero_memory import check_file
-from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.protocols import Array, ImportsMemory
 from npuw_layer.backends.release import release_waiting, release_with
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.remote.copies import copy_bytes, fetch_bytes, store_bytes
@@ -35,7 +32,7 @@ class RemoteTensor:
     allocated it.
 
     Args:
-        device: of whose context the memory is.
+        device: whose memory it is.
         element: its element type, by OpenVINO's name.
         shape: its dimensions.
         piece: its memory.
@@ -44,7 +41,7 @@ class RemoteTensor:
 
     def __init__(
         self,
-        device: LevelZeroDevice,
+        device: ImportsMemory,
         element: str,
         shape: tuple[int, ...],
         piece: Piece,
@@ -86,12 +83,11 @@ class RemoteTensor:
             RemoteError: the host does not see the memory, or it is gone.
         """
         piece = self.piece()
-        try:
-            raw = piece.memory.data[piece.offset : piece.offset + self.byte_size]
-        except ze.ZeError:
+        if not piece.memory.host_visible:
             raise RemoteError(
                 "the host does not see memory of zeMemAllocDevice; use copy_to and copy_from"
-            ) from None
+            )
+        raw = piece.memory.data[piece.offset : piece.offset + self.byte_size]
         return raw.view(NUMPY[self._element]).reshape(self._shape)
 
     def piece(self) -> Piece:
@@ -106,17 +102,17 @@ class RemoteTensor:
                 f"the memory of a remote tensor at {self._piece.address:#x} was freed; keep what "
                 "SHARED_BUF names, and its context, until the tensor is gone"
             )
-        check_file(self._piece.memory.file)
+        self._piece.memory.check()
         return self._piece
 
-    def is_of(self, device: LevelZeroDevice) -> bool:
-        """Whether a device reaches it: a context is what memory is shared in."""
-        return self._device.context is device.context
+    def is_of(self, device: ImportsMemory) -> bool:
+        """Whether programs of a device can be bound to it."""
+        return self._device.memory_space is device.memory_space
 
     def get_params(self) -> dict[str, Any]:
         """Give the properties that it was made with; its MEM_HANDLE is the device's address."""
         params = {
-            L0_CONTEXT: self._device.context,
+            L0_CONTEXT: self._device.memory_space,
             MEM_TYPE: str(self._properties.mem_type),
             MEM_HANDLE: self._piece.address,
             TENSOR_TYPE: str(self._properties.tensor_type),
@@ -142,7 +138,7 @@ class RemoteTensor:
         values = self._checked(tensor.data)
         if not values.flags.writeable:
             raise TensorError("the array that is copied to is read-only")
-        found = fetch_bytes(self.piece(), self.byte_size)
+        found = fetch_bytes(self._device, self.piece(), self.byte_size)
         values[...] = found.view(values.dtype).reshape(values.shape)
 
     def copy_from(self, source: RemoteTensor | Tensor | Array, /) -> None:
@@ -157,13 +153,14 @@ class RemoteTensor:
             raise TensorError(f"{self._properties.mem_type} memory is read-only")
         tensor = as_tensor(source)
         if isinstance(tensor, Tensor):
-            store_bytes(piece, np.ascontiguousarray(self._checked(tensor.data)))
+            store_bytes(self._device, piece, np.ascontiguousarray(self._checked(tensor.data)))
             return
         self._check(tensor.element_type, tensor.shape)
         if tensor.is_of(self._device):
-            copy_bytes(piece, tensor.piece(), self.byte_size)
+            copy_bytes(self._device, piece, tensor.piece(), self.byte_size)
         else:
-            store_bytes(piece, fetch_bytes(tensor.piece(), self.byte_size))
+            values = fetch_bytes(tensor._device, tensor.piece(), self.byte_size)
+            store_bytes(self._device, piece, values)
 
     def _checked(self, values: Array) -> Array:
         if values.dtype != NUMPY[self._element]:

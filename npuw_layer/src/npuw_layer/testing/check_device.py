@@ -28,8 +28,9 @@ from npuw_layer.backends.protocols import (
     Memory,
     ProfilesPrograms,
     Program,
+    ability,
 )
-from npuw_layer.execution.profiling.recording import recording
+from npuw_layer.backends.recording import recording
 
 CONFIG: Mapping[str, str] = {
     "INFERENCE_PRECISION_HINT": "f32",
@@ -203,9 +204,10 @@ def check_programs_of_one_model_are_independent(device: Device) -> None:
 
 def check_profiled_programs_tell_what_they_take(device: Device) -> None:
     """One that can tells of each run, and of nothing while nobody listens."""
-    if not isinstance(device, ProfilesPrograms):
+    profiling = ability(device, ProfilesPrograms)
+    if profiling is None:
         return
-    device.profile_programs()
+    profiling.profile_programs()
     bound = _Bound(device, _load(device))
     x, total = _some(6), _some(7)
     with recording() as runs:

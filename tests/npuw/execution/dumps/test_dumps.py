@@ -17,7 +17,7 @@ from npuw_layer import Core
 from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.errors import DeviceError, NpuwFault, OptionError
 from npuw_layer.options import parse_options
-from npuw_layer.options.dumps import selected
+from npuw_layer.options.reports import selected
 
 SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 64,

@@ -25,10 +25,11 @@ from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.protocols import DEVICE_ROUTED, EXPERTS, Device
+from npuw_layer.backends.protocols import Device
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.compiled import compile_llm
 from npuw_layer.options import parse_options
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 
 ROUTED = {"NPUW_LLM_GENERATE_MOE_HINT": "DEVICE_ROUTED"}
 STACKED = ("qwen3_moe_int8", "qwen3_moe_int4", "qwen3_moe_deep_fp16")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from npuw_layer.backends.protocols import Cost
 from npuw_layer.execution.offload.plan import plan_offload
-from npuw_layer.execution.offload.ports import Cost
 from npuw_layer.execution.offload.timeline import (
     PieceCosts,
     asynchronous_pass,

@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from npuw_layer.execution.profiling.recording import (
+from npuw_layer.backends.recording import (
+    LayerTime,
     ProgramRun,
     is_recording,
     note,
     recording,
     within,
 )
-from npuw_layer.execution.profiling.times import LayerTime
 
 
 def layer(name: str = "a", start: int = 0, duration: int = 5) -> LayerTime:

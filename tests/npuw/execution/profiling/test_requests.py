@@ -16,9 +16,9 @@ from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.level_zero import LevelZeroDevice
+from npuw_layer.backends.recording import recording
 from npuw_layer.errors import DeviceError, NpuwUsageError, OptionError
 from npuw_layer.execution.profiling.info import ProfilingInfo, Status
-from npuw_layer.execution.profiling.recording import recording
 from npuw_layer.llm.plan.stages import Kind
 from npuw_layer.options import parse_options
 from npuw_layer.testing.check_device import CONFIG, ROWS, WIDTH, small_graph

@@ -28,7 +28,7 @@ from npuw_layer.backends.level_zero_memory import DeviceMemory
 from npuw_layer.backends.protocols import Device, TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.token_tiles.container import TileProgram, read_container, write_container
-from npuw_layer.execution.token_tiles.device import row_tiles
+from npuw_layer.execution.token_tiles.device import RowTilesDevice
 from npuw_layer.execution.token_tiles.program import LoadedRowTiles
 from npuw_layer.options import parse_options
 
@@ -64,7 +64,7 @@ def npu() -> LevelZeroDevice:
 
 
 def loaded(device: Device, size: int, leaves_out: bool = True) -> LoadedRowTiles:
-    tiles = row_tiles(device, size, leaves_out).within(MODEL)
+    tiles = RowTilesDevice(device, size, leaves_out).within(MODEL)
     made = tiles.load(tiles.compile(perceptron(), CONFIG))
     assert isinstance(made, LoadedRowTiles)
     return made
@@ -105,7 +105,7 @@ def test_where_the_host_sees_nothing_all_tiles_run() -> None:
     arena.bind(program)
     arena["x"][...] = X
     arena["attention_mask"][0, -ROWS] = 1
-    handle = device.context
+    handle = device.memory_space
     hidden = ze.zeMemAllocDevice(handle, arena["y"].nbytes, 0, handle.device)
     for memory, runs in ((arena.tensors["y"].memory, 1), (DeviceMemory(handle, hidden), 3)):
         program.bind("y", memory, arena.tensors["y"].offset if runs == 1 else 0)
@@ -141,7 +141,7 @@ def test_what_is_not_bound_or_does_not_fit_is_an_error() -> None:
 
 @pytest.mark.parametrize("change", [{"size": 3}, {"ports": ("x", "z")}, {"ports": ("x",)}])
 def test_the_program_of_another_block_is_refused(change: dict) -> None:
-    tiles = row_tiles(InterpreterDevice(), 4, True)
+    tiles = RowTilesDevice(InterpreterDevice(), 4, True)
     made = read_container(tiles.compile(perceptron(), CONFIG))
     other = TileProgram(made.tiling.model_copy(update=change), made.program)
     with pytest.raises(DeviceError, match=r"NPUW_SPATIAL.* of another one; compile it anew"):
@@ -152,7 +152,8 @@ def test_a_program_of_a_tile_is_smaller() -> None:
     """Besides weights, which this one has in it, by more than half."""
     device, weights = npu(), 3 * 256 * 512 * 4
     whole, tile = (
-        len(row_tiles(device, size, True).compile(perceptron(1024, 256, 512), CONFIG)) - weights
+        len(RowTilesDevice(device, size, True).compile(perceptron(1024, 256, 512), CONFIG))
+        - weights
         for size in (1024, 32)
     )
     assert 0 < tile < 0.5 * whole

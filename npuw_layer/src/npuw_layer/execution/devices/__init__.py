@@ -6,8 +6,7 @@
 ``several``    devices in order: each submodel is compiled for the first that takes it
 ``stored``     a submodel's bytes: they remember the device, and the graph for others
 ``elsewhere``  compiles that graph for another device
-``placed``     a submodel on one of them, and how it moves to another
-``run``        a user's program of it, which follows
+``placed``     a submodel on one of them, its programs, and how it moves to another
 ``told``       what options tell devices before anything is loaded
 ``accuracy``   NPUW_ACC_CHECK: the same inputs on a reference device
 """

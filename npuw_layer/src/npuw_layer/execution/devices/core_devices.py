@@ -6,20 +6,31 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.level_zero_memory import Contexts
-from npuw_layer.backends.protocols import STATIC_MODEL, Compiler, Device
+from npuw_layer.backends.protocols import (
+    STATIC_MODEL,
+    Compiler,
+    Contexts,
+    Device,
+    ImportsMemory,
+    ability,
+    required,
+)
 from npuw_layer.errors import OptionError
-from npuw_layer.execution.devices.make import make_compiler, make_device
+from npuw_layer.execution.devices.make import make_device, make_npu
 from npuw_layer.execution.devices.several import SeveralDevices
-from npuw_layer.execution.devices.staged import staged
+from npuw_layer.execution.devices.staged import StagedDevice
 from npuw_layer.execution.devices.told import tell, told
 from npuw_layer.execution.isolations import in_parts
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.devices import device_names
-from npuw_layer.options.stage_maps import RUNS, WHERE
-from npuw_layer.options.stages import KINDS, StageKind
-from npuw_layer.remote.npu import npu_of
+from npuw_layer.options.stages import (
+    KINDS,
+    RUNS,
+    WHERE,
+    StageKind,
+)
+
+_NEED_MEMORY = "static models and remote tensors"
 
 if TYPE_CHECKING:
     from npuw_layer.execution.partition.ports import Isolation
@@ -73,25 +84,27 @@ class CoreDevices:
             OptionError, DeviceError: as ``of_stages``.
         """
         if not options.use_npuw:
-            return self.npu(options)
+            npu = self.npu(options)
+            required(npu, ImportsMemory, _NEED_MEMORY)
+            return npu
         whole = partial(self._whole, submodels=submodels)
         return self._in_parts(options, whole, static=cut, apart=apart)
 
-    def npu_of(self, device: Device, options: Options) -> LevelZeroDevice:
-        """The NPU whose memory a device uses; devices that compute on the host use any."""
-        return npu_of(device) or self.npu(options)
-
-    def npu(self, options: Options) -> LevelZeroDevice:
-        """The NPU itself.
+    def npu_of(self, device: Device, options: Options) -> ImportsMemory:
+        """The NPU whose memory a device uses; devices that compute on the host use any.
 
         Raises:
-            OptionError: there is another device in its place.
+            OptionError: a device in its place imports no memory.
         """
-        device = self._device or LevelZeroDevice(
-            self._compiler or make_compiler(options), options.platform, self._contexts
-        )
-        if not isinstance(device, LevelZeroDevice):
-            raise OptionError("static models and remote tensors need the NPU, not another device")
+        return ability(device, ImportsMemory) or self.remote(options)
+
+    def remote(self, options: Options) -> ImportsMemory:
+        """The NPU as what remote tensors are made by; errors as ``npu_of``."""
+        return required(self.npu(options), ImportsMemory, _NEED_MEMORY)
+
+    def npu(self, options: Options) -> Device:
+        """The NPU itself, or the device that was given in its place."""
+        device = self._device or make_npu(options, self._compiler, self._contexts)
         return told(device, options)
 
     def _staged(self, stages: Mapping[StageKind, Options], submodels: Sequence[str]) -> Device:
@@ -106,7 +119,7 @@ class CoreDevices:
             made.append(self._made(options, submodels, kind if apart else ""))
             return made[-1]
 
-        device = staged(
+        device = StagedDevice(
             {
                 kind: self._in_parts(options, partial(whole, kind=kind), KINDS if same else [kind])
                 for kind, options in stages.items()

@@ -6,11 +6,9 @@ import difflib
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, cast
 
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.level_zero_memory import Contexts
-from npuw_layer.backends.protocols import Compiler, Device
+from npuw_layer.backends.protocols import Compiler, Contexts, Device, DeviceFactory
 from npuw_layer.errors import OptionError
 from npuw_layer.execution.devices.pins import parse_pins
 from npuw_layer.execution.devices.several import Policy, SeveralDevices
@@ -37,7 +35,7 @@ def make_device(
         options: NPUW_DEVICES, NPUW_SUBMODEL_DEVICE, NPUW_ACC_CHECK and so on.
         submodels: what there will be to run, in order.
         compiler: used instead of the one that NPUW_COMPILER names.
-        contexts: what the NPU's memory is to lie in; one of its own if not given.
+        contexts: shared by the devices of one Core; new ones are made if not given.
         kind: of the submodels that it is for, if others have devices of their own: then it tells
             where they run, even if there is one device alone.
 
@@ -50,9 +48,8 @@ def make_device(
     compiler = compiler or make_compiler(options)
 
     def maker(option: str, name: str) -> Callable[[], Device]:
-        factory = plugin(DEVICES, option, name)
-        of_core = (contexts,) if factory is LevelZeroDevice else ()
-        return partial(factory, compiler, options.platform, *of_core)
+        factory = cast(DeviceFactory, plugin(DEVICES, option, name))
+        return partial(factory, compiler, options.platform, contexts or Contexts())
 
     makers = {name: maker("NPUW_DEVICES", name) for name in names}
     checked = (options.acc_device or _REFERENCE) if options.acc_check else ""
@@ -61,6 +58,12 @@ def make_device(
         return makers[names[0]]()
     policy = Policy(pins, options.falls_back, checked, options.acc_thresh)
     return SeveralDevices(makers, policy, reference)
+
+
+def make_npu(options: Options, compiler: Compiler | None, contexts: Contexts) -> Device:
+    """Make the NPU, whatever NPUW_DEVICES names; arguments as of ``make_device``."""
+    factory = cast(DeviceFactory, plugin(DEVICES, "NPUW_DEVICES", "NPU"))
+    return factory(compiler or make_compiler(options), options.platform, contexts)
 
 
 def make_compiler(options: Options) -> Compiler:

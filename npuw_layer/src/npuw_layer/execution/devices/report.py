@@ -4,10 +4,42 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from npuw_layer.backends.protocols import LoadedModel
-from npuw_layer.execution.devices.placed import Placement, ReportsPlacement
+from npuw_layer.backends.protocols import LoadedModel, abilities, ability
+from npuw_layer.execution.devices.accuracy import Findings
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a submodel runs, and how it came there."""
+
+    submodel: str
+    device: str
+    notes: tuple[str, ...]
+    """Why it runs on no device before this one, in the order of events."""
+    checked: Findings | None = None
+    """What NPUW_ACC_CHECK found; None without it."""
+
+    @property
+    def accuracy(self) -> str:
+        """The same in words; empty without it."""
+        return "" if self.checked is None else str(self.checked)
+
+    def __str__(self) -> str:
+        parts = [self.device, *self.notes, *filter(None, [self.accuracy])]
+        return "; ".join(parts)
+
+
+@runtime_checkable
+class ReportsPlacement(Protocol):
+    """A loaded model that can tell on which of several devices it runs."""
+
+    @property
+    def placement(self) -> Placement:
+        """Where it runs now, and why."""
+        ...
 
 
 @runtime_checkable
@@ -38,25 +70,27 @@ def devices_report(models: Mapping[str, LoadedModel]) -> dict[str, str]:
 def placements(model: LoadedModel) -> Sequence[Placement]:
     """Give where a model runs, or all that it runs; nothing if some of it has one device alone."""
     every = {id(each): each for each in _innermost(model)}.values()
-    told = [each.placement for each in every if isinstance(each, ReportsPlacement)]
+    told = [each.placement for each in abilities(every, ReportsPlacement)]
     return told if len(told) == len(every) else []
 
 
 def _innermost(model: LoadedModel) -> Iterator[LoadedModel]:
-    if not isinstance(model, MadeOfOthers):
+    whole = ability(model, MadeOfOthers)
+    if whole is None:
         yield model
         return
-    for _, member in model.members:
+    for _, member in whole.members:
         yield from _innermost(member)
 
 
 def _described(model: LoadedModel) -> str:
-    if isinstance(model, ReportsPlacement):
-        return str(model.placement)
-    if not isinstance(model, MadeOfOthers) or not placements(model):
+    placed, whole = ability(model, ReportsPlacement), ability(model, MadeOfOthers)
+    if placed is not None:
+        return str(placed.placement)
+    if whole is None or not placements(model):
         return ""
     by_tag: dict[str, list[LoadedModel]] = {}
-    for tag, member in model.members:
+    for tag, member in whole.members:
         by_tag.setdefault(tag or "part", []).append(member)
     return " | ".join(f"{tag} ×{len(each)}: {_together(each)}" for tag, each in by_tag.items())
 

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import (
     SUBMODEL,
-    Array,
     Device,
     FindsConstants,
-    Memory,
     ProfilesPrograms,
+    TakesAnyMemory,
     TakesTurns,
     Urgency,
+    abilities,
+    ability,
 )
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.devices.elsewhere import Banks, Elsewhere, Place
-from npuw_layer.execution.devices.placed import PlacedModel, Placement, Rules
+from npuw_layer.execution.devices.placed import PlacedModel, Rules
+from npuw_layer.execution.devices.report import Placement
 from npuw_layer.execution.devices.stored import Head, StoredProgram
 
 if TYPE_CHECKING:
@@ -51,12 +54,12 @@ class Policy:
     threshold: float = 0.01
 
 
-class SeveralDevices:
-    """Devices in order; satisfies ``ports.Device``.
+class SeveralDevices(DeviceDecorator):
+    """Devices in order, as one device.
 
     A graph may go to any of them, so it is never a folded one. Memory is that of the one device
-    which needs its own; the others compute on the host and use its host view (a device says so by
-    ``takes_any_memory``).
+    which needs its own; the others compute on the host and use its host view
+    (``protocols.TakesAnyMemory``).
 
     Args:
         makers: make the devices, in order, by name.
@@ -80,7 +83,7 @@ class SeveralDevices:
         self._order = list(self._devices)
         if reference is not None:
             self._devices[self._policy.reference] = reference()
-        self._memory = self._device_with_memory()
+        super().__init__(self._devices[self._order[0]], self._device_with_memory())
         self._banks = Banks(self._memory)
         self._placed: weakref.WeakSet[PlacedModel] = weakref.WeakSet()
 
@@ -97,17 +100,12 @@ class SeveralDevices:
         return made
 
     def _device_with_memory(self) -> Device:
-        own = [name for name, device in self._devices.items() if not _takes_any_memory(device)]
+        own = [name for name, it in self._devices.items() if ability(it, TakesAnyMemory) is None]
         if len(own) > 1:
             raise DeviceError(
                 f"{' and '.join(own)} each need memory of their own; use one of them at a time"
             )
         return self._devices[own[0] if own else self._order[0]]
-
-    @property
-    def memory_device(self) -> Device:
-        """The one whose memory all of them use."""
-        return self._memory
 
     @property
     def version(self) -> str:
@@ -145,10 +143,6 @@ class SeveralDevices:
             head = Head(submodel=submodel, device=name, config=dict(config), notes=tuple(notes))
             return StoredProgram.of(head, program, text).to_bytes()
         raise ModelError(f"no device compiles {submodel}: {'; '.join(notes)}")
-
-    def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model itself: not every device can do with less."""
-        yield model
 
     def load(self, program: bytes | memoryview) -> PlacedModel:
         """Load what ``compile`` made, on its device or on one after it.
@@ -193,28 +187,19 @@ class SeveralDevices:
 
     def _check_alone(self, head: Head) -> None:
         """See that a program names no file by its path."""
-        if not isinstance(self._devices.get(head.device), FindsConstants):
+        if ability(self._devices.get(head.device), FindsConstants) is None:
             raise DeviceError(
                 f"{head.submodel} runs on {head.device}, whose programs name files of this machine"
             )
 
-    def allocate(self, nbytes: int) -> Memory:
-        """Take memory that all of them can use, zeroed."""
-        return self._memory.allocate(nbytes)
-
-    def map_host(self, data: Array) -> Memory | None:
-        """Let them read bytes of the host in place."""
-        return self._memory.map_host(data)
-
     def profile_programs(self) -> None:
-        """Let those programs tell their times whose device can; see ``ports.ProfilesPrograms``."""
-        for device in self._devices.values():
-            if isinstance(device, ProfilesPrograms):
-                device.profile_programs()
+        """Pass it on to the devices that can; see ``protocols.ProfilesPrograms``."""
+        for device in abilities(self._devices.values(), ProfilesPrograms):
+            device.profile_programs()
 
     def set_urgency(self, urgency: Urgency) -> bool:
-        """Tell those devices that can; see ``ports.TakesTurns``."""
-        able = [each for each in self._devices.values() if isinstance(each, TakesTurns)]
+        """Pass it on to the devices that can; see ``protocols.TakesTurns``."""
+        able = abilities(self._devices.values(), TakesTurns)
         return any([device.set_urgency(urgency) for device in able])
 
     def _candidates(self, submodel: str) -> Sequence[str]:
@@ -222,7 +207,3 @@ class SeveralDevices:
         whole, _, _ = submodel.partition("/")  # parts of a model go where it is pinned
         pin = self._policy.pins.get(whole)
         return self._order[self._order.index(pin) :] if pin in self._order else self._order
-
-
-def _takes_any_memory(device: Device) -> bool:
-    return bool(getattr(device, "takes_any_memory", False))

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from npuw_layer.backends.protocols import Device, ProfilesPrograms, TakesTurns, Urgency
+from npuw_layer.backends.protocols import (
+    Device,
+    ProfilesPrograms,
+    TakesTurns,
+    Urgency,
+    abilities,
+)
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
 
@@ -25,12 +31,11 @@ def told(device: D, options: Options) -> D:
 def tell(devices: Iterable[Device], options: Options) -> None:
     """Tell all devices of a model; errors as ``told``, if none of them can do it."""
     every = [*devices]
-    for device in every:
-        if options.perf_count and isinstance(device, ProfilesPrograms):
+    if options.perf_count:
+        for device in abilities(every, ProfilesPrograms):
             device.profile_programs()
     urgency = Urgency(options.model_priority, options.workload_type)
-    turning = [device for device in every if isinstance(device, TakesTurns)]
-    able = any([device.set_urgency(urgency) for device in turning])
+    able = any([device.set_urgency(urgency) for device in abilities(every, TakesTurns)])
     if urgency != Urgency() and not able:
         raise OptionError(
             f"MODEL_PRIORITY and WORKLOAD_TYPE: NPUW_DEVICES = {options.devices} runs programs as "

@@ -11,7 +11,7 @@ has all this in builds for its developers alone.
 from __future__ import annotations
 
 from npuw_layer.backends.protocols import LoadedModel
-from npuw_layer.options.dumps import DumpOptions, selects
+from npuw_layer.options.reports import DumpOptions, selects
 
 
 def dumped(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.execution.dumps.tensors import folder_of, indexed, reported
 from npuw_layer.execution.partition.ports import Listener
-from npuw_layer.options.dumps import DumpOptions, selected
+from npuw_layer.options.reports import DumpOptions, selected
 from npuw_layer.storage.cache.replace import replacing
 
 if TYPE_CHECKING:

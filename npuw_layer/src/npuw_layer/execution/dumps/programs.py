@@ -11,17 +11,17 @@ from compiler_layer.pieces import LITERAL_PREFIX
 from npuw_layer.backends.protocols import (
     Array,
     LoadedModel,
-    MayBeHidden,
     Memory,
     Program,
     TensorInfo,
+    is_seen,
 )
+from npuw_layer.execution.decorator import ModelDecorator
 from npuw_layer.execution.devices.accuracy import nbytes, tensors
 from npuw_layer.execution.dumps.tensors import folder_of, indexed, write_tensors
 from npuw_layer.execution.partition.model import LoadedParts
-from npuw_layer.execution.wrapped_model import with_programs
 from npuw_layer.llm.names import VOCABULARY
-from npuw_layer.options.dumps import DumpOptions, selected
+from npuw_layer.options.reports import DumpOptions, selected
 
 
 def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:
@@ -37,7 +37,7 @@ def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> Loaded
         for number in chosen
     }
     if not isinstance(model, LoadedParts):
-        return with_programs(model, lambda program: DumpedProgram(model, program, files[0]))
+        return ModelDecorator(model, lambda program: DumpedProgram(model, program, files[0]))
 
     def around(number: int, program: Program) -> Program:
         if number not in files:
@@ -117,7 +117,7 @@ class DumpedProgram:
             if own not in self._bound or own.startswith(LITERAL_PREFIX):
                 continue
             memory, offset = self._bound[own]
-            if not isinstance(memory, MayBeHidden) or memory.host_visible:
+            if is_seen(memory):
                 data = memory.data[offset : offset + nbytes(info)]
                 found.append((replace(info, name=self._names.get(own, own)), data))
         return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from npuw_layer.backends.protocols import Array, TensorInfo
 from npuw_layer.errors import ModelError, NpuwFault
-from npuw_layer.options.dumps import DumpOptions
+from npuw_layer.options.reports import DumpOptions
 from npuw_layer.storage.cache.replace import replacing
 
 

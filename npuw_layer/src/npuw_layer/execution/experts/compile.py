@@ -16,10 +16,9 @@ from compiler_layer.model import Model
 from compiler_layer.passes.partition.equal import find_functions
 from compiler_layer.passes.partition.parts import Part
 from compiler_layer.pieces import LITERAL_PREFIX
-from npuw_layer.backends.protocols import Device, TensorInfo
+from npuw_layer.backends.protocols import CompilesFunctions, Device, TensorInfo, ability
 from npuw_layer.errors import ModelError
 from npuw_layer.execution.experts.container import ExpertEntry, PortEntry, Routed
-from npuw_layer.execution.partition.ports import CompilesFunctions
 
 FEWEST = 16
 """Rows that a program takes at least, if there are as many tokens."""
@@ -128,8 +127,9 @@ class _Programs:
         """
         merged = _merged(models, self._calls)
         differ = any(op.is_repeated for op in _constants(merged))
-        if differ and isinstance(self._device, CompilesFunctions):
-            self._compile_function(self._device, numbers, merged)
+        functions = ability(self._device, CompilesFunctions)
+        if differ and functions is not None:
+            self._compile_function(functions, numbers, merged)
             return
         for number, model in zip(numbers, models, strict=True):
             self.entries[number] = ExpertEntry(number=number, program=len(self.programs), names={})

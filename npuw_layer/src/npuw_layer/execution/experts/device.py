@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npuw_layer.backends.arena import padded
-from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory
+from npuw_layer.backends.protocols import CompilesFunctions, Device, LoadedModel
+from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.experts.container import RoutedPrograms, read_container, write_container
 from npuw_layer.execution.experts.pool import WeightPlace
 from npuw_layer.execution.experts.program import LoadedExperts
-from npuw_layer.execution.partition.ports import CompilesFunctions
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -27,11 +27,8 @@ TAG = "MOE"
 """Of the parts of a model that are mixtures of experts."""
 
 
-class HostRoutedDevice:
-    """Runs of a mixture the experts that were chosen, on another device.
-
-    It satisfies ``ports.Device`` for models that are one mixture each: parts that a model is cut
-    into.
+class HostRoutedDevice(DeviceDecorator):
+    """A device for models that are one mixture each: it runs the chosen experts on another one.
 
     Args:
         device: what compiles and runs the experts.
@@ -39,15 +36,12 @@ class HostRoutedDevice:
         pool_size: NPUW_MOE_POOL_SIZE.
     """
 
+    LIKE_INNER = (CompilesFunctions,)
+
     def __init__(self, device: Device, chunk: int, pool_size: int) -> None:
-        self._device = device
+        super().__init__(device)
         self._chunk = chunk
         self._pool_size = pool_size
-
-    @property
-    def memory_device(self) -> Device:
-        """The device, whose memory programs are bound to."""
-        return self._device
 
     @property
     def version(self) -> str:
@@ -64,9 +58,17 @@ class HostRoutedDevice:
         literals = {name: values[0] for name, values in made.literals.items()}
         return write_container(RoutedPrograms(made.routed, made.programs, literals))
 
-    def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model itself: a mixture has no layers."""
-        yield model
+    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
+        """Compile the experts of equal mixtures: one expert stands for those of all layers.
+
+        Raises:
+            ModelError: they are none, or are not supported.
+        """
+        from compiler_layer.pieces import CompiledFunction
+
+        made = self._compiled(model, config)
+        program = write_container(RoutedPrograms(made.routed, made.programs, {}))
+        return CompiledFunction(program, made.weights, made.literals)
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
         """Load the experts of a mixture.
@@ -78,14 +80,6 @@ class HostRoutedDevice:
         loaded = [self._device.load(each) for each in found.programs]
         literals = self._placed(found.literals)
         return LoadedExperts(self._device, found.routed, loaded, literals, self._pool_size)
-
-    def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
-        return self._device.map_host(data)
-
-    def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
-        return self._device.allocate(nbytes)
 
     def _compiled(self, model: Model, config: Mapping[str, str]) -> CompiledExperts:
         # Imported here: a warm start, which compiles nothing, loads no graphs.
@@ -107,25 +101,6 @@ class HostRoutedDevice:
         return places
 
 
-class FunctionHostRoutedDevice(HostRoutedDevice):
-    """The same on a device that gives equal parts one program (``CompilesFunctions``).
-
-    Then one expert stands for all of a mixture, and for those of all layers.
-    """
-
-    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
-        """Compile the experts of equal mixtures.
-
-        Raises:
-            ModelError: they are none, or are not supported.
-        """
-        from compiler_layer.pieces import CompiledFunction
-
-        made = self._compiled(model, config)
-        program = write_container(RoutedPrograms(made.routed, made.programs, {}))
-        return CompiledFunction(program, made.weights, made.literals)
-
-
 class RoutedExperts:
     """Isolates mixtures of experts; satisfies ``partition.ports.Isolation``.
 
@@ -136,10 +111,7 @@ class RoutedExperts:
     """
 
     def __init__(self, device: Device, chunk: int, pool_size: int) -> None:
-        kind = HostRoutedDevice
-        if isinstance(device, CompilesFunctions):
-            kind = FunctionHostRoutedDevice
-        self.device: Device = kind(device, chunk, pool_size)
+        self.device: Device = HostRoutedDevice(device, chunk, pool_size)
 
     def groups(self, model: Model) -> Sequence[Group]:
         """Find the mixtures of a model."""

@@ -16,9 +16,10 @@ from compiler_layer.passes.rewrite import replace
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.backends.host_tensors import HostTensors
 from npuw_layer.backends.interpreter import InterpreterDevice, LoadedGraph
-from npuw_layer.backends.protocols import SUBMODEL, Array, Device, LoadedModel, Memory, TensorInfo
+from npuw_layer.backends.protocols import SUBMODEL, Device, LoadedModel, Memory, TensorInfo
 from npuw_layer.errors import DeviceError
-from npuw_layer.execution.devices.placed import Placement
+from npuw_layer.execution.decorator import DeviceDecorator
+from npuw_layer.execution.devices.report import Placement
 from npuw_layer.execution.host_attention.masks import additive, live_positions
 from npuw_layer.execution.host_attention.pattern import find_attention
 from npuw_layer.execution.host_attention.shapes import CachedAttention
@@ -29,8 +30,8 @@ _OPEN = -1
 """A dimension that differs from run to run."""
 
 
-class DynamicAttentionDevice:
-    """Runs models that are a single attention; satisfies ``ports.Device``.
+class DynamicAttentionDevice(DeviceDecorator):
+    """A device for models that are a single attention.
 
     They are interpreted, as no program has open shapes. What is no attention over a cache, token by
     token, is interpreted as it is.
@@ -39,16 +40,9 @@ class DynamicAttentionDevice:
         device: whose memory it uses.
     """
 
-    takes_any_memory = True
-
     def __init__(self, device: Device) -> None:
-        self._device = device
+        super().__init__(device)
         self._host = InterpreterDevice()
-
-    @property
-    def memory_device(self) -> Device:
-        """The device, whose memory programs are bound to."""
-        return self._device
 
     @property
     def version(self) -> str:
@@ -65,10 +59,6 @@ class DynamicAttentionDevice:
             _log.warning("%s: attention to all of a cache", config.get(SUBMODEL, "a model"))
         return self._host.compile(model, config)
 
-    def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model itself."""
-        return self._host.foldings(model)
-
     def load(self, program: bytes | memoryview) -> LoadedModel:
         """Read a graph.
 
@@ -80,16 +70,8 @@ class DynamicAttentionDevice:
         return LoadedWhole(whole.model) if attention is None else LoadedDynamic(whole, attention)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Nothing of it is used in place: an attention has no weights; see ``ports``."""
+        """Return none: an attention has no weights; see ``protocols.FindsConstants``."""
         return ()
-
-    def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
-        return self._device.allocate(nbytes)
-
-    def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
-        return self._device.map_host(data)
 
 
 _PLACEMENT = Placement(submodel="attention", device="CPU", notes=())

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.protocols import SUBMODEL, Array, Device, LoadedModel, Memory
+from npuw_layer.backends.protocols import SUBMODEL, Device, LoadedModel
+from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.host_attention.container import (
     TilePrograms,
     is_container,
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class FlashAttentionDevice:
-    """Runs models that are a single attention; satisfies ``ports.Device``.
+class FlashAttentionDevice(DeviceDecorator):
+    """A device for models that are a single attention.
 
     What is no attention over a cache, token by token, is compiled as it is.
 
@@ -34,13 +35,8 @@ class FlashAttentionDevice:
     """
 
     def __init__(self, device: Device, longest: int) -> None:
-        self._device = device
+        super().__init__(device)
         self._longest = longest
-
-    @property
-    def memory_device(self) -> Device:
-        """The device, whose memory programs are bound to."""
-        return self._device
 
     @property
     def version(self) -> str:
@@ -68,7 +64,7 @@ class FlashAttentionDevice:
         return write_container(TilePrograms(attention, rows, tile, last))
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give what the device gives."""
+        """Yield what the device yields."""
         return self._device.foldings(model)
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
@@ -82,16 +78,8 @@ class FlashAttentionDevice:
         return LoadedFlash(self._device, read_container(program))
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Nothing of it is used in place: an attention has no weights; see ``ports``."""
+        """Return none: an attention has no weights; see ``protocols.FindsConstants``."""
         return ()
-
-    def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
-        return self._device.allocate(nbytes)
-
-    def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
-        return self._device.map_host(data)
 
 
 _AS_WRITTEN = {

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.protocols import Array, Device, Memory
+from npuw_layer.backends.protocols import Device, OffloadingDevice, ability
 from npuw_layer.errors import DeviceError, ModelError, NotFolded, OptionError
+from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.offload.container import read_container, write_container
 from npuw_layer.execution.offload.model import LoadedPieces
 from npuw_layer.execution.offload.plan import OffloadPlan, plan_offload
-from npuw_layer.execution.offload.ports import OffloadingDevice
 from npuw_layer.execution.offload.report import OffloadReport, StageTimes
 from npuw_layer.execution.offload.ring import LayerWeights, Traffic, WeightsRing
 from npuw_layer.execution.offload.sources import HostWeights, ResidentWeights, weight_bytes
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from compiler_layer.model import Model
 
 
-class OffloadDevice:
-    """Runs models in pieces on another device; satisfies ``ports.Device``.
+class OffloadDevice(DeviceDecorator):
+    """A device that runs models in pieces on another one.
 
     The static models of one LLM share its slots, and conversations take turns.
 
@@ -36,7 +36,8 @@ class OffloadDevice:
     """
 
     def __init__(self, device: OffloadingDevice, folder: Path, options: Options) -> None:
-        self._device = device
+        super().__init__(device)
+        self._copying = device
         self._options = options
         self._host = HostWeights(device, folder)
         self._resident = ResidentWeights(device, self._host)
@@ -45,11 +46,6 @@ class OffloadDevice:
         self._weights: dict[object, LayerWeights] = {}
         self._ring: WeightsRing | None = None
         self._lock = threading.Lock()
-
-    @property
-    def memory_device(self) -> Device:
-        """The device, whose memory programs are bound to."""
-        return self._device
 
     @property
     def version(self) -> str:
@@ -63,7 +59,7 @@ class OffloadDevice:
             ModelError: it repeats no block, or is not supported.
         """
         try:
-            return write_container(self._device.compile_pieces(model, config))
+            return write_container(self._copying.compile_pieces(model, config))
         except NotFolded as error:
             option = f"NPUW_WEIGHTS_OFFLOAD = {self._options.weights_offload}"
             raise ModelError(f"{option}: {error}; set it to NO") from error
@@ -87,7 +83,7 @@ class OffloadDevice:
             OptionError: the budget is too small for it.
         """
         pieces = read_container(program)
-        stage = load_stage(self._device, pieces, self._host, self._weights)
+        stage = load_stage(self._copying, pieces, self._host, self._weights)
         with self._lock:
             if self._ring is not None:
                 raise DeviceError("static models are loaded before the first conversation begins")
@@ -96,16 +92,8 @@ class OffloadDevice:
         return LoadedPieces(self._device, stage, self._resident, self._slots)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Nothing of it is used in place: weights are in the model's files; see ``ports``."""
+        """Return none: weights are in the model's files; see ``protocols.FindsConstants``."""
         return ()
-
-    def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
-        return self._device.allocate(nbytes)
-
-    def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
-        return self._device.map_host(data)
 
     def offload_report(self) -> OffloadReport:
         """Say what is where, what was copied, and what the simulated device would take.
@@ -134,9 +122,9 @@ class OffloadDevice:
     def _times(self, plan: OffloadPlan) -> tuple[StageTimes, ...]:
         with self._lock:  # blobs are priced when somebody asks, once
             stages = self._stages
-            self._costs += [stage.costs(self._device) for stage in stages[len(self._costs) :]]
+            self._costs += [stage.costs(self._copying) for stage in stages[len(self._costs) :]]
             costs = list(self._costs)
-        ddr = self._device.ddr_bytes_per_ns
+        ddr = self._copying.ddr_bytes_per_ns
         return tuple(
             stage.times(cost, plan, ddr) for stage, cost in zip(stages, costs, strict=True)
         )
@@ -166,7 +154,7 @@ class OffloadDevice:
         with self._lock:
             if self._ring is None:
                 ahead = self._options.weights_offload == "ASYNC"
-                self._ring = WeightsRing(self._device, self._plan(), self._layer_bytes, ahead)
+                self._ring = WeightsRing(self._copying, self._plan(), self._layer_bytes, ahead)
             return self._ring
 
 
@@ -184,7 +172,8 @@ def offloading(device: Device, folder: Path, options: Options) -> OffloadDevice:
     asked = f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}"
     if any(own.acc_check for own in options.of_stages):
         raise OptionError(f"{asked} runs on the NPU alone; leave NPUW_ACC_CHECK at NO")
-    if not isinstance(device, OffloadingDevice):
+    copying = ability(device, OffloadingDevice)
+    if copying is None:
         names = dict.fromkeys(own.devices for own in options.of_stages)
         raise OptionError(
             f"{asked}: NPUW_DEVICES = {' and '.join(names)} does not copy while it computes; use "
@@ -200,4 +189,4 @@ def offloading(device: Device, folder: Path, options: Options) -> OffloadDevice:
             f"{asked} leaves weights in the host's memory, where processes share the file that is "
             "mapped; leave NPUW_WEIGHTS_BANK and NPUW_WEIGHTS_BANK_ALLOC empty"
         )
-    return OffloadDevice(device, folder, options)
+    return OffloadDevice(copying, folder, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from npuw_layer.execution.offload.timeline import PassTime
 
@@ -73,3 +74,12 @@ class OffloadReport:
             f"device memory, {self.moving} of {self.layers} layers through {self.slots} slots; "
             f"{self.copied_bytes / mib:.1f} MiB copied, {self.wait_seconds:.3f} s waited for"
         )
+
+
+@runtime_checkable
+class ReportsOffload(Protocol):
+    """Ability of a device: weight offload, and a report of it."""
+
+    def offload_report(self) -> OffloadReport:
+        """Report where weights are, what was copied, and predicted times."""
+        ...

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from npuw_layer.backends.protocols import Memory
+from npuw_layer.backends.protocols import (
+    Memory,
+    OffloadingDevice,
+    Span,
+    Transfer,
+)
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.offload.plan import OffloadPlan
-from npuw_layer.execution.offload.ports import OffloadingDevice, Span, Transfer
 from npuw_layer.execution.offload.sources import Layout, Place
 
 

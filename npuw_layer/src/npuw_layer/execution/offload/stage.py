@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from compiler_layer.pieces import LITERAL_PREFIX, CompiledPieces
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.backends.protocols import LoadedModel, TensorInfo
+from npuw_layer.backends.protocols import (
+    LoadedModel,
+    OffloadingDevice,
+    TensorInfo,
+)
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.offload.plan import OffloadPlan
-from npuw_layer.execution.offload.ports import OffloadingDevice
 from npuw_layer.execution.offload.report import StageTimes
 from npuw_layer.execution.offload.ring import LayerWeights
 from npuw_layer.execution.offload.sources import HostWeights, Layout

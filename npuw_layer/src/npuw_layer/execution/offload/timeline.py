@@ -21,8 +21,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from driver_layer.npu.timeline.simulate import fair_rates
+from npuw_layer.backends.protocols import Cost
 from npuw_layer.execution.offload.plan import OffloadPlan
-from npuw_layer.execution.offload.ports import Cost
 
 _PASSES = 4
 """The last of so many is measured: the first one begins without any weights, as a model does that

@@ -10,9 +10,14 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.passes.partition.equal import Function, find_functions
 from compiler_layer.passes.partition.parts import Part
 from compiler_layer.pieces import LINK_PREFIX
-from npuw_layer.backends.protocols import SUBMODEL, Device, TensorInfo
+from npuw_layer.backends.protocols import (
+    SUBMODEL,
+    CompilesFunctions,
+    Device,
+    TensorInfo,
+    ability,
+)
 from npuw_layer.execution.partition.container import Call, FunctionProgram, Parts
-from npuw_layer.execution.partition.ports import CompilesFunctions
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -70,9 +75,8 @@ def _functions(
 ) -> Iterator[Function]:
     """What to compile: a device that cannot give a program other weights gets parts one by one."""
     for function in find_functions(parts):
-        separate = function.has_weights_of_calls and not isinstance(
-            device_of[function.tag], CompilesFunctions
-        )
+        functions = ability(device_of[function.tag], CompilesFunctions)
+        separate = function.has_weights_of_calls and functions is None
         if function.tag in one_by_one or separate:
             for number, part in zip(function.calls, function.parts, strict=True):
                 yield replace(function, calls=[number], parts=[part])
@@ -84,8 +88,9 @@ def _compile(
     function: Function, device: Device, config: Mapping[str, str]
 ) -> tuple[FunctionProgram, Mapping[str, Sequence[str]]]:
     """Compile a function; give it, and what its weights are in each call."""
-    if function.has_weights_of_calls and isinstance(device, CompilesFunctions):
-        made = device.compile_function(function.merged(), config)
+    functions = ability(device, CompilesFunctions)
+    if function.has_weights_of_calls and functions is not None:
+        made = functions.compile_function(function.merged(), config)
         return FunctionProgram(function.tag, made.blob, made.literals), made.weights
     program = device.compile(function.parts[0].model.clone(), config)
     return FunctionProgram(function.tag, program, {}), {}

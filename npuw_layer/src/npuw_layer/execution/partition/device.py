@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import (
     STATIC_MODEL,
     SUBMODEL,
-    Array,
     Device,
     FindsConstants,
     LoadedModel,
-    Memory,
+    ReadsModelInputs,
     TensorInfo,
-    UsesMemoryOf,
+    ability,
 )
 from npuw_layer.errors import DeviceError, ModelError
+from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.devices.pins import kind_of
 from npuw_layer.execution.partition.container import (
     Call,
@@ -25,7 +25,7 @@ from npuw_layer.execution.partition.container import (
     write_container,
 )
 from npuw_layer.execution.partition.model import LoadedParts
-from npuw_layer.execution.partition.ports import Isolation, Listener, ReadsModelInputs
+from npuw_layer.execution.partition.ports import Isolation, Listener
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -35,8 +35,8 @@ Isolations = Mapping[str, Mapping[str, Isolation]]
 """For each kind of submodel ("prefill", "generate", "head") the ways of running groups, by tag."""
 
 
-class PartitioningDevice:
-    """Cuts models around groups of ops, and runs the parts; satisfies ``ports.Device``.
+class PartitioningDevice(DeviceDecorator):
+    """A device that cuts models around groups of ops, and runs the parts.
 
     Models without such groups run as they are.
 
@@ -47,6 +47,8 @@ class PartitioningDevice:
         listeners: are told what is cut, and what cannot be compiled.
     """
 
+    LIKE_INNER = (FindsConstants,)
+
     def __init__(
         self,
         device: Device,
@@ -54,17 +56,10 @@ class PartitioningDevice:
         no_fold: Collection[str] = (),
         listeners: Sequence[Listener] = (),
     ) -> None:
-        self._device = device
+        super().__init__(device)
         self._isolations = isolations
         self._no_fold = no_fold
         self._listeners = listeners
-
-    @property
-    def memory_device(self) -> Device:
-        """The device whose memory programs are bound to."""
-        return (
-            self._device.memory_device if isinstance(self._device, UsesMemoryOf) else self._device
-        )
 
     @property
     def version(self) -> str:
@@ -122,10 +117,6 @@ class PartitioningDevice:
         compiled = compile_parts(parts, devices, as_lowered, self._no_fold, inputs, outputs)
         return write_container(compiled), compiled.calls
 
-    def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model itself: it is cut before equal parts are found."""
-        yield model
-
     def load(self, program: bytes | memoryview) -> LoadedModel:
         """Load what ``compile`` made.
 
@@ -138,13 +129,10 @@ class PartitioningDevice:
         loaded = [self._device_of(one.tag).load(one.program) for one in parts.functions]
         return LoadedParts(self._device, parts, loaded)
 
-    def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
-        return self._device.allocate(nbytes)
-
-    def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
-        return self._device.map_host(data)
+    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
+        """Return the device's; of a model in parts none, as its weights are in files."""
+        finds = ability(self._device, FindsConstants)
+        return () if finds is None or is_container(program) else finds.constants(program)
 
     def _device_of(self, tag: str) -> Device:
         if not tag:
@@ -153,16 +141,6 @@ class PartitioningDevice:
             if tag in by_tag:
                 return by_tag[tag].device
         raise DeviceError(f"a model in parts has groups {tag!r}, which nobody runs")
-
-
-class ConstantFindingDevice(PartitioningDevice):
-    """The same, where programs name no file by its path (``ports.FindsConstants``)."""
-
-    def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Give what the device uses in place; of a model in parts nothing: weights are in files."""
-        if is_container(program) or not isinstance(self._device, FindsConstants):
-            return ()
-        return self._device.constants(program)
 
 
 def partitioning(
@@ -174,14 +152,13 @@ def partitioning(
     """Let a device run models in parts; the device itself if there is nothing to do."""
     if not any(isolations.values()) and not listeners:
         return device
-    finds = isinstance(device, FindsConstants)
-    kind = ConstantFindingDevice if finds else PartitioningDevice
-    return kind(device, isolations, no_fold, listeners)
+    return PartitioningDevice(device, isolations, no_fold, listeners)
 
 
 def _within(device: Device, inputs: Sequence[TensorInfo]) -> Device:
-    """Tell a device that runs groups of which model they are, if it asks."""
-    return device.within(inputs) if isinstance(device, ReadsModelInputs) else device
+    """Tell a device that runs groups of which model they are, if it has the ability."""
+    reads = ability(device, ReadsModelInputs)
+    return device if reads is None else reads.within(inputs)
 
 
 def _infos(model: Model) -> list[TensorInfo]:

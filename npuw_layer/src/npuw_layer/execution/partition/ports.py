@@ -1,16 +1,15 @@
-"""What a way of running groups of ops must provide, and what partitioning can use of a device."""
+"""Interface of a way of running groups of ops, and of listeners to partitioning."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from npuw_layer.backends.protocols import Device, TensorInfo
+from npuw_layer.backends.protocols import Device
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
     from compiler_layer.passes.partition.parts import Group, Part
-    from compiler_layer.pieces import CompiledFunction
     from npuw_layer.execution.partition.container import Call
 
 
@@ -32,41 +31,6 @@ class Isolation(Protocol):
         Args:
             model: static and pure, in the ``ov`` dialect (``compiler_layer.pipeline.lower_graph``);
                 it is not changed. Variables are inputs and outputs.
-        """
-        ...
-
-
-@runtime_checkable
-class ReadsModelInputs(Protocol):
-    """An optional ability of what runs groups: programs that read more of the model's inputs.
-
-    Such an input is one of the program's inputs, by the model's name for it, and is bound as any:
-    so a mask tells what is padding, say, though no op of the group uses it.
-    """
-
-    def within(self, inputs: Sequence[TensorInfo]) -> Device:
-        """Give a device that compiles groups of one model.
-
-        Args:
-            inputs: that the model has.
-        """
-        ...
-
-
-@runtime_checkable
-class CompilesFunctions(Protocol):
-    """An optional ability of a device: one program for parts that differ in their weights."""
-
-    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
-        """Compile a part that is called several times.
-
-        Args:
-            model: static and pure; its constants have a value for each call where these differ;
-                consumed.
-            config: as for ``Device.compile``.
-
-        Raises:
-            RuntimeError: it is not supported, or does not fit.
         """
         ...
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuw_layer.backends.protocols import Device
 from npuw_layer.execution.partition.planned import planned_rules
 from npuw_layer.execution.partition.ports import AVOIDS, Isolation
-from npuw_layer.execution.token_tiles.device import row_tiles
+from npuw_layer.execution.token_tiles.device import RowTilesDevice
 from npuw_layer.execution.token_tiles.isolate import RowBlocks
 from npuw_layer.options import Options
 from npuw_layer.options.partition import COMPUTE, choices
@@ -113,7 +113,7 @@ def rules(
     if options.runs_spatial:
         others = [(kind, name) for kind, name, tag in isolated if tag != COMPUTE]
         others += [(kind, name) for kind, name, _ in avoided]
-        tiles = row_tiles(device, options.spatial_nway, options.spatial_dyn)
+        tiles = RowTilesDevice(device, options.spatial_nway, options.spatial_dyn)
         found[COMPUTE] = RowBlocks(tiles, COMPUTE, _by_target(isolated)[COMPUTE], others)
     return found
 

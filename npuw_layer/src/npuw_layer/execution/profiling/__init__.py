@@ -1,7 +1,7 @@
 """PERF_COUNT: what the programs of an inference take on the device.
 
-``times``      a layer's times, as a device tells them
-``recording``  who listens while programs run, and what they say
+``backends.recording`` has the times of layers, and who listens to them.
+
 ``labels``     programs that say whose they are
 ``profile``    what a request keeps of its inferences, and tells: NPU_PROFILING_TYPE
 ``info``       OpenVINO's ``ProfilingInfo``

@@ -7,8 +7,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import ClassVar
 
-from npuw_layer.execution.profiling.recording import ProgramRun
-from npuw_layer.execution.profiling.times import LayerTime
+from npuw_layer.backends.recording import LayerTime, ProgramRun
 
 
 class Status(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from npuw_layer.backends.protocols import LoadedModel, Memory, Program
-from npuw_layer.execution.profiling.recording import within
+from npuw_layer.backends.recording import within
 from npuw_layer.options import Options
 
 
@@ -22,14 +22,14 @@ def labelled(model: LoadedModel, name: str, options: Options) -> LoadedModel:
     if not options.perf_count:
         return model
     # Imported here: who measures nothing loads nothing of it.
+    from npuw_layer.execution.decorator import ModelDecorator
     from npuw_layer.execution.partition.model import LoadedParts
-    from npuw_layer.execution.wrapped_model import with_programs
 
     if isinstance(model, LoadedParts):
         model = model.around(lambda number, program: LabelledProgram(program, _subgraph(number)))
     elif not name and options.use_npuw:
         name = _subgraph(0)
-    return with_programs(model, partial(LabelledProgram, label=name)) if name else model
+    return ModelDecorator(model, partial(LabelledProgram, label=name)) if name else model
 
 
 def _subgraph(number: int) -> str:

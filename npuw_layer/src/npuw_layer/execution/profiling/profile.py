@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from npuw_layer.backends.recording import ProgramRun, recording
 from npuw_layer.errors import NpuwUsageError
 from npuw_layer.execution.profiling.info import ProfilingInfo, node_infos, statistic
-from npuw_layer.execution.profiling.recording import ProgramRun, recording
 from npuw_layer.options import Options
 
 

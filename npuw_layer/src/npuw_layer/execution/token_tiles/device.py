@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.protocols import SUBMODEL, Array, Device, LoadedModel, Memory, TensorInfo
-from npuw_layer.execution.partition.ports import CompilesFunctions
+from npuw_layer.backends.protocols import (
+    SUBMODEL,
+    CompilesFunctions,
+    Device,
+    LoadedModel,
+    TensorInfo,
+    ability,
+)
+from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.token_tiles.container import (
     MaskEntry,
     TileProgram,
@@ -26,8 +33,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class RowTilesDevice:
-    """Runs models that are one block each; satisfies ``ports.Device``.
+class RowTilesDevice(DeviceDecorator):
+    """A device for models that are one block each.
 
     What mixes rows, or has no more of them than a tile, is compiled as it is.
 
@@ -38,18 +45,15 @@ class RowTilesDevice:
         inputs: of the model that the blocks are parts of: which of them is its mask.
     """
 
+    LIKE_INNER = (CompilesFunctions,)
+
     def __init__(
         self, device: Device, size: int, leaves_out: bool, inputs: Sequence[TensorInfo] = ()
     ) -> None:
-        self._device = device
+        super().__init__(device)
         self._size = size
         self._leaves_out = leaves_out
         self._model_inputs = inputs
-
-    @property
-    def memory_device(self) -> Device:
-        """The device, whose memory programs are bound to."""
-        return self._device
 
     @property
     def version(self) -> str:
@@ -57,8 +61,8 @@ class RowTilesDevice:
         return f"{self._device.version} SPATIAL 1 {self._size} {self._leaves_out}"
 
     def within(self, inputs: Sequence[TensorInfo]) -> Device:
-        """Give the same for parts of a model; see ``partition.ports.ReadsModelInputs``."""
-        return type(self)(self._device, self._size, self._leaves_out, inputs)
+        """Return the same for parts of a model; see ``protocols.ReadsModelInputs``."""
+        return RowTilesDevice(self._device, self._size, self._leaves_out, inputs)
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile the program of a tile.
@@ -72,10 +76,6 @@ class RowTilesDevice:
         tiling, tile = found
         return write_container(TileProgram(tiling, self._device.compile(tile, config)))
 
-    def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model itself: a block has no layers."""
-        yield model
-
     def load(self, program: bytes | memoryview) -> LoadedModel:
         """Load what ``compile`` made.
 
@@ -87,13 +87,23 @@ class RowTilesDevice:
         found = read_container(program)
         return LoadedRowTiles(self._device.load(found.program), found.tiling)
 
-    def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
-        return self._device.allocate(nbytes)
+    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
+        """Compile the program of a tile of equal blocks.
 
-    def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
-        return self._device.map_host(data)
+        Raises:
+            ModelError: the device does not take it.
+        """
+        from compiler_layer.pieces import CompiledFunction
+
+        device = ability(self._device, CompilesFunctions)
+        assert device is not None  # LIKE_INNER
+        found = self._tile(model, config)
+        if found is None:
+            return device.compile_function(model, config)
+        tiling, tile = found
+        made = device.compile_function(tile, config)
+        program = write_container(TileProgram(tiling, made.blob))
+        return CompiledFunction(program, made.weights, made.literals)
 
     def _tile(self, model: Model, config: Mapping[str, str]) -> tuple[Tiling, Model] | None:
         """Cut a block; None if that is not possible, or needless."""
@@ -116,30 +126,3 @@ class RowTilesDevice:
             mask=MaskEntry(element=mask.element, columns=mask.shape[1]) if mask else None,
         )
         return tiling, tile_model(model, rows, self._size)
-
-
-class FunctionRowTilesDevice(RowTilesDevice):
-    """The same on a device that gives equal parts one program (``CompilesFunctions``)."""
-
-    def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
-        """Compile the program of a tile of equal blocks.
-
-        Raises:
-            ModelError: the device does not take it.
-        """
-        from compiler_layer.pieces import CompiledFunction
-
-        assert isinstance(self._device, CompilesFunctions)  # row_tiles() sees to it
-        found = self._tile(model, config)
-        if found is None:
-            return self._device.compile_function(model, config)
-        tiling, tile = found
-        made = self._device.compile_function(tile, config)
-        program = write_container(TileProgram(tiling, made.blob))
-        return CompiledFunction(program, made.weights, made.literals)
-
-
-def row_tiles(device: Device, size: int, leaves_out: bool) -> RowTilesDevice:
-    """Let a device run blocks in tiles; see ``RowTilesDevice``."""
-    kind = FunctionRowTilesDevice if isinstance(device, CompilesFunctions) else RowTilesDevice
-    return kind(device, size, leaves_out)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.host_tensors import Place, view
-from npuw_layer.backends.protocols import Array, LoadedModel, MayBeHidden, Memory, TensorInfo
+from npuw_layer.backends.protocols import Array, LoadedModel, Memory, TensorInfo, is_seen
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.token_tiles.container import Tiling
 from npuw_layer.execution.token_tiles.tokens import used_rows
@@ -162,7 +162,7 @@ class RowTilesProgram:
         """The rows that are to be computed: all, if the host cannot read which, or clear others."""
         tiling = self._loaded.tiling
         by_host = [MASK, *(info.name for info in self._loaded.outputs)]
-        if tiling.mask is None or not all(_is_seen(self._places[name][0]) for name in by_host):
+        if tiling.mask is None or not all(is_seen(self._places[name][0]) for name in by_host):
             return range(tiling.rows)
         return used_rows(self._values(MASK), tiling.rows)
 
@@ -184,7 +184,3 @@ class RowTilesProgram:
 
     def _values(self, name: str) -> Array:
         return view(self._infos[name], *self._places[name])
-
-
-def _is_seen(memory: Memory) -> bool:
-    return not isinstance(memory, MayBeHidden) or memory.host_visible

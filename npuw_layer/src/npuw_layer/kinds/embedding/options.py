@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from npuw_layer.options.base import KindOptions, OptionGroup
-from npuw_layer.options.generate import GenerateOptions
+from npuw_layer.options.llm import GenerateOptions
 
 if TYPE_CHECKING:
-    from npuw_layer.options import Options
+    from npuw_layer.options.model import OptionValues
 
 
 class TextOptions(KindOptions):
@@ -39,18 +39,18 @@ class TextOptions(KindOptions):
         return self.text_embed or self.text_rerank
 
     @classmethod
-    def gives_hidden_states(cls, options: Options) -> bool:
+    def gives_hidden_states(cls, options: OptionValues) -> bool:
         """Return NPUW_TEXT_EMBED."""
         return options.group(cls).text_embed
 
     @classmethod
-    def cache_key(cls, options: Options) -> Mapping[str, str]:
+    def cache_key(cls, options: OptionValues) -> Mapping[str, str]:
         """Return what a model of texts gives."""
         own = options.group(cls)
         return {"NPUW_TEXT_EMBED": str(own.text_embed)} if own.reads_texts else {}
 
     @classmethod
-    def check(cls, options: Options) -> None:
+    def check(cls, options: OptionValues) -> None:
         """Check that one of both is requested, and nothing of conversations."""
         own = options.group(cls)
         if own.text_embed and own.text_rerank:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.api.ready_model import Origin
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.protocols import Device, LoadedModel
+from npuw_layer.backends.protocols import Device, ImportsMemory, LoadedModel
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.kokoro.names import AUDIO, DURATIONS, EN_BLOCK
 from npuw_layer.kinds.kokoro.options import KokoroOptions
@@ -83,7 +82,7 @@ class CompiledKokoro:
 
 
 def compile_kokoro(
-    path: Path, device: Device, npu: LevelZeroDevice, options: Options
+    path: Path, device: Device, npu: ImportsMemory, options: Options
 ) -> CompiledKokoro:
     """Compile, or load from the cache, both models.
 

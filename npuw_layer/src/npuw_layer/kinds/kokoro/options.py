@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from npuw_layer.options.base import MANY, KindOptions, OptionGroup
-from npuw_layer.options.kv import KvOptions
+from npuw_layer.options.llm import KvOptions
 
 if TYPE_CHECKING:
-    from npuw_layer.options import Options
+    from npuw_layer.options.model import OptionValues
 
 
 class KokoroOptions(KindOptions):
@@ -37,7 +37,7 @@ class KokoroOptions(KindOptions):
     NPUW_KOKORO_BLOCK_SIZE. They are heard, and their own audio is dropped."""
 
     @classmethod
-    def excluded(cls, options: Options) -> Mapping[str, object]:
+    def excluded(cls, options: OptionValues) -> Mapping[str, object]:
         """Rule out sharing and exporting: both parts stay with their model."""
         return {
             "NPUW_GQA": options.gqa,
@@ -46,7 +46,7 @@ class KokoroOptions(KindOptions):
         }
 
     @classmethod
-    def check(cls, options: Options) -> None:
+    def check(cls, options: OptionValues) -> None:
         """Check that a block has frames that do not overlap with its neighbours'."""
         own = options.group(cls)
         if own.kokoro and own.kokoro_overlap_size >= own.kokoro_block_size:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, BinaryIO
 from npuw_layer.api.model_port import OpenPort
 from npuw_layer.api.properties import CONTINUOUS_PREFILL_SUPPORTED, Facts
 from npuw_layer.api.ready_model import ReadyModel
+from npuw_layer.backends.protocols import ImportsMemory, ability
 from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.errors import RemoteError
-from npuw_layer.execution.offload.ports import ReportsOffload
+from npuw_layer.execution.offload.report import ReportsOffload
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_llm
 from npuw_layer.llm.request.infer_request import InferRequest
 from npuw_layer.llm.request.model_ports import inputs_of, outputs_of
 from npuw_layer.remote.context import RemoteContext
-from npuw_layer.remote.npu import npu_of
 
 if TYPE_CHECKING:
     from npuw_layer.execution.offload.report import OffloadReport
@@ -31,7 +31,7 @@ class SplitModel(ReadyModel[CompiledLLM, OpenPort, OpenPort]):
             RemoteError: it runs on other devices than the NPU.
         """
         compiled = self._compiled
-        npu = npu_of(compiled.device)
+        npu = ability(compiled.device, ImportsMemory)
         if npu is None:
             raise RemoteError(
                 f"NPUW_DEVICES = {compiled.options.devices}: remote tensors are memory of the NPU, "
@@ -41,8 +41,8 @@ class SplitModel(ReadyModel[CompiledLLM, OpenPort, OpenPort]):
 
     def offload_report(self) -> OffloadReport | None:
         """What is offloaded, and what that costs; None without NPUW_WEIGHTS_OFFLOAD."""
-        device = self._compiled.device
-        return device.offload_report() if isinstance(device, ReportsOffload) else None
+        device = ability(self._compiled.device, ReportsOffload)
+        return None if device is None else device.offload_report()
 
     def _write(self, file: BinaryIO) -> None:
         export_llm(self._compiled, file)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from compiler_layer.dialects.ov.paged_attention import CACHES, PagedAttentionExtension
 from compiler_layer.errors import CompilerError
@@ -24,7 +25,7 @@ from npuw_layer.kinds.paged.names import SUBSEQUENCE_BEGINS, TABLES
 class PagedAttentionDevice:
     """Satisfies ``ports.Device`` for models that are one attention each."""
 
-    takes_any_memory = True
+    takes_any_memory: Literal[True] = True
 
     def __init__(self) -> None:
         self._numpy = InterpreterDevice()

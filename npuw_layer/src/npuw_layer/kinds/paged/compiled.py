@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.api.ready_model import Origin
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.protocols import Device, LoadedModel
+from npuw_layer.backends.protocols import Device, ImportsMemory, LoadedModel
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.paged.lengths import variant_sizes
 from npuw_layer.kinds.paged.names import OPTION, VARIANT
@@ -81,7 +80,7 @@ def submodels(options: Options) -> Sequence[str]:
 
 
 def compile_paged(
-    path: Path, device: Device, npu: LevelZeroDevice, options: Options
+    path: Path, device: Device, npu: ImportsMemory, options: Options
 ) -> CompiledPaged:
     """Compile, or load from the cache, all variants.
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from npuw_layer.options.base import KindOptions, OptionGroup
-from npuw_layer.options.dumps import selects
-from npuw_layer.options.kv import KvOptions
+from npuw_layer.options.llm import KvOptions
+from npuw_layer.options.reports import selects
 
 if TYPE_CHECKING:
-    from npuw_layer.options import Options
+    from npuw_layer.options.model import OptionValues
 
 
 class PagedOptions(KindOptions):
@@ -35,7 +35,7 @@ class PagedOptions(KindOptions):
     """What computes paged attention: no NPU does, as it has to follow tables."""
 
     @classmethod
-    def excluded(cls, options: Options) -> Mapping[str, object]:
+    def excluded(cls, options: OptionValues) -> Mapping[str, object]:
         """Rule out other cuts than those around attention, and what caches cannot store."""
         return {
             "NPUW_GQA": options.gqa,

@@ -14,8 +14,11 @@ import numpy as np
 
 from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import TensorTransfers
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.protocols import Array, Program
+from npuw_layer.backends.protocols import (
+    Array,
+    ImportsMemory,
+    Program,
+)
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.kinds.static.port import StaticPort
 from npuw_layer.remote.memory import Piece, make_memory
@@ -35,7 +38,7 @@ class BoundTensor:
 
     def __init__(
         self,
-        device: LevelZeroDevice,
+        device: ImportsMemory,
         program: Program,
         port: StaticPort,
         transfers: TensorTransfers,
@@ -164,7 +167,7 @@ class BoundTensor:
         """The request's own memory; taken when it is first needed."""
         if self._own is None:
             properties, port = RemoteProperties(), self.port
-            piece = make_memory(self._device.context, properties, port.byte_size)
+            piece = make_memory(self._device, properties, port.byte_size)
             self._own = RemoteTensor(self._device, port.element_type, port.shape, piece, properties)
         return self._own
 

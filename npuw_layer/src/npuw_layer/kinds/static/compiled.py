@@ -14,7 +14,6 @@ import numpy as np
 
 from compiler_layer.elements import NUMPY
 from npuw_layer.api.ready_model import Origin
-from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
     READ_PREFIX,
@@ -23,8 +22,10 @@ from npuw_layer.backends.protocols import (
     Array,
     Device,
     FindsConstants,
+    ImportsMemory,
     LoadedModel,
     TensorInfo,
+    ability,
 )
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.dumps import dumped
@@ -87,7 +88,7 @@ class CompiledStatic:
             of one item; None if it takes its batch itself.
     """
 
-    npu: LevelZeroDevice
+    npu: ImportsMemory
     device: Device
     options: Options
     programs: StaticPrograms
@@ -126,7 +127,7 @@ class StaticPrograms:
 
 
 def compile_static(
-    source: GraphSource, device: Device, npu: LevelZeroDevice, options: Options
+    source: GraphSource, device: Device, npu: ImportsMemory, options: Options
 ) -> CompiledStatic:
     """Compile, or load from the cache, a static model.
 
@@ -155,7 +156,7 @@ def compile_static(
 
 
 def assemble(
-    npu: LevelZeroDevice,
+    npu: ImportsMemory,
     device: Device,
     options: Options,
     programs: StaticPrograms,
@@ -228,7 +229,7 @@ def _keys(
         **compiler_choices(options),
         **_told(options),
     }
-    if not isinstance(device, FindsConstants):
+    if not ability(device, FindsConstants):
         parts["place"] = str(source.path.resolve())  # its programs name files by their paths
     return [CacheKey({**parts, STAGE + "part": part}) for part in PARTS]
 

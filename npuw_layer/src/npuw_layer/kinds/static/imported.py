@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 
 from npuw_layer.api.ready_model import Origin
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.protocols import Device
+from npuw_layer.backends.protocols import Device, ImportsMemory
 from npuw_layer.errors import BlobError
 from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
 from npuw_layer.kinds.static.initial_values import PARTS, unpack_values
@@ -24,7 +23,7 @@ _log = logging.getLogger(__name__)
 def import_static(
     opened: BlobBytes,
     make_device: Callable[[Options], Device],
-    make_npu: Callable[[Device, Options], LevelZeroDevice],
+    make_npu: Callable[[Device, Options], ImportsMemory],
 ) -> CompiledStatic:
     """Load a static model that was exported.
 

@@ -13,8 +13,11 @@ from collections.abc import Callable
 
 from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import TensorTransfers
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.protocols import Array, Program
+from npuw_layer.backends.protocols import (
+    Array,
+    ImportsMemory,
+    Program,
+)
 from npuw_layer.errors import RemoteError
 from npuw_layer.kinds.static.compiled import Variable
 from npuw_layer.remote.memory import Piece, make_memory
@@ -35,7 +38,7 @@ class VariableState:
 
     def __init__(
         self,
-        device: LevelZeroDevice,
+        device: ImportsMemory,
         program: Program,
         variable: Variable,
         transfers: TensorTransfers,
@@ -48,7 +51,7 @@ class VariableState:
         self._check_idle = check_idle
         self._bound: Piece | None = None
         port, properties = variable.port, RemoteProperties()
-        piece = make_memory(device.context, properties, port.byte_size)
+        piece = make_memory(device, properties, port.byte_size)
         self._tensor = RemoteTensor(device, port.element_type, port.shape, piece, properties)
         transfers.bound_to = "state in device memory"
         self._tensor.copy_from(variable.initial)

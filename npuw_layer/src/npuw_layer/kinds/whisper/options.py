@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from npuw_layer.options.base import MANY, OURS, KindOptions, OptionGroup
-from npuw_layer.options.kv import KvOptions
+from npuw_layer.options.llm import KvOptions
 
 if TYPE_CHECKING:
-    from npuw_layer.options import Options
+    from npuw_layer.options.model import OptionValues
 
 
 class WhisperOptions(KindOptions):
@@ -42,7 +42,7 @@ class WhisperOptions(KindOptions):
     the original wants the model reshaped."""
 
     @classmethod
-    def excluded(cls, options: Options) -> Mapping[str, object]:
+    def excluded(cls, options: OptionValues) -> Mapping[str, object]:
         """Rule out conversations that go on, and prompts in chunks: a prompt has a few tokens."""
         return {
             "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": options.max_generation_token_len > 1,
@@ -58,7 +58,7 @@ class WhisperOptions(KindOptions):
         }
 
     @classmethod
-    def cache_key(cls, options: Options) -> Mapping[str, str]:
+    def cache_key(cls, options: OptionValues) -> Mapping[str, str]:
         """Return whether a model is a decoder, its frames, and whether it gives their scores."""
         own = options.group(cls)
         return {
@@ -68,7 +68,7 @@ class WhisperOptions(KindOptions):
         }
 
     @classmethod
-    def check(cls, options: Options) -> None:
+    def check(cls, options: OptionValues) -> None:
         """Check that caches keep the one layout that the decoder is split with."""
         if options.group(cls).whisper and (options.batch_dim, options.seq_len_dim) != (0, 2):
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npuw_layer.llm.names import block_variable
-from npuw_layer.options.kv import KvElement
+from npuw_layer.options.llm import KvElement
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,13 @@ from npuw_layer.api.request import Request
 from npuw_layer.api.results import Results
 from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import Transfers
-from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.protocols import (
+    Array,
+    ability,
+)
 from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
-from npuw_layer.execution.offload.ports import ReportsOffload
+from npuw_layer.execution.offload.report import ReportsOffload
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.graph.cache_axes import CacheAxes
 from npuw_layer.llm.names import LOGITS, STORED_TOKENS
@@ -246,8 +249,9 @@ class InferRequest(Request):
         }
         if self._compiled.prefixes is not None:
             report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
-        if isinstance(self._compiled.device, ReportsOffload):
-            report |= self._compiled.device.offload_report().described()
+        offload = ability(self._compiled.device, ReportsOffload)
+        if offload is not None:
+            report |= offload.offload_report().described()
         report |= devices_report(self._compiled.submodels)
         if self._inputs.were_remote or isinstance(self._logits.tensor, RemoteTensor):
             report |= self.transfers.report()

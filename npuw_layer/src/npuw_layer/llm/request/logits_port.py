@@ -6,8 +6,10 @@ import numpy as np
 
 from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import TensorTransfers
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.protocols import (
+    Array,
+    ImportsMemory,
+)
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import LOGITS
@@ -122,7 +124,7 @@ class LogitsPort:
 
     def _reaches(self, tensor: RemoteTensor) -> bool:
         """Whether programs can be bound to a tensor, wherever they run."""
-        return isinstance(self._device, LevelZeroDevice) and tensor.is_of(self._device)
+        return isinstance(self._device, ImportsMemory) and tensor.is_of(self._device)
 
     def _described(self, tensor: Tensor | RemoteTensor) -> str:
         if isinstance(tensor, Tensor):

@@ -14,8 +14,10 @@ from functools import cached_property
 from pathlib import Path
 
 from driver_layer.regular_file import read_regular
-from npuw_layer.backends.protocols import Device
-from npuw_layer.execution.devices.staged import device_of
+from npuw_layer.backends.protocols import (
+    Device,
+    device_of,
+)
 from npuw_layer.llm.plan.stages import Stage, kv_layout, lengths_of
 from npuw_layer.options import Options
 from npuw_layer.options.partition import choices

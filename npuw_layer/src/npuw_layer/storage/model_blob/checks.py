@@ -8,12 +8,17 @@ from pathlib import Path
 
 from driver_layer.paths import looking_at
 from driver_layer.regular_file import place_of
-from npuw_layer.backends.protocols import Device, ExportsPrograms, FindsConstants
+from npuw_layer.backends.protocols import (
+    Device,
+    ExportsPrograms,
+    FindsConstants,
+    ability,
+)
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.llm.plan.stages import isolated_attention
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.base import written
-from npuw_layer.options.stage_maps import MAPS, fixed_part
+from npuw_layer.options.stages import MAPS, fixed_part
 
 DEFAULT_PATH = "openvino_model.blob"
 """Where EXPORT_BLOB writes without a BLOB_PATH, as in openvino_genai."""
@@ -43,7 +48,7 @@ def check_device(device: Device, options: Options) -> None:
         OptionError: they do not.
     """
     check_options(options)
-    if not isinstance(device, FindsConstants | ExportsPrograms):
+    if not (ability(device, FindsConstants) or ability(device, ExportsPrograms)):
         names = dict.fromkeys(repr(own.devices) for own in options.of_stages)
         raise OptionError(
             f"NPUW_DEVICES = {' and '.join(names)}: its programs name files of this machine, so "
@@ -57,10 +62,11 @@ def exported(device: Device, options: Options, program: bytes | memoryview) -> b
     Raises:
         OptionError: it means nothing elsewhere.
     """
-    if not isinstance(device, ExportsPrograms):
+    exporting = ability(device, ExportsPrograms)
+    if exporting is None:
         return program
     try:
-        return device.exported(program)
+        return exporting.exported(program)
     except DeviceError as error:
         raise OptionError(
             f"NPUW_DEVICES = {options.devices!r}: {error}, so the model is not exported; use "

@@ -12,12 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from npuw_layer.backends.protocols import Device, ExportsPrograms, LoadedModel
+from npuw_layer.backends.protocols import (
+    Device,
+    ExportsPrograms,
+    LoadedModel,
+    ability,
+)
 from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, DeviceError, OptionError
 from npuw_layer.llm.model_files import ModelFiles, needed_files
 from npuw_layer.llm.programs import load
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
-from npuw_layer.options.stage_maps import MAPS, fixed_part, run_time_part
+from npuw_layer.options.stages import MAPS, fixed_part, run_time_part
 from npuw_layer.storage.cache.key import current_versions, own_version
 from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.container import Container, read_container
@@ -124,9 +129,8 @@ class ImportedBlob:
         """
         taking = device or self.device
         try:
-            if isinstance(taking, ExportsPrograms):
-                return taking.load_exported(program)
-            return load(taking, program)
+            exporting = ability(taking, ExportsPrograms)
+            return load(taking, program) if exporting is None else exporting.load_exported(program)
         except RuntimeError as error:
             what = f"the device refuses {name}: {error}; export the model anew"
             raise DeviceError(what) from error

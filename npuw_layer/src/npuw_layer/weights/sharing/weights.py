@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from compiler_layer.elements import stored_bytes
 from compiler_layer.weights import WeightRef
-from npuw_layer.backends.protocols import Array, Device, SharingDevice, TensorInfo, UsesMemoryOf
+from npuw_layer.backends.protocols import (
+    Array,
+    Device,
+    SharingDevice,
+    TensorInfo,
+    ability,
+)
 from npuw_layer.errors import ModelError, SharingError
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.sharing.arena import SharedArena, join_arena
@@ -68,9 +74,8 @@ def share_weights(
         ModelError: a weight cannot be read from the model's files.
         DeviceError: the device has no memory left.
     """
-    while isinstance(device, UsesMemoryOf) and not isinstance(device, SharingDevice):
-        device = device.memory_device  # which is what programs of all its devices are bound to
-    if not isinstance(device, SharingDevice):
+    sharing = ability(device, SharingDevice)
+    if sharing is None:
         _log.warning("bank %r: this device's memory cannot be shared", name)
         return None
     layout = plan_layout({weight: _nbytes(info) for weight, info in weights.items()})
@@ -78,7 +83,7 @@ def share_weights(
     source = _Source(bank, weights, layout, digest, model)
     try:
         arena = join_arena(
-            device, identify(name, model, layout), layout, source.fill, bank.mapped_files
+            sharing, identify(name, model, layout), layout, source.fill, bank.mapped_files
         )
     except SharingError as error:
         _log.warning("bank %r: %s; weights are copied for this process alone", name, error)

@@ -10,8 +10,13 @@ from functools import partial
 
 from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.blob_content import check_payload
-from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Device, LoadedModel
+from npuw_layer.backends.protocols import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    Device,
+    ImportsMemory,
+    LoadedModel,
+)
 from npuw_layer.errors import (
     BlobError,
     BlobVersionError,
@@ -44,7 +49,7 @@ _PLAIN = {"NPU_USE_NPUW": "NO", "NPUW_LLM": "NO"}
 def import_native(
     opened: BlobBytes,
     make_device: Callable[[Options], Device],
-    make_npu: Callable[[Device, Options], LevelZeroDevice],
+    make_npu: Callable[[Device, Options], ImportsMemory],
 ) -> CompiledStatic:
     """Load a static model for the NPU itself.
 

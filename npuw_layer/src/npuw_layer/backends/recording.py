@@ -1,8 +1,8 @@
-"""Who listens while programs run, and what they say.
+"""Times of programs' layers, reported by devices to the current listener.
 
 A request listens while it infers. What it runs may be programs of programs (parts, tiles, experts)
-on any thread's behalf; only the innermost, which a device runs, know their times. So these speak to
-whoever listens in their context, and nobody between has to pass it on.
+on any thread's behalf; only the innermost, which a device runs, know their times. So these report
+to the listener of their context, and nothing in between has to pass times on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,24 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from npuw_layer.execution.profiling.times import LayerTime
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """A layer of one run; nanoseconds of the device, which a simulated one has of its own."""
+
+    name: str
+    kind: str
+    """What it computes, e.g. "MatMul"; empty if the program does not say."""
+    ran: bool
+    """Whether anything was left of it to run."""
+    start_ns: int
+    """Since the run began."""
+    duration_ns: int
+    """From its first task's begin to its last one's end; layers overlap."""
+    dpu_ns: int
+    sw_ns: int
+    dma_ns: int
+    """Sums of its tasks on DPU, SHAVE and DMA."""
 
 
 @dataclass(frozen=True, slots=True)

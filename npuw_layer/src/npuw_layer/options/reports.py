@@ -1,8 +1,9 @@
-"""What is written down of submodels, for who wants to look at them or run them elsewhere."""
+"""Options of what is reported and written down: dumps, profiling, the log."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+import logging
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -75,3 +76,59 @@ class DumpOptions(OptionGroup):
     def dumps_graphs(self) -> bool:
         """Whether anything is written when a model is compiled."""
         return self.dump_full or selects(self.dump_subs) or selects(self.dump_subs_on_fail)
+
+
+class ProfilingOptions(OptionGroup):
+    """What requests tell of the time that inferences took (``profiling_info``)."""
+
+    title: ClassVar[str] = "Profiling"
+
+    perf_count: bool = Field(False, alias="PERF_COUNT")
+    """Lets a request tell what its inferences took on the simulated device: ``profiling_info``.
+    Blobs are the same with it and without. What runs on other devices than the NPU is left out, and
+    so are conversations that share a batch (NPUW_LLM_BATCH_SLOTS)."""
+    profiling_type: Literal["MODEL", "INFER"] = Field("MODEL", alias="NPU_PROFILING_TYPE")
+    """What is told with PERF_COUNT: MODEL, each layer of the last inference; INFER, how long
+    inferences took on average, at least and at most."""
+
+
+_LEVELS = {
+    "LOG_NONE": logging.CRITICAL + 10,
+    "LOG_ERROR": logging.ERROR,
+    "LOG_WARNING": logging.WARNING,
+    "LOG_INFO": logging.INFO,
+    "LOG_DEBUG": logging.DEBUG,
+    "LOG_TRACE": logging.DEBUG // 2,
+}
+
+
+class LogOptions(OptionGroup):
+    """The log."""
+
+    title: ClassVar[str] = "Log"
+
+    log_level: Literal[
+        "", "LOG_NONE", "LOG_ERROR", "LOG_WARNING", "LOG_INFO", "LOG_DEBUG", "LOG_TRACE"
+    ] = Field("", alias="LOG_LEVEL")
+    """What the logger npuw_layer tells, of all models of this process, from when it is set;
+    empty leaves it to whoever configures logging. Unless somebody does, it goes to stderr."""
+
+    def set_log_level(self) -> None:
+        """Have the logger tell what was asked for, if anything was."""
+        if not self.log_level:
+            return
+        logger = logging.getLogger("npuw_layer")
+        logger.setLevel(_LEVELS[self.log_level])
+        if not logger.handlers:
+            logger.addHandler(_to_stderr())
+
+
+def _to_stderr() -> logging.Handler:
+    """Show what no handler of the application takes.
+
+    Python does so of warnings alone; whoever sets LOG_LEVEL and nothing else wants to see the rest.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("[%(levelname)s] %(name)s: %(message)s"))
+    handler.addFilter(lambda _: not logging.getLogger().handlers)
+    return handler
