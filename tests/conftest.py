@@ -19,7 +19,6 @@ import pytest
 from hypothesis import settings
 
 from compiler_layer import compile as to_blob
-from compiler_layer import cut
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
@@ -215,8 +214,6 @@ def every_schedule_is_checked() -> Iterator[None]:
             checked.add(digest)
         return blob
 
-    for module in (to_blob, cut):
-        module.emit_blob = emitted_and_checked
+    to_blob.emit_blob = emitted_and_checked
     yield
-    for module in (to_blob, cut):
-        module.emit_blob = emit_blob
+    to_blob.emit_blob = emit_blob

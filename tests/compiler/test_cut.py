@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from compiler_layer.builder import GraphBuilder
-from compiler_layer.cut import compile_pieces
+from compiler_layer.compile import compile_parts
 from compiler_layer.dialects.ov import elementwise
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
-from compiler_layer.passes.cut_blocks import cut_blocks
-from compiler_layer.passes.fold_blocks import folded
+from compiler_layer.partition.repeated.cut import cut_at_block
+from compiler_layer.partition.repeated.fold import folded
 from compiler_layer.pipeline import Options, graph_passes, run_passes
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.weights import WeightRef
@@ -106,7 +106,7 @@ def handed_to(piece: Model, known: dict[str, np.ndarray]) -> dict[str, np.ndarra
 
 def test_the_pieces_one_after_the_other_compute_what_the_model_does(tmp_path) -> None:
     values = file_of(tmp_path)
-    pieces = cut_blocks(lowered(small(tmp_path)))
+    pieces = cut_at_block(lowered(small(tmp_path)))
     assert pieces.count == LAYERS
     x, scale = (
         np.random.default_rng(n).random((rows, WIDTH), np.float32)
@@ -124,7 +124,7 @@ def test_the_pieces_one_after_the_other_compute_what_the_model_does(tmp_path) ->
 
 def test_what_no_layer_changes_is_computed_once_before_them(tmp_path) -> None:
     file_of(tmp_path)
-    pieces = cut_blocks(lowered(small(tmp_path)))
+    pieces = cut_at_block(lowered(small(tmp_path)))
     names = [port.name for port in pieces.block.inputs]
     assert sorted(names) == ["hidden_in_0", "shared_0"]
     assert [port.name for port in pieces.block.outputs] == ["hidden_out_0"]
@@ -138,7 +138,7 @@ def _all(pieces):
 
 def test_each_layers_weights_are_named_and_those_in_no_file_are_there(tmp_path) -> None:
     file_of(tmp_path)
-    compiled = compile_pieces(small(tmp_path), OPTIONS)
+    compiled = compile_parts(small(tmp_path), OPTIONS)
     size = WIDTH * WIDTH * 4
     names = {
         tuple(WeightRef.parse(name).offset for name in every) for every in compiled.weights.values()
@@ -151,7 +151,7 @@ def test_each_layers_weights_are_named_and_those_in_no_file_are_there(tmp_path) 
 
 def test_nothing_of_a_single_layer_is_in_the_block(tmp_path) -> None:
     file_of(tmp_path)
-    compiled = compile_pieces(small(tmp_path), OPTIONS)
+    compiled = compile_parts(small(tmp_path), OPTIONS)
     for layer in range(1, LAYERS):
         assert np.float32(layer).tobytes() * WIDTH not in compiled.block
 
@@ -159,7 +159,7 @@ def test_nothing_of_a_single_layer_is_in_the_block(tmp_path) -> None:
 def test_a_model_that_was_not_folded_cannot_be_cut(tmp_path) -> None:
     file_of(tmp_path)
     with pytest.raises(NotPeriodic, match="at least four times"):
-        compile_pieces(stacked(tmp_path), OPTIONS)
+        compile_parts(stacked(tmp_path), OPTIONS)
 
 
 def test_what_a_layer_keeps_to_itself_may_not_be_used_outside(tmp_path) -> None:
@@ -170,7 +170,7 @@ def test_what_a_layer_keeps_to_itself_may_not_be_used_outside(tmp_path) -> None:
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
 def test_pieces_are_compiled_in_any_precision(tmp_path, precision) -> None:
     file_of(tmp_path)
-    compiled = compile_pieces(small(tmp_path), replace(OPTIONS, precision=precision))
+    compiled = compile_parts(small(tmp_path), replace(OPTIONS, precision=precision))
     assert compiled.count == LAYERS
     stored = {WeightRef.parse(every[0]).element for every in compiled.weights.values()}
     assert stored == {precision}

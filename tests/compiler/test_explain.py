@@ -12,8 +12,8 @@ from compiler_layer.errors import BadModel
 from compiler_layer.explain import Explanation, explain, grouped
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
-from compiler_layer.passes.specialize_shapes import parse_shapes
 from compiler_layer.pipeline import Options
+from compiler_layer.rewriting.shapes import parse_shapes
 from driver_layer.abi.layer_map import SECTION_NAME, decode_layer_map
 from driver_layer.loader.read import read_blob
 

@@ -15,9 +15,9 @@ from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.explain import explain
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
-from compiler_layer.passes.fold_blocks import folded
+from compiler_layer.partition.repeated.attributes import kept_repetitions
+from compiler_layer.partition.repeated.fold import folded
 from compiler_layer.pipeline import Options, passes, run_passes
-from compiler_layer.repetition import kept_repetitions
 from compiler_layer.schedule import build
 from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch

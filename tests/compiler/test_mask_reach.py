@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic
 from compiler_layer.model import Model
-from compiler_layer.passes.mask_reach import reach_of
+from compiler_layer.passes.lower_attention.mask_reach import reach_of
 from compiler_layer.reference.interpreter import Interpreter
 
 Flags = np.ndarray

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler_layer.mixtures.expert import expert_model
-from compiler_layer.mixtures.find import find_mixtures
-from compiler_layer.mixtures.ports import OUTPUT, ROWS, WEIGHT
 from compiler_layer.model import Model, context
+from compiler_layer.partition.compiled import OUTPUT, ROWS, WEIGHT
+from compiler_layer.partition.mixtures.expert import expert_model
+from compiler_layer.partition.mixtures.find import find_mixtures
 from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.route_experts import RouteExperts
 from compiler_layer.reference.interpreter import Interpreter

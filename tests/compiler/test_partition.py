@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from xdsl.ir import Operation
 
 from compiler_layer.builder import GraphBuilder
-from compiler_layer.cut import compile_function
+from compiler_layer.compile import compile_function
 from compiler_layer.dialects.ov import elementwise, matmul
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
-from compiler_layer.passes.partition.enclosed import add_enclosed
-from compiler_layer.passes.partition.equal import find_functions
-from compiler_layer.passes.partition.parts import Group, Part, cut_parts
-from compiler_layer.passes.partition.stretches import cut_stretches
-from compiler_layer.pieces import LINK_PREFIX
+from compiler_layer.partition.compiled import LINK_PREFIX
+from compiler_layer.partition.enclosed import add_enclosed
+from compiler_layer.partition.even import even_parts
+from compiler_layer.partition.functions import find_functions
+from compiler_layer.partition.parts import Part, PartOps, cut_parts
 from compiler_layer.pipeline import Options
 from compiler_layer.reference.interpreter import Interpreter
 
@@ -68,8 +68,10 @@ def run_parts(parts: list[Part], given: dict[str, np.ndarray]) -> dict[str, np.n
     return made
 
 
-def groups_of(model: Model, kind: type) -> list[Group]:
-    return [Group(kind.__name__, frozenset([op])) for op in model.body.ops if isinstance(op, kind)]
+def groups_of(model: Model, kind: type) -> list[PartOps]:
+    return [
+        PartOps(kind.__name__, frozenset([op])) for op in model.body.ops if isinstance(op, kind)
+    ]
 
 
 def test_parts_alternate_with_groups_and_links_join_them(tmp_path):
@@ -88,7 +90,7 @@ def test_whatever_is_isolated_the_parts_compute_what_the_whole_does(tmp_path_fac
     model = layered(tmp_path_factory.mktemp("layers"))
     ops = [op for op in model.body.ops if op is not model.terminator]
     tags = data.draw(st.lists(st.sampled_from(["", "", "A", "B"]), min_size=len(ops)))
-    groups = [Group(tag, frozenset([op])) for op, tag in zip(ops, tags, strict=False) if tag]
+    groups = [PartOps(tag, frozenset([op])) for op, tag in zip(ops, tags, strict=False) if tag]
     parts = cut_parts(model, groups)
     found = run_parts(parts, {"x": X})
     assert np.array_equal(found["y"], Interpreter(model).run({"x": X})["y"])
@@ -101,7 +103,7 @@ def test_a_group_that_needs_what_follows_from_it_is_refused(tmp_path):
     model = layered(tmp_path)
     ends = [op for op in model.body.ops if isinstance(op, matmul.MatMul)]
     with pytest.raises(CompilerUsageError, match="'BOTH' cannot stand alone"):
-        cut_parts(model, [Group("BOTH", frozenset(ends[:2]))])
+        cut_parts(model, [PartOps("BOTH", frozenset(ends[:2]))])
 
 
 def test_groups_of_several_ops_are_the_same_function_however_they_hash(tmp_path):
@@ -113,7 +115,7 @@ def test_groups_of_several_ops_are_the_same_function_however_they_hash(tmp_path)
             groups[-1].append(op)
             if len(groups[-1]) == 4:
                 groups.append([])
-    parts = cut_parts(model, [Group("layer", frozenset(ops)) for ops in groups if ops])
+    parts = cut_parts(model, [PartOps("layer", frozenset(ops)) for ops in groups if ops])
     assert [function.calls for function in find_functions(parts)] == [[0, 1, 2, 3]]
     for layer, handed_on in enumerate(["link_0", "link_1", "link_2", "y"]):
         names = [port.name for port in parts[layer].model.outputs]
@@ -124,7 +126,7 @@ def test_groups_of_several_ops_are_the_same_function_however_they_hash(tmp_path)
 def test_stretches_are_in_a_row_and_no_more_than_asked_for(tmp_path_factory, data) -> None:
     model = layered(tmp_path_factory.mktemp("stretches"), outputs=data.draw(st.booleans()))
     most = data.draw(st.none() | st.integers(1, 20))
-    groups = cut_stretches(model, "some", most)
+    groups = even_parts(model, "some", most)
     carrying = [op for op in model.body.ops if op.operands and op is not model.terminator]
     assert sorted(map(id, carrying)) == sorted(id(op) for group in groups for op in group.ops)
     assert len(groups) == (len(carrying) if most is None else min(most, len(groups)))
@@ -139,7 +141,7 @@ def test_stretches_are_in_a_row_and_no_more_than_asked_for(tmp_path_factory, dat
 def test_stretches_end_where_little_is_passed_on(tmp_path) -> None:
     """Between two layers only x lives; within one h and sin(h) do."""
     model = layered(tmp_path, same_bias=True)
-    parts = cut_parts(model, cut_stretches(model, "layer", LAYERS))
+    parts = cut_parts(model, even_parts(model, "layer", LAYERS))
     links = [[p.name for p in part.model.inputs] for part in parts if part.tag]
     assert [len(names) for names in links] == [1] * LAYERS
 
@@ -150,7 +152,7 @@ def test_what_converts_stays_with_what_it_converts_for() -> None:
     table = g.constant(np.eye(8, dtype=np.float32))
     rows = g.gather(table, g.convert(ids, "i32"), 0)
     model.set_outputs([("y", g.op(elementwise.Sin, rows))])
-    names = [{op.name for op in group.ops} for group in cut_stretches(model, "op")]
+    names = [{op.name for op in group.ops} for group in even_parts(model, "op")]
     assert names == [{"ov.Convert", "ov.Gather"}, {"ov.Sin"}]
 
 
@@ -158,9 +160,9 @@ def test_what_converts_stays_with_what_it_converts_for() -> None:
 def test_groups_with_what_they_enclose_can_stand_alone(tmp_path_factory, data) -> None:
     """Whatever ops of a stretch are named: those between them belong to it, and no others do."""
     model = layered(tmp_path_factory.mktemp("enclosed"))
-    stretches = cut_stretches(model, "some", data.draw(st.integers(1, 6)))
+    stretches = even_parts(model, "some", data.draw(st.integers(1, 6)))
     named = [
-        Group("some", frozenset(data.draw(st.sets(st.sampled_from(sorted(each.ops, key=id))))))
+        PartOps("some", frozenset(data.draw(st.sets(st.sampled_from(sorted(each.ops, key=id))))))
         for each in stretches
     ]
     groups = add_enclosed(model, named)

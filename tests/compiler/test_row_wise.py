@@ -16,11 +16,11 @@ from compiler_layer.dialects.ov import activation, attention, elementwise, matmu
 from compiler_layer.dialects.ov.op import bool_attr, float_attr, int_attr
 from compiler_layer.dialects.ov.types import shape_of, tensor
 from compiler_layer.model import Model
-from compiler_layer.passes.partition.parts import cut_parts
-from compiler_layer.passes.partition.row_blocks import row_blocks
-from compiler_layer.passes.partition.row_tiles import tile_model
-from compiler_layer.passes.partition.row_wise import Rows, find_rows, row_count
-from compiler_layer.pieces import LINK_PREFIX
+from compiler_layer.partition.compiled import LINK_PREFIX
+from compiler_layer.partition.parts import cut_parts
+from compiler_layer.partition.row_parts import row_parts
+from compiler_layer.partition.row_tiles import tile_model
+from compiler_layer.partition.row_wise import Rows, find_rows, row_count
 from compiler_layer.reference.interpreter import Interpreter
 
 YES, NO = bool_attr(True), bool_attr(False)
@@ -194,7 +194,7 @@ def test_blocks_grow_around_ops_and_can_always_be_cut_out(
     model = block([(BY_ITSELF | MIXING)[name] for name in names], 4, 3)
     moving = [op for op in model.body.ops if op is not model.terminator and op.operands]
     seeds = data.draw(st.lists(st.sampled_from(moving), unique=True))
-    groups = row_blocks(model, "rows", seeds)
+    groups = row_parts(model, "rows", seeds)
     assert all(any(op in group.ops for group in groups) for op in seeds)
     parts = cut_parts(model, groups)
     known = {port.name: numbers(*shape_of(port.value)) for port in model.inputs}
@@ -210,7 +210,7 @@ def test_a_block_ends_where_rows_meet() -> None:
     names = ["product", "attention", "product", "norm", "gate", "attention", "residual"]
     model = block([(BY_ITSELF | MIXING)[name] for name in names], 4, 3)
     norms = [op for op in model.body.ops if isinstance(op, attention.RMS)]
-    (group,) = row_blocks(model, "rows", norms)
+    (group,) = row_parts(model, "rows", norms)
     kinds = sorted(op.name for op in group.ops)
     assert kinds == ["ov.MatMul", "ov.Multiply", "ov.RMS", "ov.Sigmoid"]
     (part,) = (part for part in cut_parts(model, [group]) if part.tag == "rows")
@@ -223,4 +223,4 @@ def test_ops_that_others_have_are_of_no_block() -> None:
     ops = list(model.body.ops)
     (norm,) = (op for op in ops if isinstance(op, attention.RMS))
     products = [op for op in ops if isinstance(op, matmul.MatMul)]
-    assert [group.ops for group in row_blocks(model, "rows", [norm], products)] == [{norm}]
+    assert [group.ops for group in row_parts(model, "rows", [norm], products)] == [{norm}]

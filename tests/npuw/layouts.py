@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model, Variable
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer.storage.read_model import read_model
 

@@ -1,22 +1,30 @@
-"""The whole way from a model to a blob: passes, schedule, bytes.
+"""From a model to blobs: passes, schedule, bytes. Begin with ``compile_model``.
 
-It is not in ``pipeline``, as who predicts what a model takes, or writes its graph, needs passes
-alone.
+``compile_parts`` and ``compile_function`` compile what runs many times with other weights, so that
+a device holds the weights of a few repetitions only (npuw's weight offload). ``pipeline``, which
+has the passes, does not import this module: predicting a model or writing its graph needs no
+schedule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.errors import NotPeriodic
-from compiler_layer.garbage import collected_later
 from compiler_layer.model import Model
-from compiler_layer.passes.fold_blocks import FoldBlocks, folded
+from compiler_layer.partition.compiled import LITERAL_PREFIX, CompiledFunction, CompiledParts
+from compiler_layer.partition.repeated.attributes import kept_repetitions, repeated_ids
+from compiler_layer.partition.repeated.cut import cut_at_block
+from compiler_layer.partition.repeated.fold import folded
+from compiler_layer.passes.fold_blocks import FoldBlocks
+from compiler_layer.passes.lower_attention import LowerAttention
 from compiler_layer.passes.tile import Tile
 from compiler_layer.pipeline import AFTER, Observer, Options, passes, remaining, run_passes
-from compiler_layer.repetition import kept_repetitions
+from compiler_layer.rewriting.garbage import collected_later
+from compiler_layer.rewriting.state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.in_place import stays_in_place
 from compiler_layer.schedule.program import ScheduledProgram
@@ -29,12 +37,12 @@ def compile_model(
 
     Args:
         model: consumed: the passes rewrite it.
-        options: what the result depends on besides.
+        options: everything else that the result depends on.
         name: stands in the blob's metadata.
         observer: sees the model after each pass.
 
     Raises:
-        NotPeriodic: it was folded before, and its layers have become different.
+        NotPeriodic: the model was folded before, and its layers have become different.
         CompilerError: the model is not supported, or does not fit the device.
     """
     with collected_later():
@@ -64,10 +72,10 @@ def _lower_and_schedule(
 
 
 def foldings(model: Model) -> Iterator[Model]:
-    """Give a model with its first and last layer; then with its first two and its last.
+    """Yield a model with its first and last layer; then with its first two and its last.
 
-    Nothing, if it has no three equal layers, or has been through passes already. ``compile_model``
-    does this by itself; who compiles variants of a model may fold it once before.
+    Yield nothing if the model has no three equal layers, or has been through passes already.
+    ``compile_model`` folds by itself; a caller that compiles variants may fold a model once before.
     """
     if kept_repetitions(model) is not None or AFTER in model.module.attributes:
         return
@@ -75,3 +83,88 @@ def foldings(model: Model) -> Iterator[Model]:
         smaller = folded(model, both_first)
         if smaller is not None:
             yield smaller
+
+
+def compile_parts(model: Model, options: Options) -> CompiledParts:
+    """Cut a model at its repeated block and compile the parts.
+
+    Args:
+        model: folded with its first two repetitions (``folded``); consumed.
+        options: as for ``compile_model``; blobs are always weightless.
+
+    Raises:
+        NotPeriodic: the model repeats no block, or cannot be cut there.
+        CompilerError: the model is not supported, or does not fit the device.
+    """
+    options = replace(options, weightless=True, fold=False)
+    wanted = passes(options)
+    # LowerAttention reads the reach of masks from the ops that make them: these are in no block.
+    whole = 1 + [each.name for each in wanted].index(LowerAttention.name)
+    with collected_later():
+        run_passes(model, wanted[:whole], options)
+        parts = cut_at_block(model)
+        for part in (parts.prologue, parts.block, parts.epilogue):
+            run_passes(part, wanted[whole:], options)
+        literals = _separate_literals(parts.block)
+        return CompiledParts(
+            prologue=_blob(parts.prologue, options, "prologue"),
+            block=_blob(parts.block, options, "block"),
+            epilogue=_blob(parts.epilogue, options, "epilogue"),
+            count=parts.count,
+            states=_in_each_repetition(parts.block, (READ_PREFIX, ASSIGN_PREFIX)),
+            weights=_in_each_repetition(parts.block, ("",)),
+            literals=literals,
+        )
+
+
+def compile_function(model: Model, options: Options) -> CompiledFunction:
+    """Compile a part that is called several times, with other weights each time.
+
+    Args:
+        model: static and pure; a constant that differs between calls has a value for each call
+            (``partition.functions``); consumed.
+        options: as for ``compile_model``; the blob is always weightless.
+
+    Raises:
+        CompilerError: the part is not supported, or does not fit the device.
+    """
+    options = replace(options, weightless=True, fold=False)
+    with collected_later():
+        run_passes(model, passes(options), options)
+        literals = _separate_literals(model)
+        weights = _in_each_repetition(model, ("",))
+        return CompiledFunction(_blob(model, options, "function"), weights, literals)
+
+
+def _in_each_repetition(block: Model, prefixes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the names of a block's inputs and outputs in each of its repetitions."""
+    names = {port.name for port in (*block.inputs, *block.outputs)}
+    return {
+        prefix + ids[0]: tuple(prefix + each for each in ids)
+        for ids in repeated_ids(block)
+        for prefix in prefixes
+        if prefix + ids[0] in names
+    }
+
+
+def _separate_literals(block: Model) -> dict[str, tuple[bytes, ...]]:
+    """Make inputs of repeated constants that are in no file, such as small weights."""
+    literals: dict[str, tuple[bytes, ...]] = {}
+    names = [port.name for port in block.inputs]
+    for op in [each for each in block.body.ops if isinstance(each, Constant) and each.is_repeated]:
+        name = f"{LITERAL_PREFIX}{len(literals)}"
+        literals[name] = tuple(
+            bytes(op.of_repetition(number).stored()) for number in range(op.repetitions)
+        )
+        argument = block.body.insert_arg(op.output.type, len(block.body.args))
+        names.append(name)
+        op.output.replace_all_uses_with(argument)
+        op.detach()
+    block.set_inputs(names)
+    return literals
+
+
+def _blob(part: Model, options: Options, name: str) -> bytes:
+    machine = Tile(options.platform, options.tiles)
+    platform, tiles = machine.device(), machine.used_tiles()
+    return emit_blob(Program(name, schedule(part, platform, tiles), platform, tiles))

@@ -111,10 +111,10 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
 
 
 def opset_passes(options: Options) -> Sequence[ModulePass]:
-    """The same, but all ops are in OpenVINO's opsets: for who lets OpenVINO run the graph."""
+    """The passes for a graph that OpenVINO runs: all its ops are in OpenVINO's opsets."""
     forming = (FuseRMS, FuseRoPE, FuseSDPA)
     kept = [each for each in graph_passes(options) if not isinstance(each, forming)]
-    return (*kept, ToOpset())
+    return (*kept, ToOpset(), *_last_passes(options))
 
 
 def hardware_passes(options: Options) -> Sequence[ModulePass]:
@@ -143,8 +143,11 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
 def passes(options: Options) -> Sequence[ModulePass]:
     """All passes in order."""
     first = (FoldBlocks(),) if options.fold else ()
-    last = (SeparateWeights(),) if options.weightless else ()
-    return (*first, *graph_passes(options), *hardware_passes(options), *last)
+    return (*first, *graph_passes(options), *hardware_passes(options), *_last_passes(options))
+
+
+def _last_passes(options: Options) -> Sequence[ModulePass]:
+    return (SeparateWeights(),) if options.weightless else ()
 
 
 AFTER = "npuc.after"

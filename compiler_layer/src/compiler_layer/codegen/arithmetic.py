@@ -13,7 +13,7 @@ from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.passes.match import producer, scalar_of
+from compiler_layer.rewriting.match import producer, scalar_of
 from driver_layer.abi.float8 import FORMATS
 from driver_layer.abi.shave import Op
 

@@ -16,7 +16,7 @@ from compiler_layer.dialects.ov.reduce import ALONG_AXES
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.passes.match import scalar_of
+from compiler_layer.rewriting.match import scalar_of
 from driver_layer.abi.shave import Instruction
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.codegen.table import Emit, direct
+from compiler_layer.dialects.npu.dpu import LOWEST
 from compiler_layer.dialects.ov import attention, reduce
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.passes.lower_attention import LOWEST
 from driver_layer.abi.shave import Op
 
 _TINY = 1e-30

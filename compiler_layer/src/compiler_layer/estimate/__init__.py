@@ -27,11 +27,11 @@ from compiler_layer.estimate.owners import LayerOf, Owners
 from compiler_layer.estimate.part import Part
 from compiler_layer.estimate.scratch import spans_of
 from compiler_layer.model import Model
-from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.tile.machine import Machine, Price
 from compiler_layer.passes.tile.tiling import price_of
 from compiler_layer.pipeline import Options, passes, run_passes
+from compiler_layer.rewriting.state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.schedule.layout import HardwareOp, layout
 from compiler_layer.schedule.place_ddr import place_ddr
 

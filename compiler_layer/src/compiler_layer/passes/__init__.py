@@ -1,1 +1,5 @@
-"""The compiler's passes: one file each, in the order of ``compiler_layer.pipeline``."""
+"""The compiler's passes, one ``ModulePass`` a file or sub-package; begin with ``pipeline``.
+
+``compiler_layer.pipeline`` has their order. Patterns of one pass are private to its file; helpers
+that several passes or other packages use are in ``compiler_layer.rewriting`` and ``partition``.
+"""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -21,13 +21,13 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
 from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.state import KEPT, Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.elements import convert_values
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.simplify import simplify_op
+from compiler_layer.passes.simplify.rules import simplify_op
+from compiler_layer.rewriting.dead_code import remove_dead_code
 
 PRECISIONS = ("f32", "f16", "bf16")
 """The values of INFERENCE_PRECISION_HINT."""
@@ -37,15 +37,6 @@ _TAKES_MIXED = (
     *(FakeConvert, FakeQuantize, Interpolate),
 )
 """Ops that take operands of different float types as they are: of one, scales are sizes."""
-
-
-_KEPT = "npuc.keeps_type"
-"""The attribute of a ReadValue or Assign whose variable stays of its type."""
-
-
-def keep_type(op: ReadValue | Assign) -> None:
-    """Let a variable stay f32, whatever activations are: it is converted where it is used."""
-    op.attributes[_KEPT] = UnitAttr()
 
 
 class _Adjuster:
@@ -102,7 +93,7 @@ class _Adjuster:
     def _adjust(self, op: OvOp) -> None:
         if self._exact.issuperset(op.results):
             return
-        if isinstance(op, ReadValue | Assign) and _KEPT in op.attributes:
+        if isinstance(op, ReadValue | Assign) and KEPT in op.attributes:
             self._widen_assigned(op)
             return
         if isinstance(op, Convert | Dequantize) and op.destination_type.data == "f32":

@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer
+from compiler_layer.rewriting.match import producer
 
 REMEDY = "export the model with --weight-format int4 or int8"
 """Remedy for weights in codebooks."""

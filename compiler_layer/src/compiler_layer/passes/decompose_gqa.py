@@ -17,8 +17,8 @@ from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.logic import Equal, Greater, LessEqual, LogicalAnd
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.grouped_attention import GroupedAttention
 from compiler_layer.model import Model
+from compiler_layer.rewriting.grouped_attention import GroupedAttention
 
 
 class _Decomposition:

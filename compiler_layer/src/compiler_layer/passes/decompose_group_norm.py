@@ -16,7 +16,7 @@ from compiler_layer.dialects.ov.op import bool_attr, int_value
 from compiler_layer.dialects.ov.reduce import MVN, GroupNormalization
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import insert_before, reshape_before, take_over
+from compiler_layer.rewriting.replace import insert_before, reshape_before, take_over
 
 
 def _decompose(op: GroupNormalization) -> None:

@@ -36,12 +36,12 @@ from compiler_layer.dialects.ov.slicing import Split, VariadicSplit
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import NUMPY, Array
 from compiler_layer.errors import CompilerUsageError, UnsupportedModel
-from compiler_layer.mixtures.refusal import mixture_refusal
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
-from compiler_layer.passes.routing import Router, Routing, computed
-from compiler_layer.passes.specialize_shapes import first_open
+from compiler_layer.partition.mixtures.refusal import mixture_refusal
+from compiler_layer.partition.mixtures.routing import Router, Routing, computed
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
+from compiler_layer.rewriting.shapes import first_open
 
 _NUMBERS = (
     *(Add, Subtract, Multiply, Convert, Gather),

@@ -28,8 +28,8 @@ from compiler_layer.dialects.ov.reduce import (
 )
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.match import scalar_of
-from compiler_layer.passes.rewrite import replace
+from compiler_layer.rewriting.match import scalar_of
+from compiler_layer.rewriting.replace import replace
 
 _QUANTISING = Dequantize | FakeConvert | FakeQuantize
 _ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish | _QUANTISING

@@ -18,10 +18,10 @@ from compiler_layer.dialects.ov.op import float_attr, int_attr, int_value
 from compiler_layer.dialects.ov.quantize import FakeQuantize
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer, scalar_of
 from compiler_layer.passes.quantize_activations import can_be_integer
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import replace
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer, scalar_of
+from compiler_layer.rewriting.replace import replace
 
 _MOST_LEVELS = 256
 

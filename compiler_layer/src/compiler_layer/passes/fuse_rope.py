@@ -14,9 +14,9 @@ from compiler_layer.dialects.ov.elementwise import Add, Multiply, Negative
 from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.match import either, producer, scalar_of
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import replace
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import either, producer, scalar_of
+from compiler_layer.rewriting.replace import replace
 
 
 def _negated(value: SSAValue) -> SSAValue | None:

@@ -19,9 +19,9 @@ from compiler_layer.dialects.ov.reduce import Softmax
 from compiler_layer.dialects.ov.shape import Broadcast, Reshape, Transpose, Unsqueeze
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer, scalar_of
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import insert_before, replace
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer, scalar_of
+from compiler_layer.rewriting.replace import insert_before, replace
 
 
 def _without_repetition(value: SSAValue) -> SSAValue:

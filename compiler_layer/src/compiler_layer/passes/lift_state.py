@@ -6,48 +6,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
-from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-
-READ_PREFIX = "vpux_ie_read_value_"
-"""Begins the name of the argument that a ReadValue becomes."""
-
-ASSIGN_PREFIX = "vpux_ie_assign_"
-"""Begins the name of the result that an Assign becomes."""
-
-
-def lift_state(model: Model) -> None:
-    """Rewrite a model in place; see ``LiftState``."""
-    model.variables()  # refuses variables that are read or assigned twice
-    names = [port.name for port in model.inputs]
-    outputs: list[tuple[str, SSAValue]] = [(port.name, port.value) for port in model.outputs]
-    for op in model.ops:
-        if isinstance(op, ReadValue):
-            _check_init(op)
-            argument = model.body.insert_arg(op.output.type, len(model.body.args))
-            names.append(READ_PREFIX + op.variable_id.data)
-            Rewriter.replace_op(op, [], [argument])
-        elif isinstance(op, Assign):
-            outputs.append((ASSIGN_PREFIX + op.variable_id.data, op.value))
-            outputs = [(n, op.value if v is op.output else v) for n, v in outputs]
-            Rewriter.replace_op(op, [], [op.value])
-    model.set_inputs(names)
-    model.set_outputs(outputs)
-    remove_dead_code(model)
-
-
-def _check_init(op: ReadValue) -> None:
-    if op.init is not None and op.init.type != op.output.type:
-        raise CompilerUsageError(
-            f"variable {op.variable_id.data!r} starts as {op.init.type} and is {op.output.type}; "
-            "give it one static shape before lifting"
-        )
+from compiler_layer.rewriting.state import lift_state
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_attr
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import replace
+from compiler_layer.rewriting.replace import replace
 
 
 @dataclass(frozen=True)

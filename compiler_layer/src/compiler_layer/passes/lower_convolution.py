@@ -22,9 +22,9 @@ from compiler_layer.dialects.ov.shape import Transpose
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
-from compiler_layer.passes.match import producer
-from compiler_layer.passes.rewrite import insert_before, reshape_before, take_over
-from compiler_layer.passes.sliding import join, padded, seen
+from compiler_layer.rewriting.match import producer
+from compiler_layer.rewriting.replace import insert_before, reshape_before, take_over
+from compiler_layer.rewriting.sliding import join, padded, seen
 
 
 def convolution_refusal(op: Convolution) -> str | None:

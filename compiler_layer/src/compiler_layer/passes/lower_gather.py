@@ -23,10 +23,10 @@ from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.elements import INTEGERS
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer, stored_constant
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import replace, reshape_before, take_over
 from compiler_layer.passes.route_experts import is_of_choices
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer, stored_constant
+from compiler_layer.rewriting.replace import replace, reshape_before, take_over
 
 
 def _as_i64(value: SSAValue) -> SSAValue | None:

@@ -16,8 +16,8 @@ from compiler_layer.dialects.ov.elementwise import Add, Multiply
 from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import insert_before, reshape_before, slice_before, take_over
-from compiler_layer.passes.sliding import padded, seen
+from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before, take_over
+from compiler_layer.rewriting.sliding import padded, seen
 
 MOST_PLACES = 64
 """Of a filter; each is a product of its own."""

@@ -21,11 +21,11 @@ from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import FLOAT8, FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer, stored_constant
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
 from compiler_layer.passes.route_experts import is_choice
 from compiler_layer.passes.widen_nibbles import eight_bit
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer, stored_constant
+from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
 from driver_layer.abi.tasks import DPU_MAX_DIM
 
 DPU_FLOATS = ("f32", "f16", "bf16")

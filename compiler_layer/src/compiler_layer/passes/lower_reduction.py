@@ -34,8 +34,8 @@ from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.form_kernels import is_row_wise
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import insert_before, reshape_before, take_over
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.replace import insert_before, reshape_before, take_over
 
 _COMBINE: dict[type[Reduction], type[Binary]] = {
     ReduceSum: Add,

@@ -21,9 +21,9 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import insert_before, take_over
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer
+from compiler_layer.rewriting.replace import insert_before, take_over
 
 _MOST = 32
 """More updates of a row than this are not made one after the other."""

@@ -22,8 +22,8 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import insert_before
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.replace import insert_before
 
 _MOST = 32
 """More elements than this are not chosen one after the other."""

@@ -17,7 +17,7 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import convert_values
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import replace
+from compiler_layer.rewriting.replace import replace
 
 _WIDE, _NARROW = "f64", "f32"
 _SAYS_TYPE = ("destination_type", "output_type")

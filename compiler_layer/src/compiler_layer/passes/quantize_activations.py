@@ -16,8 +16,8 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import replace
 from compiler_layer.quantize.rows import QuantizedRows, quantize_rows
+from compiler_layer.rewriting.replace import replace
 
 _EIGHT_BITS = ("i8", "u8")
 

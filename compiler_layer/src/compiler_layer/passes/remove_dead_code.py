@@ -7,19 +7,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.traits import IsTerminator
 
-from compiler_layer.dialects.ov.state import Assign
 from compiler_layer.model import Model
-
-
-def remove_dead_code(model: Model) -> None:
-    """Erase unused ops, last first; assignments and the return stay."""
-    for op in reversed(model.ops):
-        used = any(result.first_use is not None for result in op.results)
-        if not used and not isinstance(op, Assign) and not op.has_trait(IsTerminator):
-            op.detach()
-            op.erase()
+from compiler_layer.rewriting.dead_code import remove_dead_code
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from compiler_layer.dialects.ov.reduce import ReduceSum
 from compiler_layer.dialects.ov.shape import Broadcast, Reshape
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.mixtures.find import find_mixtures
-from compiler_layer.mixtures.mixture import Mixture
-from compiler_layer.mixtures.rows import RESHAPES, is_weight, of_experts, owner_of
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.partition.mixtures.find import find_mixtures
+from compiler_layer.partition.mixtures.mixture import Mixture
+from compiler_layer.partition.mixtures.rows import RESHAPES, is_weight, of_experts, owner_of
+from compiler_layer.rewriting.dead_code import remove_dead_code
 
 
 class _Router:

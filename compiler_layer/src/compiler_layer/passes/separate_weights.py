@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.constant_value import Repeated
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
-from compiler_layer.repetition import add_repeated_ids
+from compiler_layer.partition.repeated.attributes import add_repeated_ids
 from compiler_layer.weights import WeightRef
 
 

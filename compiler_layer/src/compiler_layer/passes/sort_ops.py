@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from compiler_layer.model import Model
-from compiler_layer.passes.dataflow import visiting_order
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dataflow import visiting_order
+from compiler_layer.rewriting.dead_code import remove_dead_code
 
 
 @dataclass(frozen=True)

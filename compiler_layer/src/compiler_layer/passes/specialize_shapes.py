@@ -8,100 +8,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import Shape, check_shape, element_of, is_static, shape_of
-from compiler_layer.errors import CompilerUsageError, NotPeriodic
+from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.errors import NotPeriodic
 from compiler_layer.model import Model
-from compiler_layer.passes.fold_constants import fold
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.repetition import repeated_ids
-
-_SHAPE_ELEMENTS = 8192
-"""Integer vectors up to this long are taken for parts of shapes, and folded on the way."""
-
-
-_SHAPE_TYPES = ("i64", "i32", "boolean")
-
-
-def parse_shapes(text: str) -> dict[str, Shape]:
-    """Read ``input_ids=1x128,attention_mask=1x256``.
-
-    Raises:
-        CompilerUsageError: the text is malformed.
-    """
-    shapes: dict[str, Shape] = {}
-    for part in filter(None, text.split(",")):
-        name, _, dims = part.partition("=")
-        try:
-            shape = tuple(int(d) for d in dims.split("x")) if dims else ()
-            check_shape(shape)
-            shapes[name.strip()] = shape
-        except ValueError:
-            raise CompilerUsageError(f"{part!r} is no shape; write name=1x128") from None
-    return shapes
-
-
-def specialize_shapes(model: Model) -> None:
-    """Carry the input shapes through the graph, folding the arithmetic on shapes on the way.
-
-    Raises:
-        CompilerUsageError: operands do not fit together, or the shape of an input is not given.
-        UnsupportedModel: the value of a shape cannot be computed.
-    """
-    for op in model.ops:
-        if not isinstance(op, OvOp):
-            continue
-        try:
-            op.refresh_types()
-        except ValueError as error:
-            raise CompilerUsageError(f"{op.described}: {error}") from None
-        if _computes_shapes(op):
-            fold(op)
-    remove_dead_code(model)
-    model.refresh_signature()
-    _check_inputs(model)
-
-
-def _computes_shapes(op: OvOp) -> bool:
-    return all(
-        element_of(result) in _SHAPE_TYPES and _elements(shape_of(result)) <= _SHAPE_ELEMENTS
-        for result in op.results
-    )
-
-
-def _elements(shape: Shape) -> int:
-    count = 1
-    for d in shape:
-        count *= d if d >= 0 else _SHAPE_ELEMENTS + 1
-    return count
-
-
-def _check_inputs(model: Model) -> None:
-    open_inputs = [port.name for port in model.inputs if not is_static(shape_of(port.value))]
-    open_variables = [
-        variable.name
-        for variable in model.variables()
-        if variable.read is not None and not is_static(shape_of(variable.read.output))
-    ]
-    if open_inputs or open_variables:
-        names = ", ".join((open_inputs + open_variables)[:6])
-        raise CompilerUsageError(f"an NPU needs static shapes; give the shapes of: {names} …")
-
-
-def first_open(model: Model) -> OvOp | None:
-    """Give the first op whose shape depends on data; those that follow have no fault of their own.
-
-    Args:
-        model: whose shapes are carried through.
-    """
-    return next(
-        (
-            op
-            for op in model.body.ops
-            if isinstance(op, OvOp) and not all(is_static(shape_of(r)) for r in op.results)
-        ),
-        None,
-    )
+from compiler_layer.partition.repeated.attributes import repeated_ids
+from compiler_layer.rewriting.shapes import parse_shapes, specialize_shapes
 
 
 def _of_what_is_there(model: Model, shapes: dict[str, Shape]) -> dict[str, Shape]:

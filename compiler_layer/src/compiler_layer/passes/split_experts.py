@@ -19,13 +19,12 @@ from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_attr, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.slicing import Concat, Split
-from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.elements import FOUR_BIT, stored_bytes
-from compiler_layer.files import FileView
+from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import insert_before, replace, reshape_before
+from compiler_layer.partition.mixtures.stack import expert_part, is_cut
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer
+from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
 
 
 def _weights(op: MatMul) -> Dequantize | None:
@@ -42,42 +41,12 @@ def _weights(op: MatMul) -> Dequantize | None:
     return weights if all(is_cut(x, len(stored)) for x in constants) else None
 
 
-def is_cut(constant: Constant | None, rank: int) -> bool:
-    """Whether each expert's part of a constant begins at a byte."""
-    if constant is None:
-        return False
-    shape, element = shape_of(constant.output), element_of(constant.output)
-    if isinstance(constant.held, FileView):
-        element = constant.held.element
-    in_half = element in FOUR_BIT and math.prod(shape[1:]) % 2
-    return len(shape) < rank or shape[0] == 1 or not in_half
-
-
 def _parts(constant: Constant, count: int, rank: int) -> Iterator[Constant]:
     """Each expert's part of a constant, of a rank less by one."""
     for index in range(count):
         part = constant.each(partial(expert_part, index=index, rank=rank))
         part.attributes.update(constant.attributes)
         yield part
-
-
-def expert_part(constant: Constant, index: int, rank: int) -> Constant:
-    """One expert's part of a constant, of a rank less by one; of a file it stays a view.
-
-    Args:
-        constant: with a first dimension of experts, or of 1, or of a rank less than ``rank``.
-        index: the expert.
-        rank: of the weights that it is of.
-    """
-    shape, element = shape_of(constant.output), element_of(constant.output)
-    if len(shape) < rank or shape[0] == 1:
-        return Constant.inline(constant.load().reshape(shape[len(shape) == rank :]), element)
-    view = constant.held
-    if not isinstance(view, FileView):
-        return Constant.inline(constant.load()[index], element)
-    size = stored_bytes(view.element, math.prod(shape[1:]))
-    cut = FileView(view.path, view.offset + index * size, size, view.element)
-    return Constant.of_file(cut, element, shape[1:])
 
 
 def _split(op: MatMul, weights: Dequantize) -> None:

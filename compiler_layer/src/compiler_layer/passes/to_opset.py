@@ -29,7 +29,7 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import insert_before, reshape_before, slice_before, take_over
+from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before, take_over
 
 
 def _converted(place: OvOp, value: SSAValue, element: str) -> SSAValue:

@@ -15,8 +15,8 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FOUR_BIT
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.rewrite import insert_before
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.replace import insert_before
 
 
 def eight_bit(value: SSAValue) -> Constant:

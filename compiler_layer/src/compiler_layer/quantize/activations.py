@@ -20,13 +20,13 @@ from compiler_layer.dialects.ov.quantize import FakeQuantize
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import BadModel
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.quantize.linear import Floats, stored_scale
 from compiler_layer.quantize.report import Errors, LayerReport
 from compiler_layer.quantize.schemes import ACTIVATIONS
 from compiler_layer.quantize.sequences import Tokens, inputs_of
 from compiler_layer.quantize.weights import find_weights
 from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.rewriting.dead_code import remove_dead_code
 
 _LAST = 255
 """The last of the 256 steps of a range."""

@@ -19,12 +19,12 @@ from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
-from compiler_layer.passes.match import stored_constant
 from compiler_layer.quantize.report import Errors, LayerReport
 from compiler_layer.quantize.schemes import Format, Scheme, scheme_of
 from compiler_layer.quantize.tensor_file import TensorFile
 from compiler_layer.quantize.tensors import Blocking, StoredWeight, measure, store
 from compiler_layer.quantize.weights import Weight, find_weights
+from compiler_layer.rewriting.match import stored_constant
 
 Advance = Callable[[int], object]
 

@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
-from compiler_layer.passes.match import stored_constant
+from compiler_layer.rewriting.match import stored_constant
 
 Role = Literal["linear", "embedding", "head"]
 

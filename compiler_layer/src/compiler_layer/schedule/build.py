@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.model import Model
-from compiler_layer.repetition import Kept, kept_repetitions, repeated_ids
+from compiler_layer.partition.repeated.attributes import Kept, kept_repetitions, repeated_ids
 from compiler_layer.schedule.barriers import (
     ALONE,
     QueueKey,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler_layer.model import Model
-from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
+from compiler_layer.rewriting.state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.schedule.layout import Layout, layout
 from compiler_layer.schedule.order import Ordered, order_steps
 from compiler_layer.schedule.tasks import Place, Task, Transfer

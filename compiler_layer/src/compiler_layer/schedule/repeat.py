@@ -24,7 +24,7 @@ from compiler_layer.dialects.ov.constant_value import Inline, Repeated
 from compiler_layer.dialects.ov.types import Tensor, tensor_type
 from compiler_layer.errors import CompilerUsageError, NotPeriodic
 from compiler_layer.files import FileView
-from compiler_layer.repetition import Kept
+from compiler_layer.partition.repeated.attributes import Kept
 from compiler_layer.schedule.layout import HardwareOp, Layout
 from compiler_layer.schedule.views import Buffer, Space, View
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compiler_layer.model import Model, Port
-from compiler_layer.repetition import layer_names_of
+from compiler_layer.partition.repeated.attributes import layer_names_of
 from compiler_layer.schedule.layout import HardwareOp, Layout
 from compiler_layer.schedule.program import Run, Substitution
 from compiler_layer.schedule.repeat import Body, PortNames, Weights

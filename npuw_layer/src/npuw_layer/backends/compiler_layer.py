@@ -12,7 +12,7 @@ from npuw_layer.storage.versions import package_version
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.pieces import CompiledFunction, CompiledPieces
+    from compiler_layer.partition.compiled import CompiledFunction, CompiledParts
     from compiler_layer.pipeline import Options
 
 
@@ -41,21 +41,21 @@ class StaticCompiler:
         except CompilerError as error:
             raise ModelError(f"compilation failed: {error}") from error
 
-    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
+    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
         """Cut a graph at its repeated block; see ``protocols.OffloadingDevice``.
 
         Raises:
             NotFolded: it repeats no block, or not often enough.
             ModelError: it is not supported, or does not fit the device.
         """
-        from compiler_layer.cut import compile_pieces
-        from compiler_layer.passes.fold_blocks import folded
-        from compiler_layer.repetition import kept_repetitions
+        from compiler_layer.compile import compile_parts
+        from compiler_layer.partition.repeated.attributes import kept_repetitions
+        from compiler_layer.partition.repeated.fold import folded
 
         try:
             if kept_repetitions(model) is None:
                 model = folded(model, both_first=True) or model
-            return compile_pieces(model, self._options(config))
+            return compile_parts(model, self._options(config))
         except NotPeriodic as error:
             raise NotFolded(str(error)) from error
         except CompilerError as error:
@@ -67,7 +67,7 @@ class StaticCompiler:
         Raises:
             ModelError: it is not supported, or does not fit the device.
         """
-        from compiler_layer.cut import compile_function
+        from compiler_layer.compile import compile_function
 
         try:
             return compile_function(model, self._options(config))

@@ -32,7 +32,7 @@ from npuw_layer.errors import DeviceError, OptionError
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.pieces import CompiledFunction, CompiledPieces
+    from compiler_layer.partition.compiled import CompiledFunction, CompiledParts
 
 _PRIORITIES = {
     "LOW": ze.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
@@ -131,7 +131,7 @@ class LevelZeroDevice(LevelZeroContext):
         driver = self._device.driver
         self._profiling = ze.zeDriverGetExtensionFunctionAddress(driver, ze.PROFILING_EXTENSION)
 
-    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
+    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
         """Cut a graph and compile the pieces; see ``protocols.OffloadingDevice``.
 
         Raises:

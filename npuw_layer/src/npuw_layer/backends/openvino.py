@@ -100,16 +100,15 @@ class OpenVINODevice:
             ModelError: the graph is not valid, or OpenVINO does not take it.
         """
         # Imported here: who runs what was compiled before loads no passes.
-        from compiler_layer.passes.separate_weights import SeparateWeights
         from compiler_layer.pipeline import Options, opset_passes, run_passes
         from compiler_layer.writers.openvino_ir import ir_bytes
 
         routed = config.get(EXPERTS) == DEVICE_ROUTED
-        options = Options(precision=config["INFERENCE_PRECISION_HINT"], device_routed=routed)
+        precision = config["INFERENCE_PRECISION_HINT"]
         weightless = config.get("ENABLE_WEIGHTLESS") == "YES"
+        options = Options(precision, weightless=weightless, device_routed=routed)
         try:
             run_passes(model, opset_passes(options), options)
-            run_passes(model, [SeparateWeights()] if weightless else [], options)
             inputs, outputs = [port.name for port in model.inputs], separate_outputs(model)
             xml, weights = ir_bytes(model)
         except CompilerError as error:

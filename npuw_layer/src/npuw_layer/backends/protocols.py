@@ -31,7 +31,7 @@ from npuw_layer.errors import OptionError
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.pieces import CompiledFunction, CompiledPieces
+    from compiler_layer.partition.compiled import CompiledFunction, CompiledParts
     from npuw_layer.options.stages import StageKind
 
 Array = npt.NDArray[Any]
@@ -142,7 +142,7 @@ class CompilesFunctions(Protocol):
 class CompilesPieces(Protocol):
     """Ability of a compiler or device: models cut at their repeated block."""
 
-    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
+    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
         """Cut a static graph at its repeated block and compile the pieces, without weights.
 
         Args:

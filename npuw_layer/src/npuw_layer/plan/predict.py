@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler_layer.errors import CompilerError
-from compiler_layer.garbage import collected_later
+from compiler_layer.rewriting.garbage import collected_later
 from driver_layer.paths import looking_at
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.plan.lengths import Lengths

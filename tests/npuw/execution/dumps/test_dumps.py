@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import GOLDENS
 from tests.npuw.faulty_device import FaultyDevice
 
-from compiler_layer.passes.lift_state import ASSIGN_PREFIX, READ_PREFIX
+from compiler_layer.rewriting.state import ASSIGN_PREFIX, READ_PREFIX
 from npuw_layer import Core
 from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.errors import DeviceError, NpuwFault, OptionError

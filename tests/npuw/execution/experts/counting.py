@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from compiler_layer.mixtures.ports import ROWS
+from compiler_layer.partition.compiled import ROWS
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.level_zero import LevelZeroDevice

@@ -14,7 +14,7 @@ from tests.npuw.execution.experts.counting import CountingNpu
 
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
-from compiler_layer.passes.partition.parts import cut_parts
+from compiler_layer.partition.parts import cut_parts
 from compiler_layer.pipeline import Options, lower_graph
 from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.interpreter import InterpreterDevice

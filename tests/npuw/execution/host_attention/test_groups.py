@@ -11,7 +11,7 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Exp, Negative
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.model import Model
-from compiler_layer.passes.partition.parts import cut_parts
+from compiler_layer.partition.parts import cut_parts
 from compiler_layer.pipeline import Options, lower_graph
 from host_attention.attentions import Attention
 from npuw_layer.backends.protocols import READ_PREFIX

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler_layer.pieces import CompiledPieces
+from compiler_layer.partition.compiled import CompiledParts
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.offload.container import read_container, write_container
 
-PIECES = CompiledPieces(
+PIECES = CompiledParts(
     prologue=b"first",
     block=b"again and again",
     epilogue=b"last",

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from compiler_layer.pieces import LITERAL_PREFIX
+from compiler_layer.partition.compiled import LITERAL_PREFIX
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer import Core
 from npuw_layer.backends.level_zero_copies import RecordedCopies

@@ -11,7 +11,7 @@ import pytest
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.model import Model
-from compiler_layer.passes.partition.parts import Group
+from compiler_layer.partition.parts import PartOps
 from npuw_layer import Core
 from npuw_layer.backends.arena import nbytes
 from npuw_layer.backends.compiler_layer import StaticCompiler
@@ -41,9 +41,9 @@ class Attention:
     def __init__(self, device: Device) -> None:
         self.device = device
 
-    def groups(self, model: Model) -> list[Group]:
+    def groups(self, model: Model) -> list[PartOps]:
         ops = [op for op in model.body.ops if isinstance(op, ScaledDotProductAttention)]
-        return [Group("ATTN", frozenset([op])) for op in ops]
+        return [PartOps("ATTN", frozenset([op])) for op in ops]
 
 
 def npu() -> LevelZeroDevice:

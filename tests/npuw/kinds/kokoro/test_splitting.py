@@ -74,7 +74,7 @@ def test_a_mask_that_is_no_longer_there_is_missed(
     whole: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where somebody computed what follows from shapes, nobody can tell it from other masks."""
-    from compiler_layer.passes.specialize_shapes import specialize_shapes
+    from compiler_layer.rewriting.shapes import specialize_shapes
 
     folded = whole.clone()
     specialize_shapes(folded)

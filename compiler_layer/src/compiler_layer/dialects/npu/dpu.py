@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.dialects.builtin import (
     BoolAttr,
     DenseArrayBase,
@@ -33,6 +34,9 @@ from compiler_layer.dialects.ov.types import Tensor, shape_of
 
 TileAttr = DenseArrayBase[IntegerType]
 """Block sizes, set by the ``tile`` pass."""
+
+LOWEST = float(np.finfo(np.float32).min)
+"""The addend that masks the score of a position."""
 
 
 @irdl_op_definition

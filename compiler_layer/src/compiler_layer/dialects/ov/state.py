@@ -1,12 +1,15 @@
-"""Variables: what makes a model stateful."""
+"""Variables, which make a model stateful."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor, tensor_type
+
+KEPT = "npuc.keeps_type"
+"""The attribute of a ReadValue or Assign whose variable keeps its element type."""
 
 
 @irdl_op_definition
@@ -39,3 +42,8 @@ class Assign(OvOp):
     def infer(self) -> list[Tensor]:
         """The operand's type."""
         return [tensor(element_of(self.value), shape_of(self.value))]
+
+
+def keep_type(op: ReadValue | Assign) -> None:
+    """Keep a variable in f32, whatever type activations get; it is converted where it is used."""
+    op.attributes[KEPT] = UnitAttr()

@@ -14,8 +14,9 @@ from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.passes.dense_experts import DenseExperts
-from compiler_layer.passes.specialize_shapes import SpecializeShapes, parse_shapes
+from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.pipeline import Options, run_passes
+from compiler_layer.rewriting.shapes import parse_shapes
 from driver_layer.paths import looking_at
 from driver_layer.regular_file import open_regular
 

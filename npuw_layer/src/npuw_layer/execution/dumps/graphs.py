@@ -13,7 +13,7 @@ from npuw_layer.storage.cache.replace import replacing
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Part
+    from compiler_layer.partition.parts import Part
     from npuw_layer.execution.partition.container import Call
 
 
@@ -58,8 +58,8 @@ class GraphDumps(Listener):
                 file.write(f"{error}\n".encode())
 
     def _write(self, option: str, name: str, model: Model) -> None:
-        from compiler_layer.passes.lift_state import lift_state
         from compiler_layer.pipeline import in_opset
+        from compiler_layer.rewriting.state import lift_state
         from compiler_layer.writers.openvino_ir import write_ir
 
         path: Path = folder_of(option, self._options) / f"{name}.xml"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from compiler_layer.pieces import LITERAL_PREFIX
+from compiler_layer.partition.compiled import LITERAL_PREFIX
 from npuw_layer.backends.protocols import (
     Array,
     LoadedModel,

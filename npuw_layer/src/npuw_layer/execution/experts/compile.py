@@ -9,13 +9,13 @@ from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.mixtures.expert import expert_model
-from compiler_layer.mixtures.find import find_mixtures
-from compiler_layer.mixtures.mixture import Mixture
 from compiler_layer.model import Model
-from compiler_layer.passes.partition.equal import find_functions
-from compiler_layer.passes.partition.parts import Part
-from compiler_layer.pieces import LITERAL_PREFIX
+from compiler_layer.partition.compiled import LITERAL_PREFIX
+from compiler_layer.partition.functions import find_functions
+from compiler_layer.partition.mixtures.expert import expert_model
+from compiler_layer.partition.mixtures.find import find_mixtures
+from compiler_layer.partition.mixtures.mixture import Mixture
+from compiler_layer.partition.parts import Part
 from npuw_layer.backends.protocols import CompilesFunctions, Device, TensorInfo, ability
 from npuw_layer.errors import ModelError
 from npuw_layer.execution.experts.container import ExpertEntry, PortEntry, Routed

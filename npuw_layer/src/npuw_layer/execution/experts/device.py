@@ -17,8 +17,8 @@ from npuw_layer.execution.experts.program import LoadedExperts
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Group
-    from compiler_layer.pieces import CompiledFunction
+    from compiler_layer.partition.compiled import CompiledFunction
+    from compiler_layer.partition.parts import PartOps
     from npuw_layer.execution.experts.compile import CompiledExperts
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class HostRoutedDevice(DeviceDecorator):
         Raises:
             ModelError: they are none, or are not supported.
         """
-        from compiler_layer.pieces import CompiledFunction
+        from compiler_layer.partition.compiled import CompiledFunction
 
         made = self._compiled(model, config)
         program = write_container(RoutedPrograms(made.routed, made.programs, {}))
@@ -113,12 +113,12 @@ class RoutedExperts:
     def __init__(self, device: Device, chunk: int, pool_size: int) -> None:
         self.device: Device = HostRoutedDevice(device, chunk, pool_size)
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find the mixtures of a model."""
-        from compiler_layer.mixtures.find import find_mixtures
-        from compiler_layer.passes.partition.parts import Group
+        from compiler_layer.partition.mixtures.find import find_mixtures
+        from compiler_layer.partition.parts import PartOps
 
         found = find_mixtures(model)
         if not found:
             _log.info("HOST_ROUTED: no mixture of experts is found, all ops run as they stand")
-        return [Group(TAG, mixture.ops) for mixture in found]
+        return [PartOps(TAG, mixture.ops) for mixture in found]

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler_layer.pieces import LITERAL_PREFIX
+from compiler_layer.partition.compiled import LITERAL_PREFIX
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.protocols import LoadedModel, Memory, Program, TensorInfo

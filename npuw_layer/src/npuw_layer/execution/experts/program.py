@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from compiler_layer.elements import convert_values
-from compiler_layer.mixtures.ports import OUTPUT, ROWS, WEIGHT
+from compiler_layer.partition.compiled import OUTPUT, ROWS, WEIGHT
 from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.host_tensors import HostTensors
 from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, TensorInfo

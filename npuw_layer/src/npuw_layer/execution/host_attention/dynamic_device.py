@@ -12,8 +12,8 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.shape import Reshape, Transpose
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model
-from compiler_layer.passes.rewrite import replace
 from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.rewriting.replace import replace
 from npuw_layer.backends.host_tensors import HostTensors
 from npuw_layer.backends.interpreter import InterpreterDevice, LoadedGraph
 from npuw_layer.backends.protocols import SUBMODEL, Device, LoadedModel, Memory, TensorInfo

@@ -8,11 +8,11 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.model import Model
-from compiler_layer.passes.partition.parts import Group
+from compiler_layer.partition.parts import PartOps
 from npuw_layer.backends.protocols import READ_PREFIX
 
 
-def attention_groups(model: Model, tag: str) -> list[Group]:
+def attention_groups(model: Model, tag: str) -> list[PartOps]:
     """Find the ops of each attention over a cache.
 
     They are the ScaledDotProductAttention and all that is made of stored rows on their way to it.
@@ -29,7 +29,7 @@ def attention_groups(model: Model, tag: str) -> list[Group]:
     """
     stored = _made_of_variables(model)
     groups = (_group(op, stored) for op in _attentions(model))
-    return [Group(tag, group) for group in groups if len(group) > 1 and _stands_alone(group)]
+    return [PartOps(tag, group) for group in groups if len(group) > 1 and _stands_alone(group)]
 
 
 def _attentions(model: Model) -> Iterator[ScaledDotProductAttention]:

@@ -14,7 +14,7 @@ from npuw_layer.options.stages import KINDS, StageKind
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Group
+    from compiler_layer.partition.parts import PartOps
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class IsolatedAttention:
         self.device = device
         self._hint = hint
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find the attentions of a model; see ``attention_groups``."""
         from npuw_layer.execution.host_attention.groups import attention_groups
 

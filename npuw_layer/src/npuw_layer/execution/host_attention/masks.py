@@ -12,7 +12,7 @@ Numbers = npt.NDArray[np.float32]
 
 ATTENDED = -3e4
 """Where a mask adds more than this, a position is attended to; exporters forbid by the lowest f16
-or f32 (as in ``compiler_layer.passes.mask_reach``)."""
+or f32 (as in ``compiler_layer.passes.lower_attention.mask_reach``)."""
 
 
 def additive(mask: Array, element: str) -> Numbers:

@@ -17,7 +17,7 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer, scalar_of
+from compiler_layer.rewriting.match import producer, scalar_of
 from npuw_layer.execution.host_attention.shapes import (
     SCALE_ELEMENT,
     STORED_ELEMENT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from compiler_layer.pieces import CompiledPieces
+from compiler_layer.partition.compiled import CompiledParts
 from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size
 
 
@@ -23,7 +23,7 @@ class _Header(Entry):
 _KIND = PackageKind(b"NPUWOFF1", _Header, "a model in pieces (NPUW_WEIGHTS_OFFLOAD)")
 
 
-def write_container(pieces: CompiledPieces) -> bytes:
+def write_container(pieces: CompiledParts) -> bytes:
     """Put pieces into bytes."""
     blobs = (pieces.prologue, pieces.block, pieces.epilogue)
     header = _Header(
@@ -37,7 +37,7 @@ def write_container(pieces: CompiledPieces) -> bytes:
     return _KIND.write(header, blobs, literals)
 
 
-def read_container(content: Bytes) -> CompiledPieces:
+def read_container(content: Bytes) -> CompiledParts:
     """Read pieces; blobs stay where they are.
 
     Raises:
@@ -54,6 +54,6 @@ def read_container(content: Bytes) -> CompiledPieces:
         for name, size in sorted(header.literals.items())
     }
     package.finish()
-    return CompiledPieces(
+    return CompiledParts(
         prologue, block, epilogue, header.count, header.states, header.weights, literals
     )

@@ -66,7 +66,7 @@ class OffloadDevice(DeviceDecorator):
 
     def foldings(self, model: Model) -> Iterator[Model]:
         """Give the model with its first two and its last layer, from which it is cut."""
-        from compiler_layer.passes.fold_blocks import folded
+        from compiler_layer.partition.repeated.fold import folded
 
         smaller = folded(model, both_first=True)
         if smaller is not None:

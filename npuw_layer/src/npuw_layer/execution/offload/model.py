@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from compiler_layer.pieces import HIDDEN_IN, HIDDEN_OUT, LITERAL_PREFIX, SHARED
+from compiler_layer.partition.compiled import HIDDEN_IN, HIDDEN_OUT, LITERAL_PREFIX, SHARED
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import nbytes, padded
 from npuw_layer.backends.protocols import Device, Memory, Program, TensorInfo

@@ -14,7 +14,7 @@ import numpy as np
 from compiler_layer.elements import stored_bytes
 from compiler_layer.errors import CompilerError
 from compiler_layer.files import mapped_file
-from compiler_layer.pieces import CompiledPieces
+from compiler_layer.partition.compiled import CompiledParts
 from compiler_layer.weights import WeightRef
 from npuw_layer.backends.arena import padded
 from npuw_layer.backends.protocols import Device, Memory, TensorInfo
@@ -70,9 +70,7 @@ class HostWeights:
         self._folder = folder
         self._files: dict[str, Memory] = {}
 
-    def layer(
-        self, pieces: CompiledPieces, infos: Sequence[TensorInfo], number: int
-    ) -> list[Place]:
+    def layer(self, pieces: CompiledParts, infos: Sequence[TensorInfo], number: int) -> list[Place]:
         """Find the weights of one layer.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler_layer.pieces import LITERAL_PREFIX, CompiledPieces
+from compiler_layer.partition.compiled import LITERAL_PREFIX, CompiledParts
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.protocols import (
     LoadedModel,
@@ -39,7 +39,7 @@ class Stage:
         resident: all other weights.
     """
 
-    pieces: CompiledPieces
+    pieces: CompiledParts
     prologue: LoadedModel
     block: LoadedModel
     epilogue: LoadedModel
@@ -85,7 +85,7 @@ class Stage:
 
 def load_stage(
     device: OffloadingDevice,
-    pieces: CompiledPieces,
+    pieces: CompiledParts,
     host: HostWeights,
     known: dict[object, LayerWeights],
 ) -> Stage:
@@ -127,5 +127,5 @@ def load_stage(
     return Stage(pieces, prologue, block, epilogue, known[key], tuple(resident.values()))
 
 
-def _contents(pieces: CompiledPieces, name: str) -> tuple[str | bytes, ...]:
+def _contents(pieces: CompiledParts, name: str) -> tuple[str | bytes, ...]:
     return pieces.weights.get(name) or pieces.literals[name]

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compiler_layer.dialects.ov.types import element_of, shape_of
-from compiler_layer.passes.partition.equal import Function, find_functions
-from compiler_layer.passes.partition.parts import Part
-from compiler_layer.pieces import LINK_PREFIX
+from compiler_layer.partition.compiled import LINK_PREFIX
+from compiler_layer.partition.functions import Function, find_functions
+from compiler_layer.partition.parts import Part
 from npuw_layer.backends.protocols import (
     SUBMODEL,
     CompilesFunctions,

@@ -29,7 +29,7 @@ from npuw_layer.execution.partition.ports import Isolation, Listener
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Part
+    from compiler_layer.partition.parts import Part
 
 Isolations = Mapping[str, Mapping[str, Isolation]]
 """For each kind of submodel ("prefill", "generate", "head") the ways of running groups, by tag."""
@@ -179,7 +179,7 @@ def _cut(
         ModelError: groups overlap, or cannot stand alone.
     """
     from compiler_layer.errors import CompilerError
-    from compiler_layer.passes.partition.parts import cut_parts
+    from compiler_layer.partition.parts import cut_parts
     from compiler_layer.pipeline import Options, lower_graph
 
     lowered = model.clone()

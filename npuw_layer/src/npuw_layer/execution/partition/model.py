@@ -7,7 +7,7 @@ from copy import copy
 
 import numpy as np
 
-from compiler_layer.pieces import LINK_PREFIX, LITERAL_PREFIX
+from compiler_layer.partition.compiled import LINK_PREFIX, LITERAL_PREFIX
 from npuw_layer.backends.arena import nbytes, padded
 from npuw_layer.backends.protocols import Device, LoadedModel, Memory, Program, TensorInfo
 from npuw_layer.errors import DeviceError

@@ -15,10 +15,10 @@ from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape, Transpose
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.dataflow import visiting_order
-from compiler_layer.passes.fold_blocks.find import find_repetitions
-from compiler_layer.passes.match import producer
-from compiler_layer.passes.partition.parts import Group
+from compiler_layer.partition.parts import PartOps
+from compiler_layer.partition.repeated.find import find_repetitions
+from compiler_layer.rewriting.dataflow import visiting_order
+from compiler_layer.rewriting.match import producer
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def chosen(model: Model, kind: str, name: str) -> Iterator[Operation]:
             yield op
 
 
-def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> list[Group]:
+def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> list[PartOps]:
     """Let each op that is chosen stand alone.
 
     Args:
@@ -83,10 +83,10 @@ def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> li
     if not found:
         names = ", ".join(f"{kind}:{name}" for kind, name in choices)
         _log.info("%s: a static model has no %s", tag, names)  # a head has no attention, say
-    return [Group(tag, frozenset([op])) for op in dict.fromkeys(found)]
+    return [PartOps(tag, frozenset([op])) for op in dict.fromkeys(found)]
 
 
-def layers(model: Model, tag: str, least_times: int, least_ops: int) -> list[Group]:
+def layers(model: Model, tag: str, least_times: int, least_ops: int) -> list[PartOps]:
     """Let each repetition of the model's repeated block stand alone.
 
     Args:
@@ -99,5 +99,5 @@ def layers(model: Model, tag: str, least_times: int, least_ops: int) -> list[Gro
     found = find_repetitions(order)
     if found is None or found.count < least_times or found.first.length < least_ops:
         return []
-    stretches = (found.stretch(number) for number in range(found.count))
-    return [Group(tag, frozenset(order[s.begin : s.begin + s.length])) for s in stretches]
+    stretches = (found.span(number) for number in range(found.count))
+    return [PartOps(tag, frozenset(order[s.begin : s.begin + s.length])) for s in stretches]

@@ -25,7 +25,7 @@ from npuw_layer.execution.partition.ports import AVOIDS, Listener
 from npuw_layer.storage.cache.replace import replacing
 
 if TYPE_CHECKING:
-    from compiler_layer.passes.partition.parts import Part
+    from compiler_layer.partition.parts import Part
     from npuw_layer.execution.partition.container import Call
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from compiler_layer.dialects.ov.op import OvOp
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Group
+    from compiler_layer.partition.parts import PartOps
 
 _log = logging.getLogger(__name__)
 
@@ -67,11 +67,11 @@ class PlannedOps:
         self._plan = plan
         self._tag = _tag(avoid)
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find the ops of each group; what lies between them is of it, too."""
         from compiler_layer.dialects.ov.op import OvOp
-        from compiler_layer.passes.partition.enclosed import add_enclosed
-        from compiler_layer.passes.partition.parts import Group, fixed_ops
+        from compiler_layer.partition.enclosed import add_enclosed
+        from compiler_layer.partition.parts import PartOps, fixed_ops
 
         fixed = fixed_ops(model)
         moving = [op for op in model.body.ops if isinstance(op, OvOp) and op not in fixed]
@@ -82,7 +82,7 @@ class PlannedOps:
         for op, number in number_of.items():
             members[number].add(op)
         pairs = zip(self._plan, members, strict=True)
-        groups = [Group(_tag(group.avoid), frozenset(ops)) for group, ops in pairs if ops]
+        groups = [PartOps(_tag(group.avoid), frozenset(ops)) for group, ops in pairs if ops]
         return [group for group in add_enclosed(model, groups) if group.tag == self._tag]
 
 

@@ -9,7 +9,7 @@ from npuw_layer.backends.protocols import Device
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Group, Part
+    from compiler_layer.partition.parts import Part, PartOps
     from npuw_layer.execution.partition.container import Call
 
 
@@ -25,7 +25,7 @@ class Isolation(Protocol):
         """Runs models that are one of the groups, on memory of the device that runs the rest."""
         ...
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find the groups of a model.
 
         Args:

@@ -15,7 +15,7 @@ from npuw_layer.options.partition import COMPUTE, choices
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Group
+    from compiler_layer.partition.parts import PartOps
 
 LAYER, STRETCH = "layer", "stretch"
 """The tags of repeated layers (NPUW_ONLINE_PIPELINE = REP), and of stretches (INIT, JUST)."""
@@ -35,7 +35,7 @@ class SingleOps:
         self._tag = tag
         self._wanted = wanted
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find them."""
         # Imported here: a warm start loads no graphs.
         from npuw_layer.execution.partition.patterns import single_ops
@@ -56,7 +56,7 @@ class Layers:
         self.device = device
         self._least = least_times, least_ops
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find them."""
         from npuw_layer.execution.partition.patterns import layers
 
@@ -75,11 +75,11 @@ class Stretches:
         self.device = device
         self._most = most
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find them."""
-        from compiler_layer.passes.partition.stretches import cut_stretches
+        from compiler_layer.partition.even import even_parts
 
-        return cut_stretches(model, STRETCH, self._most)
+        return even_parts(model, STRETCH, self._most)
 
 
 def rules(

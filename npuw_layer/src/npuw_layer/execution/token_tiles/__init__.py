@@ -11,7 +11,7 @@ of 20 tokens pays for one tile of a model that takes 1,024.
     container  a tile's program as bytes, to be cached as a blob is
     program    a block in tiles, as if it were whole
 
-What a block may have, and what a tile of it is, ``compiler_layer.passes.partition`` knows
+What a block may have, and what a tile of it is, ``compiler_layer.partition`` knows
 (``row_wise``, ``row_blocks``, ``row_tiles``).
 
 Source: the original's spatial execution; fact sheet npuw §b.2.

@@ -28,7 +28,7 @@ from npuw_layer.execution.token_tiles.tokens import find_mask
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.pieces import CompiledFunction
+    from compiler_layer.partition.compiled import CompiledFunction
 
 _log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class RowTilesDevice(DeviceDecorator):
         Raises:
             ModelError: the device does not take it.
         """
-        from compiler_layer.pieces import CompiledFunction
+        from compiler_layer.partition.compiled import CompiledFunction
 
         device = ability(self._device, CompilesFunctions)
         assert device is not None  # LIKE_INNER
@@ -108,8 +108,8 @@ class RowTilesDevice(DeviceDecorator):
     def _tile(self, model: Model, config: Mapping[str, str]) -> tuple[Tiling, Model] | None:
         """Cut a block; None if that is not possible, or needless."""
         # Imported here: a warm start, which compiles nothing, loads no graphs.
-        from compiler_layer.passes.partition.row_tiles import tile_model
-        from compiler_layer.passes.partition.row_wise import find_rows
+        from compiler_layer.partition.row_tiles import tile_model
+        from compiler_layer.partition.row_wise import find_rows
 
         rows = find_rows(model)
         if rows is None:

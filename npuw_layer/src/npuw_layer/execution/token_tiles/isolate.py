@@ -9,7 +9,7 @@ from npuw_layer.backends.protocols import Device
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Group
+    from compiler_layer.partition.parts import PartOps
 
 
 class RowBlocks:
@@ -34,12 +34,12 @@ class RowBlocks:
         self._wanted = wanted
         self._others = others
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find them; what mixes rows, but is chosen, stands alone."""
         # Imported here: a warm start loads no graphs.
-        from compiler_layer.passes.partition.row_blocks import row_blocks
+        from compiler_layer.partition.row_parts import row_parts
         from npuw_layer.execution.partition.patterns import chosen, single_ops
 
         seeds = [op for group in single_ops(model, self._tag, self._wanted) for op in group.ops]
         others = {op for kind, name in self._others for op in chosen(model, kind, name)}
-        return row_blocks(model, self._tag, seeds, others)
+        return row_parts(model, self._tag, seeds, others)

@@ -20,8 +20,8 @@ from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import INTEGERS, NUMPY
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.rewriting.dead_code import remove_dead_code
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.names import IDS, MASK
 

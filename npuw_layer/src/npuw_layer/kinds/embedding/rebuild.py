@@ -22,8 +22,8 @@ from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.strided_slice import StridedSlice
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer
 from npuw_layer.errors import NotCausal
 from npuw_layer.kinds.embedding.attends import is_causal, makers
 from npuw_layer.llm.graph.cache_axes import USUAL

@@ -10,8 +10,8 @@ from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.passes.specialize_shapes import specialize_shapes
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.kokoro.given_lengths import give_lengths
 from npuw_layer.kinds.kokoro.names import (

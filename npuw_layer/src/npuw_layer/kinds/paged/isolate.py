@@ -12,7 +12,7 @@ from npuw_layer.kinds.paged.names import SAMPLED, SAMPLED_TAG, TAG
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from compiler_layer.passes.partition.parts import Group
+    from compiler_layer.partition.parts import PartOps
     from npuw_layer.execution.partition.ports import Isolation
 
 
@@ -22,14 +22,14 @@ class PagedAttentions:
     def __init__(self) -> None:
         self.device: Device = PagedAttentionDevice()
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find them."""
         # Imported here: a warm start loads no graphs.
         from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
-        from compiler_layer.passes.partition.parts import Group
+        from compiler_layer.partition.parts import PartOps
 
         found = [op for op in model.body.ops if isinstance(op, PagedAttentionExtension)]
-        return [Group(TAG, frozenset([op])) for op in found]
+        return [PartOps(TAG, frozenset([op])) for op in found]
 
 
 class SampledTokens:
@@ -38,13 +38,13 @@ class SampledTokens:
     def __init__(self) -> None:
         self.device: Device = InterpreterDevice()
 
-    def groups(self, model: Model) -> Sequence[Group]:
+    def groups(self, model: Model) -> Sequence[PartOps]:
         """Find them."""
-        from compiler_layer.passes.partition.parts import Group
+        from compiler_layer.partition.parts import PartOps
 
         sampled = [port.value for port in model.inputs if port.name == SAMPLED]
         found = dict.fromkeys(use.operation for value in sampled for use in value.uses)
-        return [Group(SAMPLED_TAG, frozenset([op])) for op in found]
+        return [PartOps(SAMPLED_TAG, frozenset([op])) for op in found]
 
 
 def isolations() -> Mapping[str, Isolation]:

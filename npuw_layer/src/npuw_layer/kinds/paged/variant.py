@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
 from compiler_layer.dialects.ov.types import Shape, is_static, shape_of, tensor
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Port
-from compiler_layer.passes.specialize_shapes import specialize_shapes
+from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.paged.heads import cache_shape
 from npuw_layer.kinds.paged.lengths import sampled_rows

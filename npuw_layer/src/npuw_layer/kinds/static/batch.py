@@ -117,7 +117,7 @@ def _one_item(read: Callable[[], Model]) -> Model:
     # Imported here: a warm start, which compiles nothing, loads no graphs.
     from compiler_layer.dialects.ov.types import shape_of
     from compiler_layer.errors import CompilerError
-    from compiler_layer.passes.specialize_shapes import specialize_shapes
+    from compiler_layer.rewriting.shapes import specialize_shapes
 
     model = read()
     try:

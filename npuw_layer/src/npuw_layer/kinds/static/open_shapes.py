@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from compiler_layer.dialects.ov.convolution import Convolution
 from compiler_layer.dialects.ov.types import Shape, is_static, shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.specialize_shapes import specialize_shapes
+from compiler_layer.rewriting.shapes import specialize_shapes
 
 
 def settle_shapes(model: Model) -> None:

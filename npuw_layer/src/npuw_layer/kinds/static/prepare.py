@@ -19,8 +19,8 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY, convert_values
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Variable
-from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.reference.interpreter import Interpreter
+from compiler_layer.rewriting.dead_code import remove_dead_code
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError

@@ -23,8 +23,8 @@ from compiler_layer.dialects.ov.reduce import Softmax
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
 from compiler_layer.model import Model, Variable
-from compiler_layer.passes.match import scalar_of
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import scalar_of
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.whisper.names import ENCODER_STATES, cross_variable, scores_output
 

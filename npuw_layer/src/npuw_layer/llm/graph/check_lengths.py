@@ -29,7 +29,7 @@ from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.errors import CompilerError, UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.passes.specialize_shapes import specialize_shapes
+from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of

@@ -28,9 +28,9 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
-from compiler_layer.passes.match import stored_constant
-from compiler_layer.passes.remove_dead_code import remove_dead_code
-from compiler_layer.repetition import forget_repetitions
+from compiler_layer.partition.repeated.attributes import forget_repetitions
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.errors import NoHead
 from npuw_layer.llm.graph.last_token import last_token
 from npuw_layer.llm.names import EMBED, LOGITS

@@ -22,8 +22,8 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Add, Cos, Multiply, Sin
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
-from compiler_layer.passes.fuse_dequantize import fuse_dequantize
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.dequantize import fuse_dequantize
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.graph.computed import Computed, behind, made_of
 from npuw_layer.llm.names import POSITIONS, long_from

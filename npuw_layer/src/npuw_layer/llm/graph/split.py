@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model, Port, Variable
-from compiler_layer.repetition import add_repeated_ids, repeated_ids
+from compiler_layer.partition.repeated.attributes import add_repeated_ids, repeated_ids
 from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.cache_axes import USUAL

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler_layer.model import Model
-from compiler_layer.repetition import add_repeated_ids, repeated_ids
+from compiler_layer.partition.repeated.attributes import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.cache_positions import compare_tokens, count_positions
 from npuw_layer.llm.graph.head import Head, treat_head

@@ -24,7 +24,7 @@ from compiler_layer.dialects.ov.state import Assign
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import convert_values
 from compiler_layer.model import Model, Variable
-from compiler_layer.passes.match import stored_constant
+from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.llm.graph.stored_floats import Scale
 from npuw_layer.llm.kv.kv_layout import KVLayout
 

@@ -16,10 +16,9 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Transpose
 from compiler_layer.dialects.ov.slicing import Concat
-from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.state import Assign, ReadValue, keep_type
 from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
-from compiler_layer.passes.adjust_precision import keep_type
 from compiler_layer.quantize.rows import quantize_rows
 from npuw_layer.llm.kv.kv_layout import Piece
 from npuw_layer.llm.names import slot_variable, transposed_variable

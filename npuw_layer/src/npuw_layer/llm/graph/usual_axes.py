@@ -19,7 +19,7 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model, Variable
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dead_code import remove_dead_code
 from npuw_layer.errors import OtherAxes
 from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from compiler_layer.garbage import collected_later
+from compiler_layer.rewriting.garbage import collected_later
 from compiler_layer.tools.command import Commands, declare
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options, parse_options

@@ -29,9 +29,9 @@ from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import CompilerError
-from compiler_layer.grouped_attention import GroupedAttention
 from compiler_layer.model import Model
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.grouped_attention import GroupedAttention
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.cache_axes import USUAL
 from npuw_layer.llm.graph.cache_positions import cache_position

@@ -30,8 +30,8 @@ from compiler_layer.dialects.ov.scatter import ScatterNDUpdate
 from compiler_layer.dialects.ov.shape import Range, Reshape, ShapeOf
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
-from compiler_layer.passes.match import producer
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.names import VISUAL_EMBEDS, VISUAL_MASKS
 

@@ -33,8 +33,8 @@ from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model, Variable
-from compiler_layer.passes.match import stored_constant
-from compiler_layer.passes.remove_dead_code import remove_dead_code
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import made_of
 from npuw_layer.llm.graph.last_token import last_token

@@ -19,7 +19,7 @@ from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, tensor
 from compiler_layer.elements import convert_values, numpy_element
 from compiler_layer.model import Model
-from compiler_layer.passes.match import stored_constant
+from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.traits.lora.adaptation import Adaptation, LowRank, Mode

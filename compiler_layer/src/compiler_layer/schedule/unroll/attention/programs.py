@@ -12,7 +12,7 @@ from functools import cache
 
 from compiler_layer.codegen.program import ProgramBuilder, Register
 from compiler_layer.codegen.rows import emit_softmax
-from compiler_layer.passes.lower_attention import LOWEST
+from compiler_layer.dialects.npu.dpu import LOWEST
 from driver_layer.abi.shave import Instruction, Op
 
 _TINY = 1e-30

@@ -1,0 +1,58 @@
+"""Adds to chosen ops those that lie between them, so that they can run as one part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from xdsl.ir import Operation, OpResult
+
+from compiler_layer.model import Model
+from compiler_layer.partition.parts import PartOps
+
+
+def add_enclosed(model: Model, chosen: Sequence[PartOps]) -> list[PartOps]:
+    """Give each part the unchosen ops that lie on a way between its ops.
+
+    Args:
+        model: static and pure; not changed.
+        chosen: disjoint.
+
+    Returns:
+        The parts in their order. ``cut_parts`` rejects two parts that enclose one another.
+    """
+    number_of = {op: number for number, part in enumerate(chosen) for op in part.ops}
+    ops = model.ops
+    before = _reached(ops, number_of, _makers)
+    after = _reached(reversed(ops), number_of, _users)
+    members = [set(part.ops) for part in chosen]
+    for op in ops:
+        around = before[op] & after[op]
+        if around and op not in number_of:
+            members[around.bit_length() - 1].add(op)
+    pairs = zip(chosen, members, strict=True)
+    return [PartOps(part.tag, frozenset(ops)) for part, ops in pairs]
+
+
+def _reached(
+    ops: Iterable[Operation],
+    number_of: dict[Operation, int],
+    neighbours: Callable[[Operation], Iterator[Operation]],
+) -> dict[Operation, int]:
+    """Return, for each op, a bit mask of the parts that are reached from it on one side."""
+    reached: dict[Operation, int] = {}
+    for op in ops:
+        found = 0
+        for each in neighbours(op):
+            found |= reached.get(each, 0)
+            if each in number_of:
+                found |= 1 << number_of[each]
+        reached[op] = found
+    return reached
+
+
+def _makers(op: Operation) -> Iterator[Operation]:
+    return (value.op for value in op.operands if isinstance(value, OpResult))
+
+
+def _users(op: Operation) -> Iterator[Operation]:
+    return (use.operation for result in op.results for use in result.uses)

@@ -1,0 +1,128 @@
+"""What one expert of a mixture computes, as a graph of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Broadcast, Reshape
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
+from compiler_layer.model import Model
+from compiler_layer.partition.compiled import OUTPUT, ROWS, WEIGHT
+from compiler_layer.partition.mixtures.mixture import Mixture
+from compiler_layer.partition.mixtures.rows import RESHAPES, is_weight, of_experts, owner_of
+from compiler_layer.partition.mixtures.stack import expert_part
+
+
+def expert_model(mixture: Mixture, expert: int, count: int) -> Model:
+    """Make the graph of one expert, from ROWS and WEIGHT to OUTPUT.
+
+    Args:
+        mixture: which is not changed.
+        expert: its number.
+        count: n, the rows that it takes at once.
+    """
+    return _Writer(mixture, expert, count).write()
+
+
+class _Writer:
+    """Writes one expert's graph.
+
+    Args:
+        mixture: where it is.
+        expert: its number.
+        count: the rows that it takes.
+    """
+
+    def __init__(self, mixture: Mixture, expert: int, count: int) -> None:
+        self._mixture = mixture
+        self._term = mixture.terms[expert]
+        self._expert = expert
+        self._stacked = mixture.stacked
+        rows, weights = mixture.rows, mixture.weights
+        ports = (
+            (ROWS, tensor(element_of(rows), (count, shape_of(rows)[-1]))),
+            (WEIGHT, tensor(element_of(weights), (count, 1))),
+        )
+        self._model, (self._rows, self._weight) = Model.build(ports)
+        self._made: dict[SSAValue, SSAValue] = {}
+
+    def write(self) -> Model:
+        """Give the graph."""
+        self._model.set_outputs([(OUTPUT, self._value(self._term))])
+        return self._model
+
+    def _value(self, value: SSAValue) -> SSAValue:
+        """The counterpart of rows, [n, N]."""
+        if value not in self._made:
+            self._made[value] = self._write(value)
+        return self._made[value]
+
+    def _write(self, value: SSAValue) -> SSAValue:
+        mixture, op = self._mixture, owner_of(value)
+        if value in mixture.columns:
+            return self._weight
+        if value is mixture.rows or op not in mixture.ops or isinstance(op, Broadcast):
+            return self._rows
+        if isinstance(op, RESHAPES):
+            return self._value(op.x)
+        assert isinstance(op, OvOp)  # the walk that found the mixture went through no other
+        rank = 3 if isinstance(op, MatMul) else len(shape_of(value))
+        operands = {
+            x: (self._weights(x, rank) if is_weight(x) else self._value(x)) for x in op.operands
+        }
+        return self._add(op.clone(operands))
+
+    def _weights(self, value: SSAValue, rank: int) -> SSAValue:
+        """Weights of this expert: a matrix, or what is the same for all rows, [1, N].
+
+        Args:
+            value: those of all experts, if they are stacked.
+            rank: that they have then.
+        """
+        if value not in self._made:
+            cut = of_experts(value, rank, len(self._mixture.terms) if self._stacked else 0)
+            made = self._part(value) if cut else self._copy(value)
+            shape = shape_of(made)
+            self._made[value] = self._reshape(made, shape[-2:]) if len(shape) > 2 else made
+        return self._made[value]
+
+    def _copy(self, value: SSAValue) -> SSAValue:
+        """Weights as they are."""
+        op = owner_of(value)
+        assert op is not None
+        return self._add(op.clone({x: self._copy(x) for x in op.operands}))
+
+    def _part(self, value: SSAValue) -> SSAValue:
+        """This expert's part of a stack of weights."""
+        op, rank = owner_of(value), len(shape_of(value))
+        if isinstance(op, Reshape):
+            return self._reshape(self._part(op.x), shape_of(value)[1:])
+        if isinstance(op, Convert):
+            return self._add(op.clone({op.x: self._part(op.x)}))
+        tables = [constant_of(x) for x in (op.operands if isinstance(op, Dequantize) else [value])]
+        parts = [self._add(self._cut(x, rank)) for x in tables if x is not None]
+        if not isinstance(op, Dequantize):
+            return parts[0]
+        return self._add(op.clone(dict(zip(op.operands, parts, strict=True))))
+
+    def _cut(self, stack: Constant, rank: int) -> Constant:
+        return stack.each(partial(expert_part, index=self._expert, rank=rank))
+
+    def _reshape(self, value: SSAValue, shape: Shape) -> SSAValue:
+        pattern = self._add(Constant.inline(np.array(shape, np.int64)))
+        return self._add(Reshape.make([value, pattern], special_zero=bool_attr(False)))
+
+    def _add(self, op: Operation) -> SSAValue:
+        assert isinstance(op, OvOp)
+        op.attributes.pop(NAME_ATTRIBUTE, None)
+        self._model.body.insert_op_before(op, self._model.terminator)
+        op.refresh_types()
+        return op.results[0]

@@ -1,0 +1,135 @@
+"""Follows rows through ops that leave them apart: each row of a result depends on one row alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from compiler_layer.dialects.ov.activation import Swish
+from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
+from compiler_layer.dialects.ov.logic import Comparison
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.quantize import Dequantize
+from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.partition.mixtures.stack import is_cut
+
+ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish
+RESHAPES = Reshape | Squeeze | Unsqueeze
+OF_WEIGHTS = Convert | Dequantize | Reshape
+"""What weights go through before they are used."""
+
+
+def owner_of(value: SSAValue) -> Operation | None:
+    """The op that makes a value; None if it is an input."""
+    return value.owner if isinstance(value, OpResult) else None
+
+
+def is_weight(value: SSAValue) -> bool:
+    """Whether a value is a constant, or made of constants alone as weights are."""
+    owner = owner_of(value)
+    return isinstance(owner, Constant) or (
+        isinstance(owner, OF_WEIGHTS) and all(map(is_weight, owner.operands))
+    )
+
+
+@dataclass(slots=True)
+class RowWalk:
+    """Goes from a result back to where its rows come from.
+
+    Attributes:
+        tokens: T.
+        stacked: E where each value has rows of all experts, [E, T, ..., N]; 0 where it has those of
+            one, T rows of N.
+        is_source: tells where to stop.
+        columns: values to stop at, too: numbers that rows are multiplied by.
+        sources: where the walk stopped.
+        ops: what it went through.
+    """
+
+    tokens: int
+    stacked: int
+    is_source: Callable[[SSAValue], bool]
+    columns: Iterable[SSAValue]
+    sources: set[SSAValue] = field(default_factory=set[SSAValue])
+    ops: set[Operation] = field(default_factory=set[Operation])
+
+    def visit(self, value: SSAValue) -> bool:
+        """Follow a value; False if its rows meet, or it is computed in a way that is not known."""
+        if not self.has_rows(value):
+            return False
+        if value in self.columns:
+            return True
+        if self.is_source(value):
+            self.sources.add(value)
+            return True
+        op = owner_of(value)
+        if op is None or op in self.ops:
+            return op is not None
+        self.ops.add(op)
+        if isinstance(op, RESHAPES):
+            return self.visit(op.x) and shape_of(op.x)[-1:] == shape_of(value)[-1:]
+        if isinstance(op, MatMul):
+            return not int_value(op.transpose_a) and self._is_matrix(op.b) and self.visit(op.a)
+        if isinstance(op, ELEMENTWISE):
+            rank = len(shape_of(value))
+            return all(self._is_shared(x, rank) or self.visit(x) for x in op.operands)
+        return False
+
+    def has_rows(self, value: SSAValue) -> bool:
+        """Whether a value has a row for each token, and nothing but rows."""
+        shape = shape_of(value)
+        leading = shape[:1] == (self.stacked,) or not self.stacked
+        return leading and math.prod(shape[:-1]) == self.tokens * (self.stacked or 1)
+
+    def _is_matrix(self, value: SSAValue) -> bool:
+        """Whether a value is weights that all rows of an expert are multiplied with."""
+        rank = 3 if self._of_experts(value, 3) else 2
+        return len(shape_of(value)) == rank and self._take_weight(value, rank == 3)
+
+    def _is_shared(self, value: SSAValue, rank: int) -> bool:
+        """Whether a value is the same for all rows of an expert."""
+        of_experts, shape = self._of_experts(value, rank), shape_of(value)
+        rows = shape[1:-1] if of_experts else shape[:-1]
+        return math.prod(rows) == 1 and self._take_weight(value, of_experts)
+
+    def _of_experts(self, value: SSAValue, rank: int) -> bool:
+        return of_experts(value, rank, self.stacked)
+
+    def _take_weight(self, value: SSAValue, stacked: bool) -> bool:
+        """Whether a value is weights that can be cut; what makes them is gone through, too."""
+        if not is_weight(value) or (stacked and not _is_stack(value, self.stacked)):
+            return False
+        made = [owner_of(value)]
+        while made:
+            op = made.pop()
+            if op is not None and op not in self.ops:
+                self.ops.add(op)
+                made += map(owner_of, op.operands)
+        return True
+
+
+def of_experts(value: SSAValue, rank: int, experts: int) -> bool:
+    """Whether a value of a rank has a part for each expert, where values are stacked."""
+    shape = shape_of(value)
+    return experts > 0 and len(shape) == rank and shape[0] == experts
+
+
+def _is_stack(value: SSAValue, experts: int) -> bool:
+    """Whether each expert's part of weights is contiguous wherever they are stored."""
+    op = owner_of(value)
+    if isinstance(op, Dequantize):
+        rank = len(shape_of(op.stored))
+        return shape_of(op.stored)[0] == experts and all(
+            is_cut(constant_of(x), rank) for x in op.operands
+        )
+    if shape_of(value)[0] != experts:
+        return False
+    if isinstance(op, Convert | Reshape):
+        return _is_stack(op.x, experts)
+    return is_cut(constant_of(value), len(shape_of(value)))

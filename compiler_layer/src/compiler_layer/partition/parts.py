@@ -1,0 +1,200 @@
+"""Cuts a model around chosen ops, and names the values that go from part to part.
+
+The chosen ops of a part are cut out together. All other ops run as early as possible: right after
+the chosen parts that they depend on. So chosen parts alternate with parts of other ops. Ops that
+depend on constants alone, weights among them, are copied into each part that uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import TypeGuard
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from compiler_layer.dialects.ov.random_uniform import RandomUniform
+from compiler_layer.dialects.ov.types import tensor_type
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.model import Model
+from compiler_layer.partition.compiled import LINK_PREFIX
+
+_Key = tuple[int, int]
+"""The step in which a part runs, and its number among the chosen ones, or -1."""
+
+_FIRST = (0, -1)
+
+_Node = Operation | int
+"""An op, or the number of a chosen part, whose ops run together."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartOps:
+    """The ops of a part that is to be cut out.
+
+    Attributes:
+        tag: the kind of part, e.g. "ATTN".
+        ops: closed: no op outside lies on a way between two of them.
+    """
+
+    tag: str
+    ops: frozenset[Operation]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a model, with the tag of its chosen ops, or "" if it has none.
+
+    Inputs stand in the order in which ops use them, outputs in the order in which ops make them.
+    Both are the model's own, by name, or links (``LINK_PREFIX``).
+    """
+
+    tag: str
+    model: Model
+
+
+def cut_parts(model: Model, chosen: Sequence[PartOps]) -> list[Part]:
+    """Cut a model around the chosen ops of some parts.
+
+    Args:
+        model: static and pure (``pipeline.lower_graph``); not changed.
+        chosen: disjoint.
+
+    Returns:
+        The parts, in an order in which they can run.
+
+    Raises:
+        CompilerUsageError: chosen ops overlap; or those of one part need a value that depends on
+            what they make.
+    """
+    _check_disjoint(chosen)
+    return list(_Cutter(model, chosen).parts())
+
+
+def _check_disjoint(chosen: Sequence[PartOps]) -> None:
+    owner: dict[Operation, PartOps] = {}
+    for part in chosen:
+        for op in part.ops:
+            other = owner.setdefault(op, part)
+            if other is not part:
+                raise CompilerUsageError(f"{op.name} is to be of {other.tag!r} and of {part.tag!r}")
+
+
+class _Cutter:
+    """Cuts one model."""
+
+    def __init__(self, model: Model, chosen: Sequence[PartOps]) -> None:
+        self._model = model
+        self._chosen = chosen
+        self._chosen_of = {op: number for number, part in enumerate(chosen) for op in part.ops}
+        self._fixed = fixed_ops(model)
+        self._part_of = self._places()
+        self._links = self._find_links()
+
+    def parts(self) -> Iterator[Part]:
+        for key in sorted({_FIRST, *self._part_of.values()}):
+            outputs = list(self._outputs(key))
+            if outputs:
+                tag = self._chosen[key[1]].tag if key[1] >= 0 else ""
+                yield Part(tag, self._extract(key, outputs))
+
+    def _places(self) -> dict[Operation, _Key]:
+        """Return the part of each op that is not fixed."""
+        needs: dict[_Node, set[_Node]] = {}
+        for op in self._model.body.ops:
+            if op not in self._fixed and op is not self._model.terminator:
+                node = self._node(op)
+                before = {self._node(x.op) for x in op.operands if self._moves(x)}
+                needs.setdefault(node, set()).update(before - {node})
+        steps: dict[_Node, int] = {}
+        try:
+            for node in TopologicalSorter(needs).static_order():
+                # Chosen parts run in odd steps, other ops in even ones, so after a chosen part.
+                step = max((steps[each] + steps[each] % 2 for each in needs[node]), default=0)
+                steps[node] = step + 1 if isinstance(node, int) else step
+        except CycleError as error:
+            numbers = [node for node in error.args[1] if isinstance(node, int)]
+            tag = self._chosen[numbers[0]].tag if numbers else ""
+            raise CompilerUsageError(
+                f"a group {tag!r} cannot stand alone: what it needs depends on what it makes"
+            ) from None
+        # In the order of the model: so outputs stand as they are made.
+        moving = (op for op in self._model.body.ops if self._node(op) in steps)
+        return {op: self._key(self._node(op), steps) for op in moving if op not in self._fixed}
+
+    @staticmethod
+    def _key(node: _Node, steps: Mapping[_Node, int]) -> _Key:
+        return steps[node], node if isinstance(node, int) else -1
+
+    def _node(self, op: Operation) -> _Node:
+        return self._chosen_of.get(op, op)
+
+    def _moves(self, value: SSAValue) -> TypeGuard[OpResult]:
+        """Return whether a value is made by an op that runs in one part only."""
+        return isinstance(value, OpResult) and value.op not in self._fixed
+
+    def _find_links(self) -> dict[SSAValue, str]:
+        """Name the values that go from part to part, in the order in which they are made."""
+        links: dict[SSAValue, str] = {}
+        for op in self._model.body.ops:
+            for result in op.results if op in self._part_of else ():
+                users = {self._part_of.get(use.operation) for use in result.uses} - {None}
+                if users - {self._part_of[op]}:
+                    links[result] = f"{LINK_PREFIX}{len(links)}"
+        return links
+
+    def _outputs(self, key: _Key) -> Iterator[tuple[str, SSAValue]]:
+        """Yield the outputs of a part; the first part has those that no op makes."""
+        own: dict[SSAValue, list[str]] = {}
+        for port in self._model.outputs:
+            own.setdefault(port.value, []).append(port.name)
+            if key == _FIRST and not self._moves(port.value):
+                yield port.name, port.value
+        for op, place in self._part_of.items():
+            for result in op.results if place == key else ():
+                yield from ((name, result) for name in own.get(result, ()))
+                if result in self._links:
+                    yield self._links[result], result
+
+    def _extract(self, key: _Key, outputs: Sequence[tuple[str, SSAValue]]) -> Model:
+        """Copy the ops that a part's outputs need, each op after its constants."""
+        ops, inputs = self._needed(key, [value for _, value in outputs])
+        names = {port.value: port.name for port in self._model.inputs} | self._links
+        made, arguments = Model.build([(names[value], tensor_type(value)) for value in inputs])
+        copies: dict[SSAValue, SSAValue] = dict(zip(inputs, arguments, strict=True))
+        for op in ops:
+            copy = op.clone(copies)
+            made.body.insert_op_before(copy, made.terminator)
+            copies.update(zip(op.results, copy.results, strict=True))
+        made.set_outputs([(name, copies[value]) for name, value in outputs])
+        return made
+
+    def _needed(
+        self, key: _Key, wanted: Sequence[SSAValue]
+    ) -> tuple[list[Operation], list[SSAValue]]:
+        """Return the ops of a part that some values need, and its inputs."""
+        ops: dict[Operation, None] = {}
+        inputs: dict[SSAValue, None] = {}
+        pending = [(value, False) for value in reversed(wanted)]
+        while pending:
+            value, entered = pending.pop()
+            op = value.op if isinstance(value, OpResult) else None
+            if op is None or (op not in self._fixed and self._part_of[op] != key):
+                inputs[value] = None
+            elif entered:
+                ops[op] = None
+            elif op not in ops:
+                pending.append((value, True))
+                pending += [(operand, False) for operand in reversed(op.operands)]
+        return list(ops), list(inputs)
+
+
+def fixed_ops(model: Model) -> frozenset[Operation]:
+    """Return the ops whose value depends on constants alone; random draws are not fixed."""
+    fixed: set[Operation] = set()
+    for op in model.body.ops:
+        drawn = isinstance(op, RandomUniform)
+        if not drawn and all(isinstance(x, OpResult) and x.op in fixed for x in op.operands):
+            fixed.add(op)
+    return frozenset(fixed)

@@ -1,0 +1,74 @@
+"""Chooses parts of row-wise ops, as large as possible, around some ops."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from xdsl.ir import Operation, OpResult
+
+from compiler_layer.model import Model
+from compiler_layer.partition.parts import PartOps, fixed_ops
+from compiler_layer.partition.row_wise import row_wise_ops
+
+
+def row_parts(
+    model: Model, tag: str, seeds: Collection[Operation], others: Collection[Operation] = ()
+) -> list[PartOps]:
+    """Choose parts that join some ops with the row-wise ops around them.
+
+    So the output matmul of a layer's attention, its norms and its MLP are one part, up to the
+    operands of the next layer's attention. Ops that mix rows lie between parts.
+
+    Args:
+        model: static and pure; not changed.
+        tag: of the parts.
+        seeds: the ops; each one that mixes rows is a part of its own.
+        others: ops that belong to other parts.
+
+    Returns:
+        The parts; each is closed: no way out of a part leads back into it.
+    """
+    rows = {op: count for op, count in row_wise_ops(model) if op not in others}
+    part_of = _parts(model, rows)
+    wanted = {part_of[op]: None for op in seeds if op in rows}
+    members: dict[int, set[Operation]] = {number: set() for number in wanted}
+    for op, number in part_of.items():
+        if number in members:
+            members[number].add(op)
+    alone = [PartOps(tag, frozenset([op])) for op in seeds if op not in rows]
+    return [*(PartOps(tag, frozenset(ops)) for ops in members.values()), *alone]
+
+
+def _parts(model: Model, rows: Mapping[Operation, int]) -> dict[Operation, int]:
+    """Return the number of each row-wise op's part.
+
+    Ops of one part are joined, and equally many changes between rows and other values lie before
+    them. So a way between two ops of a part leads through this part only.
+    """
+    fixed = fixed_ops(model)
+    changes: dict[Operation, int] = {}
+    first: dict[Operation, Operation] = {}
+    for op in model.body.ops:
+        if op in fixed or op is model.terminator:
+            continue
+        makers = [maker for maker in _makers(op) if maker in changes]
+        changes[op] = max((changes[m] + (rows.get(m) != rows.get(op)) for m in makers), default=0)
+        if op in rows:
+            first[op] = op
+            for maker in makers:
+                if maker in rows and rows[maker] == rows[op] and changes[maker] == changes[op]:
+                    first[_root(first, maker)] = _root(first, op)
+    numbers: dict[Operation, int] = {}
+    return {op: numbers.setdefault(_root(first, op), len(numbers)) for op in first}
+
+
+def _root(first: dict[Operation, Operation], op: Operation) -> Operation:
+    """Return the representative of the ops that are joined with an op."""
+    while first[op] is not op:
+        first[op] = first[first[op]]
+        op = first[op]
+    return op
+
+
+def _makers(op: Operation) -> Iterator[Operation]:
+    return (value.op for value in op.operands if isinstance(value, OpResult))

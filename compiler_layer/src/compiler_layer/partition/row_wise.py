@@ -1,0 +1,196 @@
+"""Row-wise ops, which compute each row by itself, so that they may run in tiles of rows.
+
+Rows lie along the last dimension but one, with no dimension before: [1, rows, C], as the hidden
+states of a prompt. So a tile's rows are contiguous. Each operand of a row-wise op is either rows,
+of which only row r makes row r of the result, or common to all rows, as weights are.
+
+Every other op counts as mixing rows: attention, reductions and softmax over rows, matmuls that sum
+over rows, reshapes, which may fold rows, and tables that differ by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from compiler_layer.dialects.ov.activation import Swish
+from compiler_layer.dialects.ov.attention import RMS
+from compiler_layer.dialects.ov.constant import ints_of
+from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
+from compiler_layer.dialects.ov.logic import Comparison
+from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.quantize import FakeConvert, FakeQuantize
+from compiler_layer.dialects.ov.reduce import MVN, LogSoftmax, Reduction, Softmax
+from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, VariadicSplit
+from compiler_layer.dialects.ov.types import known_axes, known_axis, shape_of
+from compiler_layer.model import Model
+from compiler_layer.partition.parts import fixed_ops
+
+Fixed = Collection[Operation]
+"""Ops whose value depends on constants alone (``fixed_ops``)."""
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a row-wise model.
+
+    Attributes:
+        count: the number of rows.
+        values: values that are rows, the model's inputs and outputs among them.
+    """
+
+    count: int
+    values: frozenset[SSAValue]
+
+
+def find_rows(model: Model) -> Rows | None:
+    """Return the rows of a model, or None if an op mixes rows.
+
+    Args:
+        model: static and pure; not changed.
+    """
+    fixed = fixed_ops(model)
+    rows: set[SSAValue] = set()
+    common: set[SSAValue] = set()
+    for op in model.body.ops:
+        if op in fixed or op is model.terminator:
+            continue
+        own = row_operands(op, fixed)
+        if own is None:
+            return None
+        rows.update(own, op.results)
+        common.update(operand for operand in op.operands if operand not in own)
+    rows.update(port.value for port in model.outputs)
+    counts = {row_count(value) for value in rows}
+    # A weight may not come of rows, nor an output be made of weights alone.
+    if len(counts) != 1 or None in counts or rows & common or _made_of(rows, fixed):
+        return None
+    (count,) = counts
+    return None if count is None else Rows(count, frozenset(rows))
+
+
+def row_count(value: SSAValue) -> int | None:
+    """Return the number of rows of a value, or None if it has other dimensions, too."""
+    shape = shape_of(value)
+    if len(shape) < 2 or any(size != 1 for size in shape[:-2]):
+        return None
+    return shape[-2]
+
+
+def row_operands(op: Operation, fixed: Fixed) -> Sequence[SSAValue] | None:
+    """Return the operands of an op that are rows, or None if it mixes rows.
+
+    Args:
+        op: no fixed op.
+        fixed: ops whose value depends on constants alone.
+    """
+    found = next((rule for kinds, rule in _RULES if isinstance(op, kinds)), None)
+    counts = {row_count(result) for result in op.results}
+    if found is None or len(counts) != 1 or None in counts:
+        return None
+    (count,) = counts
+    rows = found(op, fixed)
+    if not rows or any(row_count(value) != count for value in rows) or _made_of(rows, fixed):
+        return None
+    return rows
+
+
+def _made_of(values: Iterable[SSAValue], fixed: Fixed) -> bool:
+    """Return whether any of some values depends on constants alone."""
+    return any(value.owner in fixed for value in values)
+
+
+def _each(op: Operation, fixed: Fixed) -> Sequence[SSAValue] | None:
+    """Element-wise ops: operands are rows, or broadcast to rows."""
+    rows = [x for x in op.operands if not _is_common(x)]
+    single = row_count(op.results[0]) == 1  # an op on one row still computes rows
+    return [x for x in op.operands if x.owner not in fixed] if single else rows
+
+
+def _is_common(value: SSAValue) -> bool:
+    """Return whether a value is broadcast along rows."""
+    shape = shape_of(value)
+    return len(shape) < 2 or shape[-2] == 1
+
+
+def _product(op: MatMul, fixed: Fixed) -> Sequence[SSAValue] | None:
+    """Rows times a matrix that is no result of the model, which may depend on other rows."""
+    known = op.b.owner in fixed or isinstance(op.b, BlockArgument)
+    return [op.a] if known and not int_value(op.transpose_a) else None
+
+
+def _normalised(op: RMS, fixed: Fixed) -> Sequence[SSAValue] | None:
+    del fixed
+    return [op.x] if op.gamma is None or _is_common(op.gamma) else None
+
+
+def _along(axes: Callable[[Any], Sequence[int] | None], op: Operation, fixed: Fixed) -> Any:
+    """Ops along the last dimension alone."""
+    del fixed
+    last = len(shape_of(op.operands[0])) - 1
+    return [op.operands[0]] if list(axes(op) or ()) == [last] else None
+
+
+def _of_constant(op: MVN) -> Sequence[int] | None:
+    axes = ints_of(op.axes)
+    return None if axes is None else known_axes(axes, len(shape_of(op.x)))
+
+
+def _of_property(op: Softmax | LogSoftmax) -> Sequence[int]:
+    return [known_axis(int_value(op.axis), len(shape_of(op.x)))]
+
+
+def _of_reduction(op: Reduction) -> Sequence[int] | None:
+    return op.reduced_axes() if int_value(op.keep_dims) else None
+
+
+def _of_cut(op: Slice) -> Sequence[int] | None:
+    """Return the dimensions that are not taken whole."""
+    cuts = op.slices()
+    sizes = shape_of(op.x)
+    if cuts is None:
+        return None
+    whole = (range(size)[cut] == range(size) for size, cut in zip(sizes, cuts, strict=True))
+    return [axis for axis, all_of_it in enumerate(whole) if not all_of_it]
+
+
+def _joined(op: Concat, fixed: Fixed) -> Sequence[SSAValue] | None:
+    del fixed
+    rank = len(shape_of(op.output))
+    return list(op.parts) if known_axis(int_value(op.axis), rank) == rank - 1 else None
+
+
+_Rule = Callable[[Any, Fixed], "Sequence[SSAValue] | None"]
+
+_RULES: Sequence[tuple[type[Operation] | tuple[type[Operation], ...], _Rule]] = (
+    (
+        (Unary, Binary, Comparison, Select, Convert, Swish, FakeQuantize, FakeConvert),
+        _each,
+    ),
+    (MatMul, _product),
+    (RMS, _normalised),
+    (MVN, partial(_along, _of_constant)),
+    ((Softmax, LogSoftmax), partial(_along, _of_property)),
+    (Reduction, partial(_along, _of_reduction)),
+    (Slice, partial(_along, _of_cut)),
+    ((Split, VariadicSplit), partial(_along, lambda op: [op.known_axis()])),
+    (Concat, _joined),
+)
+"""For kinds of ops, the rule that returns the operands that are rows."""
+
+
+def row_wise_ops(model: Model) -> Iterator[tuple[Operation, int]]:
+    """Yield the row-wise ops of a model, and their numbers of rows."""
+    fixed = fixed_ops(model)
+    for op in model.body.ops:
+        if op not in fixed and op is not model.terminator and row_operands(op, fixed) is not None:
+            count = row_count(op.results[0])
+            assert count is not None  # row_operands() has seen it
+            yield op, count

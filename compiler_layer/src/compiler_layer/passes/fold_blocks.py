@@ -1,0 +1,41 @@
+"""Folds a repeated block: its first and its last repetition stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from compiler_layer.model import Model
+from compiler_layer.partition.repeated.fold import folded
+
+
+@dataclass(frozen=True)
+class FoldBlocks(ModulePass):
+    """Leaves of a repeated block the first and the last repetition; the rest is remembered.
+
+    Before:  %1 = block(%0, w0); %2 = block(%1, w1); %3 = block(%2, w2); %4 = block(%3, w3)
+    After:   %1 = block(%0, w0); %4 = block(%1, w3)       with all weights in the constants
+             func.func @main … attributes {ov.repetitions = 4}
+
+    What comes after sees a model of two layers. The scheduler finds both again in what has become
+    of them, and emits the first one once for each repetition, with its weights and variables.
+    Blocks are equal if their ops are, whatever their names; weights and variables may differ, and
+    values may come from the repetition before or from outside. Models that repeat nothing at least
+    three times stay as they are.
+    """
+
+    name = "fold-blocks"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        smaller = folded(model)
+        if smaller is not None:
+            model.main.body.erase_block(model.body)
+            smaller.main.body.move_blocks(model.main.body)
+            model.main.attributes.update(smaller.main.attributes)
+            model.main.properties.update(smaller.main.properties)

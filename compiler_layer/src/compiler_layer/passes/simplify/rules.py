@@ -1,0 +1,230 @@
+"""Removes ops that change nothing once shapes are static, and replaces some by simpler ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.dialects.ov import (
+    activation,
+    elementwise,
+    gather,
+    interpolate,
+    logic,
+    matmul,
+    padding,
+    scatter,
+    shape,
+    slicing,
+)
+from compiler_layer.dialects.ov.constant import Constant, values_of
+from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
+from compiler_layer.elements import RAW_FLOATS
+from compiler_layer.model import Model
+from compiler_layer.passes.simplify.ends import pad_of_constants, pad_of_nothing, roll
+from compiler_layer.passes.simplify.gather import (
+    elements_of_whole_slices,
+    gather_of_a_slice,
+    gather_of_everything,
+    gather_of_repetitions,
+    tuples_as_numbers,
+)
+from compiler_layer.passes.simplify.rises import leaky, repeated_elements
+from compiler_layer.passes.simplify.scatter import (
+    scatter_of_everything,
+    scatter_of_places,
+    scatter_of_runs,
+)
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.match import producer
+from compiler_layer.rewriting.replace import insert_before, reshape_before
+
+Rule = Callable[[Any], SSAValue | None]
+
+
+def same_type(op: OvOp) -> SSAValue | None:
+    """A conversion, broadcast, reshape, squeeze … to the type that the operand has already."""
+    return op.operands[0] if op.operands[0].type == op.results[0].type else None
+
+
+def whole_slice(op: slicing.Slice) -> SSAValue | None:
+    """A slice that takes everything, in order."""
+    taken = op.slices()
+    if taken is None or any((s.step or 1) < 0 for s in taken):
+        return None
+    return same_type(op)
+
+
+def identity_transpose(op: shape.Transpose) -> SSAValue | None:
+    """A transposition that keeps the order of the dimensions, or moves only dimensions of 1."""
+    source = shape_of(op.x)
+    order = op.permutation()
+    moved = [axis for axis in order if source[axis] != 1]
+    if moved != sorted(moved):
+        return None
+    if order == sorted(order):
+        return op.x
+    return reshape_before(op, op.x, shape_of(op.output))
+
+
+def double_transpose(op: shape.Transpose) -> SSAValue | None:
+    """A transposition of a transposition."""
+    inner = producer(op.x, shape.Transpose)
+    if inner is None:
+        return None
+    order = [inner.permutation()[axis] for axis in op.permutation()]
+    if order == sorted(order):
+        return inner.x
+    known = insert_before(op, Constant.inline(np.array(order, np.int64)))
+    return insert_before(op, shape.Transpose.make([inner.x, known]))
+
+
+def concat_of_one(op: slicing.Concat) -> SSAValue | None:
+    """A concatenation in which all operands but one are empty."""
+    filled = [part for part in op.parts if shape_of(part)[op.known_axis()] != 0]
+    if len(filled) == len(op.parts):
+        return None
+    if len(filled) == 1:
+        return filled[0]
+    return insert_before(op, slicing.Concat.make([filled], axis=op.axis)) if filled else None
+
+
+def and_with_true(op: logic.BitwiseAnd | logic.LogicalAnd) -> SSAValue | None:
+    """A conjunction with a constant that is true everywhere."""
+    for known, other in ((op.a, op.b), (op.b, op.a)):
+        values = values_of(known)
+        if (
+            values is not None
+            and values.dtype == bool
+            and values.all()
+            and other.type == op.output.type
+        ):
+            return other
+    return None
+
+
+def times_one(op: elementwise.Multiply) -> SSAValue | None:
+    """A product with a constant that is one everywhere."""
+    for known, other in ((op.a, op.b), (op.b, op.a)):
+        small = np.prod(shape_of(known), dtype=int) == 1
+        values = values_of(known) if small and element_of(known) not in RAW_FLOATS else None
+        if values is not None and (values == 1).all() and other.type == op.output.type:
+            return other
+    return None
+
+
+def outer_product(op: matmul.MatMul) -> SSAValue | None:
+    """A matrix product over a dimension of 1 is a product of elements; f32 stays exact."""
+    a, b = shape_of(op.a), shape_of(op.b)
+    if len(a) < 2 or len(b) < 2:
+        return None
+    inner = a[-2] if int_value(op.transpose_a) else a[-1]
+    if inner != 1:
+        return None
+    left, right = op.a, op.b
+    if int_value(op.transpose_a):
+        left = reshape_before(op, left, (*a[:-2], a[-1], 1))
+    if int_value(op.transpose_b):
+        right = reshape_before(op, right, (*b[:-2], 1, b[-2]))
+    return insert_before(op, elementwise.Multiply.make([left, right]))
+
+
+def tile(op: padding.Tile) -> SSAValue | None:
+    """Repetitions of the whole: a broadcast along new dimensions before the repeated ones."""
+    wanted = shape_of(op.output)
+    dims = (1,) * (len(wanted) - len(shape_of(op.x))) + shape_of(op.x)
+    if 0 in wanted:
+        return None
+    apart: list[int] = []
+    repeated: list[int] = []
+    for d, n in zip(dims, wanted, strict=True):
+        apart += [d] if d in (1, n) else [1, d]
+        repeated += [n] if d in (1, n) else [n // d, d]
+    target = insert_before(op, Constant.inline(np.array(repeated, np.int64)))
+    source = reshape_before(op, op.x, tuple(apart))
+    many = insert_before(op, shape.Broadcast.make([source, target], mode=StringAttr("numpy")))
+    return reshape_before(op, many, wanted)
+
+
+def broadcast_of_one(op: shape.Broadcast) -> SSAValue | None:
+    """A broadcast that repeats nothing, and only adds dimensions of 1."""
+    if math.prod(shape_of(op.x)) != math.prod(shape_of(op.output)):
+        return None
+    return reshape_before(op, op.x, shape_of(op.output))
+
+
+def double_reshape(op: shape.Reshape) -> SSAValue | None:
+    """A reshape of a reshape."""
+    inner = producer(op.x, shape.Reshape)
+    if inner is None or 0 in shape_of(op.output):
+        return None
+    return reshape_before(op, inner.x, shape_of(op.output))
+
+
+RULES: dict[type[OvOp], tuple[Rule, ...]] = {
+    elementwise.Convert: (same_type,),
+    shape.Broadcast: (same_type, broadcast_of_one),
+    padding.Pad: (pad_of_nothing, pad_of_constants),
+    padding.Tile: (tile,),
+    shape.Reshape: (same_type, double_reshape),
+    shape.Squeeze: (same_type,),
+    shape.Unsqueeze: (same_type,),
+    slicing.Slice: (whole_slice,),
+    shape.Transpose: (identity_transpose, double_transpose),
+    slicing.Concat: (concat_of_one,),
+    slicing.Roll: (roll,),
+    gather.Gather: (gather_of_everything, gather_of_a_slice, gather_of_repetitions),
+    gather.GatherElements: (elements_of_whole_slices,),
+    gather.GatherND: (tuples_as_numbers,),
+    logic.BitwiseAnd: (and_with_true,),
+    logic.LogicalAnd: (and_with_true,),
+    elementwise.Multiply: (times_one,),
+    matmul.MatMul: (outer_product,),
+    activation.PRelu: (leaky,),
+    interpolate.Interpolate: (repeated_elements,),
+    scatter.ScatterNDUpdate: (scatter_of_everything, scatter_of_places, scatter_of_runs),
+}
+"""What may become simpler, by op."""
+
+
+def simplify_op(op: OvOp) -> bool:
+    """Apply the rules of an op; tell whether one replaced it."""
+    for rule in RULES.get(type(op), ()):
+        value = rule(op)
+        if value is not None and tensor_type(value) == op.results[0].type:
+            Rewriter.replace_op(op, [], [value])
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class Simplify(ModulePass):
+    """Removes ops that change nothing, and replaces some by simpler ones.
+
+    Before:  %a = ov.Concat(%empty : tensor<1x4x0x32xf32>, %new) ; %b = ov.Broadcast(%a, [1,4,7,32])
+    After:   %new
+
+    Requires: ``specialize-shapes``.
+    """
+
+    name = "simplify"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        changed = True
+        while changed:
+            ops = [each for each in model.body.ops if isinstance(each, OvOp)]
+            changed = any([simplify_op(each) for each in ops])
+        remove_dead_code(model)

@@ -1,0 +1,61 @@
+"""What filters pass when they slide over a tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.convolution import SlidingProducts
+from compiler_layer.dialects.ov.filters import SPATIAL
+from compiler_layer.dialects.ov.op import int_attr
+from compiler_layer.dialects.ov.slicing import Concat, Slice
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
+from compiler_layer.elements import NUMPY
+from compiler_layer.rewriting.replace import insert_before
+
+
+def seen(op: SlidingProducts, x: SSAValue, offset: tuple[int, ...], places: Shape) -> SSAValue:
+    """The elements that one place of a filter passes.
+
+    Args:
+        op: what is inserted stands before it.
+        x: its operand, padded.
+        offset: the place in the filter.
+        places: how many elements it passes along each spatial axis.
+    """
+    strides, dilations = op.strides.get_values(), op.dilations.get_values()
+    begins = [place * step for place, step in zip(offset, dilations, strict=True)]
+    last = [
+        begin + (count - 1) * step + 1
+        for begin, count, step in zip(begins, places, strides, strict=True)
+    ]
+    axes = range(SPATIAL, SPATIAL + len(places))
+    bounds = [
+        insert_before(op, Constant.inline(np.array(each, np.int64)))
+        for each in (begins, last, strides, [*axes])
+    ]
+    return insert_before(op, Slice.make([x, *bounds[:3], bounds[3:]]))
+
+
+def padded(op: SlidingProducts) -> SSAValue:
+    """The operand between zeros."""
+    x = op.x
+    for axis, pads in enumerate(op.pads(), SPATIAL):
+        begin, end = (_zeros(op, x, axis, count) for count in pads)
+        if begin or end:
+            x = join(op, [*begin, x, *end], axis)
+    return x
+
+
+def join(op: SlidingProducts, parts: list[SSAValue], axis: int) -> SSAValue:
+    """Tensors one after the other, before an op."""
+    return insert_before(op, Concat.make([parts], axis=int_attr(axis)))
+
+
+def _zeros(op: SlidingProducts, beside: SSAValue, axis: int, count: int) -> list[SSAValue]:
+    if not count:
+        return []
+    shape, element = list(shape_of(beside)), element_of(beside)
+    shape[axis] = count
+    return [insert_before(op, Constant.inline(np.zeros(shape, NUMPY[element]), element))]
