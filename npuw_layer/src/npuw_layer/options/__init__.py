@@ -4,8 +4,9 @@
     lengths … plain the options, a file for each group
     stages          PREFILL_CONFIG, GENERATE_CONFIG, SHARED_HEAD_CONFIG, and how they are merged
     stage_maps      what these may hold, and why not more
-    modes           which of them are not for models of some kinds
+    kinds           the options of kinds of models, declared in their folders
     model           all of them together
+    ways            which of them are for NPUW, and which for the NPU itself
     run_time        which of them no compiled program depends on
     logs            what is told while models are compiled and run
     mechanisms      options of the original whose values come to the same here

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from npuw_layer.options.base import KindOptions
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE
 
 if TYPE_CHECKING:
@@ -90,19 +89,3 @@ CONTRADICTIONS: Sequence[Callable[[Options], None]] = (
     _spatial,
 )
 """What raises ValueError, by turns."""
-
-
-def check_kinds(options: Options, groups: Sequence[type[KindOptions]]) -> None:
-    """Check the options of kinds: one kind is requested at most, and nothing that it rules out.
-
-    Raises:
-        ValueError: options contradict one another.
-    """
-    requested = {name: group for group in groups if (name := group.requested(options))}
-    for kind, group in requested.items():
-        others = {name: True for name in requested if name != kind}
-        excluded = {**others, **group.excluded(options)}
-        for name in filter(excluded.__getitem__, excluded):
-            raise ValueError(f"{name}: not with {kind} = YES; leave one of them out")
-    for group in groups:
-        group.check(options)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from npuw_layer.options.base import KindOptions, written
-from npuw_layer.options.model import KIND_GROUPS, NAMES
+from npuw_layer.options.base import written
+from npuw_layer.options.kinds import KindOptions, waiting
+from npuw_layer.options.model import NAMES
 
 if TYPE_CHECKING:
     from npuw_layer.options.model import Options
@@ -27,15 +28,6 @@ _CHECK: Waits = (
     "NPUW_ACC_CHECK = YES",
     lambda options: any(own.acc_check for own in options.of_stages),
 )
-
-
-def _of_kinds() -> Iterator[tuple[str, Waits]]:
-    """Yield the options that count for models of one kind, by name."""
-    for group in KIND_GROUPS:
-        aliases = {name: str(field.alias) for name, field in group.model_fields.items()}
-        flags = " or ".join(aliases.pop(flag) for flag in group.flags)
-        for alias in aliases.values():
-            yield alias, (f"{flags} = YES", partial(_is_requested, group))
 
 
 def _is_requested(group: type[KindOptions], options: Options) -> bool:
@@ -66,7 +58,7 @@ WAITING: Mapping[str, Waits] = {
     "NPUW_WEIGHTS_RESERVED": _OFFLOAD,
     "NPUW_ACC_THRESH": _CHECK,
     "NPUW_ACC_DEVICE": _CHECK,
-    **dict(_of_kinds()),
+    **{name: (f"{flags} = YES", partial(_is_requested, of)) for name, of, flags in waiting()},
 }
 
 

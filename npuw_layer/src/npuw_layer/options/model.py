@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Self, TypeVar, cast
 
 from pydantic import create_model, model_validator
 
 from npuw_layer.backends.protocols import DEVICE_ROUTED, EXPERTS
-from npuw_layer.options.base import KindOptions, OptionGroup
+from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.cache import CacheOptions
 from npuw_layer.options.compiler import CompilerOptions
-from npuw_layer.options.contradictions import CONTRADICTIONS, check_kinds
+from npuw_layer.options.contradictions import CONTRADICTIONS
 from npuw_layer.options.devices import DeviceOptions
 from npuw_layer.options.dumps import DumpOptions
 from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
+from npuw_layer.options.kinds import KIND_GROUPS, check_kinds, listed
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
 from npuw_layer.options.logs import LogOptions
@@ -57,7 +57,7 @@ class Options(
     def _check_all(self) -> Self:
         for check in CONTRADICTIONS:
             check(self)
-        check_kinds(self, KIND_GROUPS)
+        check_kinds(self)
         return self
 
     @property
@@ -224,20 +224,7 @@ class Options(
         }
 
 
-def _groups() -> list[type[OptionGroup]]:
-    """Return the groups in the order in which they are listed."""
-    groups = [base for base in Options.__bases__ if issubclass(base, OptionGroup)]
-    for group in KIND_GROUPS:
-        after = len(groups) if group.follows is None else groups.index(group.follows) + 1
-        groups.insert(after, group)
-    return groups
-
-
-# By name: kinds stand above options and bring groups of their own.
-KIND_GROUPS: Sequence[type[KindOptions]] = import_module("npuw_layer.kinds.registry").groups()
-"""Groups of the installed kinds of models, in the order in which kinds are asked."""
-
-GROUPS: Sequence[type[OptionGroup]] = _groups()
+GROUPS = listed([base for base in Options.__bases__ if issubclass(base, OptionGroup)])
 """All groups in the order in which they are listed."""
 
 ALL = cast(type[Options], create_model("Options", __base__=(Options, *KIND_GROUPS)))

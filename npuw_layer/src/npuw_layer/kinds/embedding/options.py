@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from npuw_layer.options.base import KindOptions, OptionGroup
+from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.generate import GenerateOptions
+from npuw_layer.options.kinds import KindOptions
 
 if TYPE_CHECKING:
     from npuw_layer.options import Options

@@ -52,7 +52,7 @@ class Flux2Kind(ThroughNpuw):
 
 def role_of(path: Path) -> Role:
     """Return the role of an IR among the models of a FLUX.2."""
-    from npuw_layer.storage.ir_inputs import ir_inputs
+    from npuw_layer.storage.ir_ends import ir_inputs
 
     inputs = dict(ir_inputs(path))
     if any(part in name for name in inputs for part in _OF_TRANSFORMER):

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from npuw_layer.options.base import KindOptions, OptionGroup
+from npuw_layer.options.base import OptionGroup
+from npuw_layer.options.kinds import KindOptions
 from npuw_layer.options.plain import PlainOptions
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from npuw_layer.options.base import KindOptions, OptionGroup
+from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.dumps import selects
+from npuw_layer.options.kinds import KindOptions
 from npuw_layer.options.kv import KvOptions
 
 if TYPE_CHECKING:
