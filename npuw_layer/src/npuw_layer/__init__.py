@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from npuw_layer.api.core import Core
     from npuw_layer.api.tensor import Tensor
     from npuw_layer.kinds.llm.compiled_model import CompiledModel
-    from npuw_layer.kinds.static.batched_model import BatchedCompiledModel
-    from npuw_layer.kinds.static.compiled_model import StaticCompiledModel
+    from npuw_layer.kinds.static.compiled_model import BatchedCompiledModel, StaticCompiledModel
     from npuw_layer.kinds.static.infer_request import StaticInferRequest
     from npuw_layer.llm.request.infer_request import InferRequest
     from npuw_layer.llm.request.variable_state import VariableState
@@ -45,7 +44,7 @@ _HOME = {
     "InferRequest": "npuw_layer.llm.request.infer_request",
     "RemoteContext": "npuw_layer.remote.context",
     "RemoteTensor": "npuw_layer.remote.tensor",
-    "BatchedCompiledModel": "npuw_layer.kinds.static.batched_model",
+    "BatchedCompiledModel": "npuw_layer.kinds.static.compiled_model",
     "StaticCompiledModel": "npuw_layer.kinds.static.compiled_model",
     "StaticInferRequest": "npuw_layer.kinds.static.infer_request",
     "Tensor": "npuw_layer.api.tensor",

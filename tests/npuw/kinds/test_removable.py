@@ -49,7 +49,13 @@ scores = static(given)["scores"]
 lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 request = Core().compile_model(llama, "NPU", exact | lengths).create_infer_request()
 ids = np.load(folder / "prompt.npy")
-logits = request.infer({"input_ids": ids, "attention_mask": np.ones_like(ids)})["logits"]
+logits = request.infer(
+    {
+        "input_ids": ids,
+        "attention_mask": np.ones_like(ids),
+        "position_ids": np.arange(ids.shape[1])[None],
+    }
+)["logits"]
 np.savez(folder / "found.npz", scores=scores, logits=logits[0, -1])
 """
 

@@ -26,7 +26,7 @@ Callback = Callable[[], None]
 
 
 class AsyncRun:
-    """What a request does, and whether it is to stop.
+    """The running inference of a request, and a request to stop it.
 
     Args:
         around: gives what stands around each inference, on the thread that it runs on.
@@ -45,9 +45,9 @@ class AsyncRun:
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._holder: object | None = None
-        """What is running, or about to."""
+        """The inference that is running, or about to."""
         self._running: object | None = None
-        """What its own thread runs."""
+        """The inference that the request's own thread runs."""
         self._cancelled = False
         self._stream = Stream("npuw-request")
         _streams.add(self._stream)
@@ -213,7 +213,7 @@ def _finish_at_exit() -> None:
 
 
 class AsyncRequest:
-    """What requests have in common: they run beside their caller, call back, and are cancelled.
+    """Asynchronous inferences of a request: start, callback, wait and cancel.
 
     Args:
         options: PERF_COUNT and NPU_PROFILING_TYPE, which say what they tell of their times.
@@ -262,7 +262,7 @@ class AsyncRequest:
 
     @property
     def profiling_info(self) -> list[ProfilingInfo]:
-        """What inferences took on the simulated device; as ``get_profiling_info``."""
+        """Times of inferences on the simulated device; as ``get_profiling_info``."""
         return self.get_profiling_info()
 
     def get_profiling_info(self) -> list[ProfilingInfo]:

@@ -1,4 +1,4 @@
-"""What is set for all models of one Core, and what its device says of itself."""
+"""Properties of one Core: options of all its models, and facts about its device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READ_ONLY = (SUPPORTED_PROPERTIES, _COMPILER, *DEVICE_FACTS)
 
 
 class CoreProperties:
-    """Options that models have unless their call says otherwise, and facts.
+    """Options that models have unless their call overrides them, and facts about the device.
 
     Args:
         npu: gives the NPU that options name.
@@ -46,7 +46,7 @@ class CoreProperties:
         self._set = together
 
     def read(self, name: str) -> Any:
-        """Give an option as it was set, or its default; or a fact.
+        """Return an option as it was set, or its default; or a fact.
 
         Raises:
             OptionError: there is no such property.
@@ -56,11 +56,11 @@ class CoreProperties:
         return read_property(name, parse_options(self._set), self._facts())
 
     def to_compile(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What a model is compiled with: what its call gives wins."""
+        """Return the options of a compilation; those of the call win."""
         return {**self._set, **_checked(config)}
 
     def to_import(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The same of a blob, which itself decides on all that was fixed when it was compiled."""
+        """Return the options of an import, of which those of a run alone may be set for all."""
         of_run = RUN_TIME | {"NPU_PLATFORM"}
         kept = {name: value for name, value in self._set.items() if name in of_run}
         return {**kept, **_checked(config)}
@@ -83,7 +83,7 @@ def _mapped(properties: object) -> Mapping[str, Any]:
 
 
 def _checked(config: object) -> Mapping[str, Any]:
-    """A configuration, if it is one; None is empty."""
+    """Return a configuration that is a mapping; None is empty."""
     if config is None:
         return {}
     if not isinstance(config, Mapping):

@@ -1,4 +1,4 @@
-"""Lets requests of one model run in the order in which they are started, each after the one before.
+"""Order among the requests of one model: each runs after the request started before it.
 
 Source: fact sheet npuw §e.5 (NPU_RUN_INFERENCES_SEQUENTIALLY): inferences are started and not run
 at once, and in each round in the order of the first.
@@ -55,7 +55,7 @@ class AtAnyTime:
 
 
 class InOrder:
-    """What requests of one model know of one another."""
+    """Places and turns of the requests of one model."""
 
     def __init__(self) -> None:
         self._placed: list[weakref.ref[_Placed]] = []

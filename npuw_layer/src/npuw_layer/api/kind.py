@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from npuw_layer.backends.protocols import Device
     from npuw_layer.execution.devices.core_devices import CoreDevices
     from npuw_layer.options import Options
-    from npuw_layer.options.base import KindOptions
+    from npuw_layer.options.kinds import KindOptions
     from npuw_layer.storage.model_blob.imported import BlobBytes
 
     AnyModel = ReadyModel[Any, Any, Any]

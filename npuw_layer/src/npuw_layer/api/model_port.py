@@ -54,7 +54,7 @@ class OpenPort(ModelPort):
 
 
 PortKey = str | int | ModelPort
-"""How a caller names a port."""
+"""A port, its name or its number."""
 
 Port = TypeVar("Port", bound=ModelPort)
 

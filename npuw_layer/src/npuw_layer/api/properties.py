@@ -1,4 +1,4 @@
-"""What ``get_property`` of compiled models gives: options as they were set, and facts."""
+"""Properties of compiled models: options as they were set, and facts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ EXECUTION_DEVICES = "EXECUTION_DEVICES"
 CONTINUOUS_PREFILL_SUPPORTED = "NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED"
 
 Facts = Mapping[str, Callable[[], Any]]
-"""Properties that are no options, and what finds them."""
+"""Functions that return properties which are no options, by name."""
 
 
 def read_property(name: str, options: Options, facts: Facts) -> Any:
-    """Give a property by OpenVINO's name.
+    """Return a property by OpenVINO's name.
 
     Args:
         name: of an option or a fact; or SUPPORTED_PROPERTIES, a dict of all names, each with "RO".

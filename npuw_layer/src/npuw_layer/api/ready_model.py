@@ -1,4 +1,4 @@
-"""What all compiled models offer, whatever NPUW made of them."""
+"""Base of compiled models of all kinds, and the programs that they need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the programs came from."""
+    """Origin of a model's programs, and the time that it took to get them."""
 
     seconds: float
     compiled: int = 0
@@ -35,7 +35,7 @@ class Origin:
 
     @property
     def from_cache(self) -> bool:
-        """Whether all are from the cache."""
+        """Whether all programs are from the cache."""
         return not self.compiled and not self.imported
 
     def __str__(self) -> str:
@@ -49,16 +49,16 @@ class Origin:
 
 
 class Compiled(Protocol):
-    """Programs that are loaded, as far as all kinds of models have them."""
+    """Loaded programs, as far as all kinds of models have them."""
 
     @property
     def device(self) -> Device:
-        """What runs them."""
+        """The device that runs the programs."""
         ...
 
     @property
     def options(self) -> Options:
-        """What they were compiled with."""
+        """The options of the compilation."""
         ...
 
     @property
@@ -68,12 +68,12 @@ class Compiled(Protocol):
 
     @property
     def origin(self) -> Origin:
-        """Where they came from."""
+        """The origin of the programs."""
         ...
 
     @property
     def shared(self) -> SharedArena | None:
-        """The weights that other processes use too."""
+        """Weights that other processes use too."""
         ...
 
 
@@ -83,7 +83,7 @@ Output = TypeVar("Output", bound=ModelPort)
 
 
 class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
-    """A model ready to run.
+    """A compiled model.
 
     Args:
         compiled: its programs.
@@ -104,7 +104,7 @@ class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
         """Its outputs, without variables."""
 
     def input(self, key: PortKey | None = None, /) -> Input:
-        """Give an input by name or number; the only one without.
+        """Return an input by name or number; without a key, the only one.
 
         Raises:
             TensorError: there is none, or there are several.
@@ -112,7 +112,7 @@ class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
         return only_port(self.inputs, key, "input")
 
     def output(self, key: PortKey | None = None, /) -> Output:
-        """Give an output by name or number; the only one without.
+        """Return an output by name or number; without a key, the only one.
 
         Raises:
             TensorError: there is none, or there are several.
@@ -126,7 +126,7 @@ class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
     def __call__(
         self, inputs: Inputs = None, share_inputs: bool = True, share_outputs: bool = False
     ) -> Results:
-        """Run once, by a request of the model's own; what has state goes on with it.
+        """Run once, on a request of the model's own, which keeps its state.
 
         Args:
             inputs: as ``infer`` of a request takes them.
@@ -141,15 +141,15 @@ class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
         return self._own.infer(inputs, share_inputs, share_outputs)
 
     def infer_new_request(self, inputs: Inputs = None) -> Results:
-        """Run once, by a request for this alone."""
+        """Run once, on a new request."""
         return self.create_infer_request().infer(inputs)
 
     @abstractmethod
     def _write(self, file: BinaryIO) -> None:
-        """Write it to a stream, as ``export_model`` says."""
+        """Write the model to a stream, as ``export_model`` says."""
 
     def sharing(self) -> SharingReport | None:
-        """Tell what sharing weights with other processes saves; None if none are shared."""
+        """Report what sharing weights with other processes saves; None if none are shared."""
         return None if self._compiled.shared is None else self._compiled.shared.report()
 
     @overload
@@ -176,7 +176,7 @@ class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
         return export_to(target, self._write)
 
     def get_property(self, name: str) -> Any:
-        """Give an option by OpenVINO's name, as it was set; lengths are not rounded.
+        """Return an option by OpenVINO's name, as it was set; lengths are not rounded.
 
         Args:
             name: of an option, maps of stages among them; or SUPPORTED_PROPERTIES, a dict of all

@@ -1,4 +1,4 @@
-"""What all requests offer, whatever kind of model they are of."""
+"""Base of requests to models of all kinds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Request(Uncopied, AsyncRequest, ABC):
 
     @abstractmethod
     def get_tensor(self, key: Any, /) -> Tensor | RemoteTensor:
-        """Give what an input or output is set to, or holds."""
+        """Return the tensor of an input or output."""
 
     @abstractmethod
     def _values(self, shared: bool) -> Mapping[str, Array]:
@@ -73,11 +73,11 @@ class Request(Uncopied, AsyncRequest, ABC):
         self._set_by_index(self.model_outputs, "output", index_and_tensor)
 
     def get_input_tensor(self, index: int | None = None, /) -> Tensor | RemoteTensor:
-        """Give what an input is set to; that of the only one without an index."""
+        """Return an input's tensor; without an index, that of the only input."""
         return self.get_tensor(only_port(self.model_inputs, index, "input"))
 
     def get_output_tensor(self, index: int | None = None, /) -> Tensor | RemoteTensor:
-        """Give an output by its number; the only one without."""
+        """Return an output's tensor; without an index, that of the only output."""
         return self.get_tensor(only_port(self.model_outputs, index, "output"))
 
     def _given(self, inputs: Inputs, shared: bool = True) -> Given:

@@ -1,4 +1,4 @@
-"""What an inference gave, as OpenVINO's ``OVDict``: outputs in the model's order."""
+"""Results of one inference, as OpenVINO's ``OVDict``: outputs in the model's order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from npuw_layer.errors import NoResult, TensorError
 
 
 class Results(Mapping[Any, Array]):
-    """Arrays by name; they are found by number and by port, too.
+    """Arrays by name, by number and by port.
 
     Args:
         ports: the model's outputs.
-        values: by name; those that went to remote tensors are not among them.
+        values: by name, without outputs that went to remote tensors.
     """
 
     def __init__(self, ports: Sequence[ModelPort], values: Mapping[str, Array]) -> None:
@@ -24,7 +24,7 @@ class Results(Mapping[Any, Array]):
         self._values = {name: values[name] for name in (*names, *values)}
 
     def __getitem__(self, key: Any, /) -> Array:
-        """Give an output's values.
+        """Return an output's values.
 
         Raises:
             NoResult: there is no such output, or it went elsewhere; a KeyError as well.
@@ -35,27 +35,27 @@ class Results(Mapping[Any, Array]):
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names."""
+        """Iterate over the names."""
         return iter(self._values)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of outputs."""
         return len(self._values)
 
     def __repr__(self) -> str:
-        """Names and values."""
+        """Return names and values."""
         return f"Results({self._values!r})"
 
     def to_dict(self) -> dict[str, Array]:
-        """The arrays by name."""
+        """Return the arrays by name."""
         return dict(self._values)
 
     def to_tuple(self) -> tuple[Array, ...]:
-        """The arrays in their order."""
+        """Return the arrays in their order."""
         return tuple(self._values.values())
 
     def names(self) -> tuple[set[str], ...]:
-        """The names of each."""
+        """Return the names of each output."""
         return tuple({name} for name in self._values)
 
     def _name_of(self, key: Any) -> str:

@@ -1,4 +1,4 @@
-"""What of a request's tensors was copied, and what the device read and wrote in place."""
+"""Bytes of a request's tensors that were copied, or read and written in place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class TensorTransfers:
     """Bytes of one tensor, over all inferences of a request."""
 
     bound_to: str = ""
-    """What it is bound to now, in a few words."""
+    """The memory that it is bound to now, in a few words."""
     host_to_device: int = 0
     """Copied before inferences."""
     device_to_host: int = 0

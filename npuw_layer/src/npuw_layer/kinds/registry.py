@@ -15,11 +15,11 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from npuw_layer.api.kind import Kind
-from npuw_layer.options.base import KindOptions
 from npuw_layer.options.ways import check_way
 
 if TYPE_CHECKING:
     from npuw_layer.options import Options
+    from npuw_layer.options.kinds import KindOptions
 
 GROUP = "npuw_layer.kinds"
 """The entry points of other packages."""

@@ -12,13 +12,13 @@ import inspect
 import json
 import os
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, ClassVar, Union, cast, get_args, get_origin
+from typing import Any, ClassVar, Union, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -29,9 +29,6 @@ from pydantic import (
     field_validator,
 )
 from pydantic_core import CoreSchema, core_schema
-
-if TYPE_CHECKING:
-    from npuw_layer.options.model import OptionValues
 
 OURS: dict[str, JsonValue] = {"source": "this project"}
 """``json_schema_extra`` of an option that OpenVINO does not have."""
@@ -103,54 +100,6 @@ class OptionGroup(BaseModel):
         if kind is tuple and isinstance(value, str):
             return tuple(filter(None, (part.strip() for part in value.split(","))))
         return _map_of(value) if kind is dict and isinstance(value, str) else value
-
-
-class KindOptions(OptionGroup):
-    """Options of one kind of model, declared in the kind's folder.
-
-    A subclass has fields, the facts below, and nothing else that needs an instance: all options of
-    a model are one object, of which a group is a base class.
-    """
-
-    flags: ClassVar[tuple[str, ...]] = ()
-    """Fields that request the kind; the group's other fields have an effect with them alone."""
-    follows: ClassVar[type[OptionGroup] | None] = None
-    """The group that this one is listed after; the last one by default."""
-    generates: ClassVar[bool] = True
-    """Whether models of the kind that are split have generate stages."""
-
-    @classmethod
-    def requested(cls, options: OptionValues) -> str:
-        """Return the name of the first flag that is set; empty if none is."""
-        found = (cls.model_fields[flag].alias for flag in cls.flags if getattr(options, flag))
-        return next(found, None) or ""
-
-    @classmethod
-    def excluded(cls, options: OptionValues) -> Mapping[str, object]:
-        """Return options by name that the kind rules out, with whether they are set."""
-        del options
-        return {}
-
-    @classmethod
-    def gives_hidden_states(cls, options: OptionValues) -> bool:
-        """Return whether a model's output is the hidden states that a head would read."""
-        del options
-        return False
-
-    @classmethod
-    def cache_key(cls, options: OptionValues) -> Mapping[str, str]:
-        """Return what programs of split models depend on, whatever kind they are of."""
-        del options
-        return {}
-
-    @classmethod
-    def check(cls, options: OptionValues) -> None:
-        """Check the group's options against one another and against all others.
-
-        Raises:
-            ValueError: two of them contradict each other.
-        """
-        del options
 
 
 def _text_of(value: object) -> object:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from driver_layer.abi.platforms import Platform
-from npuw_layer.options.base import KindOptions, written
-from npuw_layer.options.model import KIND_GROUPS, NAMES, OptionValues
+from npuw_layer.options.base import written
+from npuw_layer.options.kinds import KindOptions, waiting
+from npuw_layer.options.model import NAMES, OptionValues
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE
 from npuw_layer.options.stages import StageKind
 
@@ -92,22 +93,6 @@ CONTRADICTIONS: Sequence[Callable[[OptionValues], None]] = (
 """What raises ValueError, by turns."""
 
 
-def check_kinds(options: OptionValues, groups: Sequence[type[KindOptions]]) -> None:
-    """Check the options of kinds: one kind is requested at most, and nothing that it rules out.
-
-    Raises:
-        ValueError: options contradict one another.
-    """
-    requested = {name: group for group in groups if (name := group.requested(options))}
-    for kind, group in requested.items():
-        others = {name: True for name in requested if name != kind}
-        excluded = {**others, **group.excluded(options)}
-        for name in filter(excluded.__getitem__, excluded):
-            raise ValueError(f"{name}: not with {kind} = YES; leave one of them out")
-    for group in groups:
-        group.check(options)
-
-
 def check_stage(own: OptionValues, kind: StageKind, platform: Platform) -> None:
     """See that a stage is not asked for what its attention or the platform cannot do.
 
@@ -166,15 +151,6 @@ _CHECK: Waits = (
 )
 
 
-def _of_kinds() -> Iterator[tuple[str, Waits]]:
-    """Yield the options that count for models of one kind, by name."""
-    for group in KIND_GROUPS:
-        aliases = {name: str(field.alias) for name, field in group.model_fields.items()}
-        flags = " or ".join(aliases.pop(flag) for flag in group.flags)
-        for alias in aliases.values():
-            yield alias, (f"{flags} = YES", partial(_is_requested, group))
-
-
 def _is_requested(group: type[KindOptions], options: OptionValues) -> bool:
     return bool(group.requested(options))
 
@@ -203,7 +179,7 @@ WAITING: Mapping[str, Waits] = {
     "NPUW_WEIGHTS_RESERVED": _OFFLOAD,
     "NPUW_ACC_THRESH": _CHECK,
     "NPUW_ACC_DEVICE": _CHECK,
-    **dict(_of_kinds()),
+    **{name: (f"{flags} = YES", partial(_is_requested, of)) for name, of, flags in waiting()},
 }
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Self, TypeVar
 
-from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS, KindOptions, OptionGroup
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS, OptionGroup
 from npuw_layer.options.devices import CompilerOptions, DeviceOptions, TurnOptions
+from npuw_layer.options.kinds import KIND_GROUPS, listed
 from npuw_layer.options.llm import (
     KV_ELEMENTS,
     ExpertOptions,
@@ -216,20 +216,7 @@ class OptionValues(
         }
 
 
-def _groups() -> list[type[OptionGroup]]:
-    """Return the groups in the order in which they are listed."""
-    groups = [base for base in OptionValues.__bases__ if issubclass(base, OptionGroup)]
-    for group in KIND_GROUPS:
-        after = len(groups) if group.follows is None else groups.index(group.follows) + 1
-        groups.insert(after, group)
-    return groups
-
-
-# By name: kinds stand above options and bring groups of their own.
-KIND_GROUPS: Sequence[type[KindOptions]] = import_module("npuw_layer.kinds.registry").groups()
-"""Groups of the installed kinds of models, in the order in which kinds are asked."""
-
-GROUPS: Sequence[type[OptionGroup]] = _groups()
+GROUPS = listed([base for base in OptionValues.__bases__ if issubclass(base, OptionGroup)])
 """All groups in the order in which they are listed."""
 
 NAMES: dict[str, str] = {

@@ -12,10 +12,11 @@ from driver_layer.abi.platforms import Platform, platform_of
 from driver_layer.errors import PlatformError
 from npuw_layer.errors import OptionError
 from npuw_layer.options.base import nearest
-from npuw_layer.options.contradictions import CONTRADICTIONS, check_kinds, check_stage
+from npuw_layer.options.contradictions import CONTRADICTIONS, check_stage
 from npuw_layer.options.describe import allowed
+from npuw_layer.options.kinds import KIND_GROUPS, check_kinds
 from npuw_layer.options.mechanisms import ABSENT
-from npuw_layer.options.model import KIND_GROUPS, NAMES, OptionValues
+from npuw_layer.options.model import NAMES, OptionValues
 from npuw_layer.options.stages import CONFIGS, StageKind, refusal
 
 
@@ -26,7 +27,7 @@ class Options(OptionValues):
     def _check_all(self) -> Self:
         for check in CONTRADICTIONS:
             check(self)
-        check_kinds(self, KIND_GROUPS)
+        check_kinds(self)
         return self
 
 

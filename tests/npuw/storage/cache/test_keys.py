@@ -68,7 +68,6 @@ MATTERING: dict[str, object] = {
     "NPUW_ONLINE_AVOID": "P:SDPA/NPU",
     "NPUW_PLAN": str(Path(__file__).with_name("plan.xml")),
     "NPUW_WHISPER": "YES",
-    "NPUW_PA": "YES",
     "NPUW_TEXT_EMBED": "YES",
     "NPUW_TEXT_RERANK": "YES",
 }
@@ -107,6 +106,7 @@ SAME: dict[str, object] = {
     "NPUW_WHISPER_ENCODER_LEN": 100,
     "NPUW_KOKORO": "YES",
     "NPUW_FLUX2": "YES",
+    "NPUW_PA": "YES",
     "NPUW_PA_DEVICE": "CPU",
     "NPUW_KOKORO_BLOCK_SIZE": 100,
     "NPUW_KOKORO_OVERLAP_SIZE": 10,

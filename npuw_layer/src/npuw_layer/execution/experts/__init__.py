@@ -4,5 +4,5 @@ Of a model that is one mixture a single expert is compiled, for a few rows at a 
 which experts the router chose, brings the rows of each together, runs it on them and adds up what
 comes out. So a token costs the weights of the experts that it chose, not those of all.
 
-What a mixture is, and what one of its experts computes, ``compiler_layer.partition.mixtures`` knows.
+``compiler_layer.partition.mixtures`` finds mixtures, and the graph of one expert.
 """

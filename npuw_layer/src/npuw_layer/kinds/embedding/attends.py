@@ -1,4 +1,4 @@
-"""Which tokens attend to which: found by computing the masks, not by recognising who exported them.
+"""Visible positions of each token, found by computing masks, whoever exported them.
 
 Chunks are exact where each token attends to all before it and to none behind, and nothing is added
 to the scores. The original takes whatever repeats heads of K for such a model; ours is shown to be

@@ -12,10 +12,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from npuw_layer.kinds.flux2.options import Flux2Options
+from pydantic import Field
+
 from npuw_layer.kinds.static.kind import ThroughNpuw
+from npuw_layer.options.base import OptionGroup
+from npuw_layer.options.kinds import KindOptions
+from npuw_layer.options.plain import PlainOptions
 
 if TYPE_CHECKING:
     from npuw_layer.options import Options
@@ -27,6 +31,20 @@ Role = Literal["text_encoder", "transformer", "vae_decoder", "vae_encoder", "unk
 _OF_TRANSFORMER = ("encoder_hidden_states", "timestep", "txt_ids")
 _IMAGE_RANK = 4
 _RGB = "3"
+
+
+class Flux2Options(KindOptions):
+    """Image generation with FLUX.2."""
+
+    title: ClassVar[str] = "FLUX.2"
+    flags: ClassVar[tuple[str, ...]] = ("flux2",)
+    follows: ClassVar[type[OptionGroup] | None] = PlainOptions
+
+    flux2: bool = Field(False, alias="NPUW_FLUX2")
+    """The model is one of those of a FLUX.2 that make an image: text encoder, transformer, decoder
+    or encoder of images; its inputs tell which. It goes through NPUW (NPU_USE_NPUW), so that its
+    shapes must be static: as one with NPUW_ONLINE_PIPELINE = REG, or NONE for images, unless that
+    says something else."""
 
 
 class Flux2Kind(ThroughNpuw):
@@ -52,7 +70,7 @@ class Flux2Kind(ThroughNpuw):
 
 def role_of(path: Path) -> Role:
     """Return the role of an IR among the models of a FLUX.2."""
-    from npuw_layer.storage.ir_inputs import ir_inputs
+    from npuw_layer.storage.ir_ends import ir_inputs
 
     inputs = dict(ir_inputs(path))
     if any(part in name for name in inputs for part in _OF_TRANSFORMER):

@@ -1,4 +1,4 @@
-"""Which token each frame is of, and what the audio model is given of it.
+"""Alignment of tokens and frames: padding, the token of each frame, and its encodings.
 
 It is what the model's own alignment, a matrix of 0 and 1, would pick by a product.
 """

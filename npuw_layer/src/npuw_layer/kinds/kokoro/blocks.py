@@ -1,4 +1,4 @@
-"""Which frames the audio model gets at a time, and which of its samples are kept.
+"""Blocks of frames that the audio model reads, and the samples that are kept of each.
 
 A block has frames of its neighbours on both sides, so that what it keeps has heard them:
 

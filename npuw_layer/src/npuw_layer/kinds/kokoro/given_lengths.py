@@ -1,4 +1,4 @@
-"""Lets the model that reads a text be told which tokens are padding.
+"""Inputs that tell the model that reads a text which tokens are padding.
 
 Exported, it takes all tokens for real ones: how many there are it asks the shape of its input, and
 that of a static model never changes. So what it makes of that shape becomes inputs: the mask of

@@ -1,4 +1,4 @@
-"""What the two models of a split Kokoro, their inputs and their outputs are called."""
+"""Names of the two models of a split Kokoro, their inputs and their outputs."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from npuw_layer.options.base import MANY, KindOptions, OptionGroup
+from npuw_layer.options.base import MANY, OptionGroup
+from npuw_layer.options.kinds import KindOptions
 from npuw_layer.options.llm import KvOptions
 
 if TYPE_CHECKING:

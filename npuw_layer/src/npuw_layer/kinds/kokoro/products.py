@@ -1,4 +1,4 @@
-"""Where the frames of a Kokoro begin: its encodings of tokens times an alignment.
+"""Matmuls of a Kokoro with its alignment, behind which rows are frames and not tokens.
 
 The alignment, [1, tokens, frames], has a 1 where a frame is of a token. It follows from the
 durations, and so nothing behind these products has a size that is known before the model runs.

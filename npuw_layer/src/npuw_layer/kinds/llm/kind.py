@@ -125,7 +125,7 @@ def _is_dynamic(path: Path) -> bool:
     An open batch does not count: the NPU runs item by item (``static.batch``). The file is scanned
     without reading the model; whether it is a model shows later.
     """
-    from npuw_layer.storage.ir_inputs import ir_inputs
+    from npuw_layer.storage.ir_ends import ir_inputs
 
     if path.suffix != ".xml":
         return True

@@ -1,4 +1,4 @@
-"""What the inputs of a model with paged attention are for: its transformation names them."""
+"""Roles of the inputs of a model with paged attention; its transformation names them."""
 
 from __future__ import annotations
 

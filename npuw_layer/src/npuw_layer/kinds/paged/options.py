@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from npuw_layer.options.base import KindOptions, OptionGroup
+from npuw_layer.options.base import OptionGroup
+from npuw_layer.options.kinds import KindOptions
 from npuw_layer.options.llm import KvOptions
 from npuw_layer.options.reports import selects
 

@@ -1,4 +1,5 @@
-"""Static models on the NPU as they are: one graph, one blob, no wrapper around it.
+"""Static models: one graph and one program, on the NPU itself or through NPUW.
 
-It is what the plain NPU plugin does when NPU_USE_NPUW is not set.
+Begin with ``kind``, then ``compiled`` and ``infer_request``. ``ThroughNpuw`` is the base of kinds
+that are built on static models.
 """

@@ -1,4 +1,4 @@
-"""Which models the NPU runs item by item of a batch, and the graph of one item (NPU_BATCH_MODE).
+"""Models that run item by item of a batch, and the graph of one item (NPU_BATCH_MODE).
 
 A batch is the first dimension of all inputs and outputs, where the model has no state. As in the
 original, such a model is compiled for one item, and an inference goes through the items. Whether a
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.api.model_port import OPEN
 from npuw_layer.errors import ModelError, OptionError
-from npuw_layer.kinds.static.ir_ends import Dims, Ends, ir_ends
 from npuw_layer.kinds.static.source import GraphSource
 from npuw_layer.options import Options
+from npuw_layer.storage.ir_ends import Dims, Ends, ir_ends
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model

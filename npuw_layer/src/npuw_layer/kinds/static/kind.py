@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from npuw_layer.api.kind import AnyModel
     from npuw_layer.backends.protocols import Device
     from npuw_layer.execution.devices.core_devices import CoreDevices
-    from npuw_layer.kinds.static.batched_model import StaticModel
+    from npuw_layer.kinds.static.compiled_model import StaticModel
     from npuw_layer.options import Options
     from npuw_layer.storage.model_blob.imported import BlobBytes
 
@@ -46,8 +46,8 @@ class ThroughNpuw(Kind):
 
     def build(self, devices: CoreDevices, device: Device, path: Path, options: Options) -> AnyModel:
         """Compile a model as one program."""
-        from npuw_layer.kinds.static.batched_model import ready_static
         from npuw_layer.kinds.static.compiled import compile_static
+        from npuw_layer.kinds.static.compiled_model import ready_static
         from npuw_layer.kinds.static.source import GraphSource
 
         npu = devices.npu_of(device, options)
@@ -97,7 +97,7 @@ class StaticKind(ThroughNpuw):
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> StaticModel:
         """Load a static model from either file."""
-        from npuw_layer.kinds.static.batched_model import ready_static
+        from npuw_layer.kinds.static.compiled_model import ready_static
         from npuw_layer.storage.container import STATIC, kind_of
 
         if kind_of(blob.content) == STATIC:

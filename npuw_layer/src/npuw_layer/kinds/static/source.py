@@ -1,4 +1,4 @@
-"""What a static model is compiled from: its files, and the graph that is read from them."""
+"""Source of a static model: its files, and the graph that is read from them when needed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What goes into an IR's model and comes out of it, without reading the model."""
+"""Inputs and outputs of an IR's model, found without reading the model."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
@@ -11,12 +12,13 @@ from driver_layer.regular_file import open_regular
 Dims = tuple[str, ...]
 """Dimensions as the file has them: ``?``, ``-1`` or a range where they are open."""
 
+_CHUNK = 1 << 16
 _VARIABLES = {"ReadValue", "Assign"}
 
 
 @dataclass(slots=True)
 class Ends:
-    """Of the model itself, not of bodies of its loops.
+    """Inputs and outputs of the model itself, not of the bodies of its loops.
 
     Attributes:
         inputs, outputs: dimensions by the layers' names.
@@ -29,21 +31,38 @@ class Ends:
 
 
 def ir_ends(path: Path) -> Ends:
-    """Look through an IR's XML.
+    """Scan an IR's XML.
 
-    Of a broken file there is less than it should have: whoever reads the model says what is wrong.
+    A broken file has fewer ends: whoever reads the model says what is wrong.
     """
     scan = _Scan()
-    try:
-        with open_regular(path) as file:
-            scan.parser.ParseFile(file)
-    except (expat.ExpatError, OSError, LookupError, ValueError):
-        pass  # LookupError and ValueError: an encoding that is not known, or not kept to
+    for _ in _progress(scan, path):
+        pass
     return scan.found
 
 
+def ir_inputs(path: Path) -> Iterator[tuple[str, Dims]]:
+    """Yield inputs with their dimensions; the file is read only as far as they are taken."""
+    scan, seen = _Scan(), 0
+    for _ in _progress(scan, path):
+        inputs = list(scan.found.inputs.items())
+        yield from inputs[seen:]
+        seen = len(inputs)
+
+
+def _progress(scan: _Scan, path: Path) -> Iterator[None]:
+    """Yield whenever some of a file is scanned."""
+    try:
+        with open_regular(path) as file:
+            while chunk := file.read(_CHUNK):
+                scan.parser.Parse(chunk)
+                yield
+    except (expat.ExpatError, OSError, LookupError, ValueError):
+        yield  # LookupError and ValueError: an encoding that is not known, or not kept to
+
+
 class _Scan:
-    """Looks for parameters, results and variables in an IR's XML."""
+    """A scan for parameters, results and variables in an IR's XML."""
 
     def __init__(self) -> None:
         self.found = Ends()
