@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from npuw_layer.api.core import Core
-    from npuw_layer.api.tensor import Tensor
+    from npuw_layer.backends.tensor import Tensor
     from npuw_layer.kinds.static.batched_model import BatchedCompiledModel
     from npuw_layer.kinds.static.compiled_model import StaticCompiledModel
     from npuw_layer.kinds.static.infer_request import StaticInferRequest
@@ -48,7 +48,7 @@ _HOME = {
     "BatchedCompiledModel": "npuw_layer.kinds.static.batched_model",
     "StaticCompiledModel": "npuw_layer.kinds.static.compiled_model",
     "StaticInferRequest": "npuw_layer.kinds.static.infer_request",
-    "Tensor": "npuw_layer.api.tensor",
+    "Tensor": "npuw_layer.backends.tensor",
     "VariableState": "npuw_layer.llm.request.variable_state",
     "page_aligned_bytes": "npuw_layer.remote.pages",
 }

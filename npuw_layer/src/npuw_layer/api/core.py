@@ -13,8 +13,8 @@ from driver_layer.paths import looking_at
 from npuw_layer.api.core_devices import CoreDevices
 from npuw_layer.api.core_models import compile_any, compile_split, import_any
 from npuw_layer.api.core_properties import CoreProperties, Properties
-from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import Compiler, Device
+from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.kinds.embedding.compiled_model import TextCompiledModel
 from npuw_layer.kinds.kokoro.compiled_model import KokoroCompiledModel

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar, ove
 from npuw_layer.api.given_inputs import Inputs
 from npuw_layer.api.model_port import ModelPort, PortKey, only_port
 from npuw_layer.api.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
-from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import Device, LoadedModel
+from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.execution.devices.used import execution_devices
-from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 from npuw_layer.storage.model_blob.exported import export_to
+from npuw_layer.storage.programs import Origin
 
 if TYPE_CHECKING:
     from npuw_layer.api.request import Request

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuw_layer.backends.mapped import drop_pages
 from npuw_layer.backends.protocols import (
     SUBMODEL,
     Device,
@@ -22,22 +23,17 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
 from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.model_files import ModelFiles
+from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache, Obtained, Refused
-from npuw_layer.storage.cache.key import (
-    CacheKey,
-    current_versions,
-    stage_key,
-    stage_versions,
-    weights_key,
-)
+from npuw_layer.storage.cache.key import CacheKey, current_versions, weights_key
 from npuw_layer.storage.cache.model_digest import digest_model
 from npuw_layer.storage.container import Span
-from npuw_layer.storage.source import drop_pages
+from npuw_layer.storage.model_files import ModelFiles
+from npuw_layer.storage.programs import constants_of, load
+from npuw_layer.storage.stored_weights import PART, StoredWeights, WantedWeights
 from npuw_layer.weights.bank import WeightsBank
-from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -52,30 +48,6 @@ class StageProgram:
 
     stage: Stage
     program: bytes | memoryview
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where the programs came from."""
-
-    seconds: float
-    compiled: int = 0
-    cached: int = 0
-    imported: int = 0
-
-    @property
-    def from_cache(self) -> bool:
-        """Whether all are from the cache."""
-        return not self.compiled and not self.imported
-
-    def __str__(self) -> str:
-        counts = (
-            (self.compiled, "compiled"),
-            (self.cached, "loaded from cache"),
-            (self.imported, "imported"),
-        )
-        parts = [f"{count} {what}" for count, what in counts if count]
-        return f"{', '.join(parts)} in {self.seconds:.2f} s"
 
 
 class ProgramMaker:
@@ -259,13 +231,6 @@ class ProgramMaker:
         return constants_of(self._device, program)
 
 
-def load(device: Device, program: bytes | memoryview) -> LoadedModel:
-    """Load a program; of one that is mapped nothing stays in memory but what runs."""
-    loaded = device.load(program)
-    drop_pages(program)
-    return loaded
-
-
 def blob_weights(
     stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
 ) -> WantedWeights | None:
@@ -280,9 +245,3 @@ def blob_weights(
         if not options.of_stage(stage.kind.value).weightless
         for info in program.inputs
     )
-
-
-def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:
-    """Tell what of a program the device uses in place; nothing if it cannot tell."""
-    finds = ability(device, FindsConstants)
-    return () if finds is None else finds.constants(program)

@@ -18,9 +18,9 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from driver_layer.content_digest import content_digest
+from npuw_layer.backends.mapped import read_ahead
 from npuw_layer.errors import BlobVersionError, DamagedBlob
 from npuw_layer.storage.manifest import Constant, Manifest, Part
-from npuw_layer.storage.source import read_ahead
 
 MAGIC = b"\x13\x37npuw"
 STAGE, MODEL, STATIC = b"STAGE\0", b"LLMCMO", b"STATIC"

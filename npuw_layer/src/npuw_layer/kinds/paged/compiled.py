@@ -19,8 +19,8 @@ from npuw_layer.kinds.paged.names import OPTION, VARIANT
 from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
 from npuw_layer.kinds.static.source import GraphSource
 from npuw_layer.llm.names import vocabulary_of
-from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
+from npuw_layer.storage.programs import Origin
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model

@@ -34,8 +34,6 @@ from npuw_layer.kinds.static.initial_values import pack_values, unpack_values
 from npuw_layer.kinds.static.parts import PARTS, is_port
 from npuw_layer.kinds.static.port import StaticPort
 from npuw_layer.kinds.static.source import GraphSource
-from npuw_layer.llm.model_files import ModelFiles, WeightSources
-from npuw_layer.llm.programs import Origin, constants_of, load
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache
 from npuw_layer.storage.cache.key import (
@@ -47,6 +45,8 @@ from npuw_layer.storage.cache.key import (
     partition_choices,
 )
 from npuw_layer.storage.cache.model_digest import digest_model, model_files
+from npuw_layer.storage.model_files import ModelFiles, WeightSources
+from npuw_layer.storage.programs import Origin, constants_of, load
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.sharing.bank import share_bank
 
@@ -189,7 +189,7 @@ def assemble(
         variables=tuple(_variables(loaded, programs.initial)),
         bank=bank,
         sources=sources,
-        shared=share_bank(bank, [loaded], sources, device, options),
+        shared=share_bank(bank, [loaded], sources.hashing(options.cache_folder), device, options),
         origin=origin,
     )
 

@@ -14,12 +14,12 @@ from npuw_layer.errors import BlobError
 from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
 from npuw_layer.kinds.static.initial_values import unpack_values
 from npuw_layer.kinds.static.parts import PARTS
-from npuw_layer.llm.model_files import WeightSources
-from npuw_layer.llm.programs import Origin
 from npuw_layer.options import Options
 from npuw_layer.storage.container import STATIC
 from npuw_layer.storage.model_blob.imported import BlobBytes, read_model_blob
-from npuw_layer.weights.stored_weights import WantedWeights
+from npuw_layer.storage.model_files import WeightSources
+from npuw_layer.storage.programs import Origin
+from npuw_layer.storage.stored_weights import WantedWeights
 
 _log = logging.getLogger(__name__)
 

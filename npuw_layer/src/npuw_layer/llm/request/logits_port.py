@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import TensorTransfers
 from npuw_layer.backends.protocols import (
     Array,
     ImportsMemory,
 )
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import LOGITS

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 
 from npuw_layer.api.model_port import OPEN
-from npuw_layer.backends.blob_content import check_payload
 from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
     READ_PREFIX,
@@ -28,17 +27,17 @@ from npuw_layer.kinds.routing import check_plain
 from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
 from npuw_layer.kinds.static.initial_values import pack_values, unpack_values
 from npuw_layer.kinds.static.parts import PARTS, is_port
-from npuw_layer.llm.model_files import WeightSources, needed_files
-from npuw_layer.llm.programs import Origin, load
 from npuw_layer.options import Options, parse_options
 from npuw_layer.storage.container import PAGE, Container, Place
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_device
 from npuw_layer.storage.model_blob.imported import BlobBytes, check_versions, verify_model
 from npuw_layer.storage.model_blob.weight_files import named_weights
+from npuw_layer.storage.model_files import WeightSources, needed_files
 from npuw_layer.storage.native_blob.metadata import IGNORE_VERSION, Metadata
-from npuw_layer.storage.native_blob.payload import Payload, open_payload
+from npuw_layer.storage.native_blob.payload import Payload, check_payload, open_payload
 from npuw_layer.storage.native_blob.section import Section
+from npuw_layer.storage.programs import Origin, load
 
 _log = logging.getLogger(__name__)
 

@@ -22,6 +22,9 @@ from npuw_layer.storage.native_blob.cursor import Cursor
 MAJOR = 2
 """Of all versions that are read and written."""
 
+ANY_BATCH = -1
+"""A batch that inferences decide, in the original's field."""
+
 OPENVINO = (2026, 4, 1)
 """The release whose format this is; it stands where the original says what it is itself."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from npuw_layer.api.model_port import OPEN
-from npuw_layer.errors import BlobError
+from driver_layer.errors import BlobError as LoaderError
+from driver_layer.loader.content import check_content
+from npuw_layer.errors import BlobError, DamagedBlob
 from npuw_layer.options import Options
-from npuw_layer.storage.container import Place
+from npuw_layer.storage.container import PAGE, Place
 from npuw_layer.storage.encryption import decrypted
 from npuw_layer.storage.native_blob.container import ends_natively, read_blob
-from npuw_layer.storage.native_blob.metadata import BlobType, Metadata
+from npuw_layer.storage.native_blob.metadata import ANY_BATCH, BlobType, Metadata
 from npuw_layer.storage.native_blob.section import Section, read_section
 
 
@@ -77,7 +78,24 @@ def _check_runs(metadata: Metadata) -> None:
             f"it has {len(metadata.init_sizes)} init schedules, programs that prepare weights; "
             "here programs take weights as they are: export it with CACHE_MODE = OPTIMIZE_SPEED"
         )
-    elif metadata.batch is not None and metadata.batch < OPEN:
+    elif metadata.batch is not None and metadata.batch < ANY_BATCH:
         problem = f"it is to be run for each of a batch of {metadata.batch}, which is none"
     if problem:
         raise BlobError(problem)
+
+
+def check_payload(payload: memoryview) -> None:
+    """Verify an ELF, and zeros up to a page; those of other compilers have no digest.
+
+    Raises:
+        DamagedBlob: it is damaged, or bytes were appended to it.
+    """
+    try:
+        end = check_content(payload)
+    except LoaderError as error:
+        raise DamagedBlob(f"its payload cannot be used: {error}") from error
+    if end is None or ends_natively(payload):  # all of a native blob may be given as a payload
+        return
+    behind = payload[end:]
+    if len(behind) not in (0, -end % PAGE) or any(behind):
+        raise DamagedBlob(f"{len(behind)} bytes follow its payload")
