@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuw_layer.llm.request.infer_request import InferRequest
     from npuw_layer.llm.request.variable_state import VariableState
     from npuw_layer.remote.context import RemoteContext
-    from npuw_layer.remote.pages import page_aligned_bytes
+    from npuw_layer.remote.memory import page_aligned_bytes
     from npuw_layer.remote.properties import FileDescriptor
     from npuw_layer.remote.tensor import RemoteTensor
 
@@ -50,7 +50,7 @@ _HOME = {
     "StaticInferRequest": "npuw_layer.kinds.static.infer_request",
     "Tensor": "npuw_layer.backends.tensor",
     "VariableState": "npuw_layer.llm.request.variable_state",
-    "page_aligned_bytes": "npuw_layer.remote.pages",
+    "page_aligned_bytes": "npuw_layer.remote.memory",
 }
 
 

@@ -12,7 +12,7 @@ from npuw_layer.api.model_port import ModelPort, PortKey, only_port
 from npuw_layer.api.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
 from npuw_layer.backends.protocols import Device, LoadedModel
 from npuw_layer.backends.tensor import Uncopied
-from npuw_layer.execution.devices.used import execution_devices
+from npuw_layer.execution.devices.report import execution_devices
 from npuw_layer.options import Options
 from npuw_layer.storage.model_blob.exported import export_to
 from npuw_layer.storage.programs import Origin

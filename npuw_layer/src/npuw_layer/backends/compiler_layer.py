@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StaticCompiler:
-    """Compiles static graphs to ELF blobs; satisfies ``ports.Compiler``."""
+    """Compiles static graphs to ELF blobs; satisfies ``protocols.Compiler``."""
 
     @property
     def version(self) -> str:

@@ -135,7 +135,7 @@ class OpenVINODevice:
         return LoadedIR(self._core, *self._read(program))
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Nothing: OpenVINO copies what is in an IR, which names no file; see ``ports``."""
+        """Nothing: OpenVINO copies what is in an IR, which names no file; see ``protocols``."""
         del program
         return ()
 
