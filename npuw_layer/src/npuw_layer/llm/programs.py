@@ -32,8 +32,8 @@ from npuw_layer.storage.cache.model_digest import digest_model
 from npuw_layer.storage.container import Span
 from npuw_layer.storage.model_files import ModelFiles
 from npuw_layer.storage.programs import constants_of, load
-from npuw_layer.storage.stored_weights import PART, StoredWeights, WantedWeights
 from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model

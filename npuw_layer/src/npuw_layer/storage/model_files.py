@@ -13,7 +13,7 @@ from npuw_layer.backends.protocols import LoadedModel
 from npuw_layer.errors import ModelError
 from npuw_layer.storage.cache.known_files import KnownFiles, Seen, seen
 from npuw_layer.storage.cache.model_digest import digest_files, join_digests
-from npuw_layer.storage.stored_weights import StoredWeights
+from npuw_layer.weights.stored_weights import StoredWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
 from npuw_layer.backends.mapped import drop_pages
 from npuw_layer.backends.protocols import Array, Device, Memory, Program, TensorInfo
 from npuw_layer.errors import ModelError
-from npuw_layer.storage.stored_weights import StoredWeights
+from npuw_layer.weights.stored_weights import StoredWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""An attention in tiles, loaded: it satisfies ``protocols.LoadedModel`` and ``protocols.Program``."""
+"""An attention in tiles, loaded, as one model and its programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pieces of a model as one: they satisfy ``protocols.LoadedModel`` and ``protocols.Program``."""
+"""The pieces of a model as one loaded model, and its programs."""
 
 from __future__ import annotations
 

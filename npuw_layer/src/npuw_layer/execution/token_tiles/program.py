@@ -1,4 +1,4 @@
-"""A block in tiles of rows, loaded: it satisfies ``protocols.LoadedModel`` and ``protocols.Program``."""
+"""A block in tiles of rows as one loaded model, and its programs."""
 
 from __future__ import annotations
 

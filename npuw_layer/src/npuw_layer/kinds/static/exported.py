@@ -13,7 +13,7 @@ from npuw_layer.kinds.static.parts import PARTS
 from npuw_layer.storage.container import STATIC
 from npuw_layer.storage.model_blob.checks import exported
 from npuw_layer.storage.model_blob.exported import Exported, write_model
-from npuw_layer.storage.stored_weights import WantedWeights
+from npuw_layer.weights.stored_weights import WantedWeights
 
 
 def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:

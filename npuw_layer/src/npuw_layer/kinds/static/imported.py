@@ -19,7 +19,7 @@ from npuw_layer.storage.container import STATIC
 from npuw_layer.storage.model_blob.imported import BlobBytes, read_model_blob
 from npuw_layer.storage.model_files import WeightSources
 from npuw_layer.storage.programs import Origin
-from npuw_layer.storage.stored_weights import WantedWeights
+from npuw_layer.weights.stored_weights import WantedWeights
 
 _log = logging.getLogger(__name__)
 

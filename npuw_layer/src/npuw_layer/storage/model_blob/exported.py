@@ -23,9 +23,9 @@ from npuw_layer.storage.model_blob.checks import check_compatibility, check_devi
 from npuw_layer.storage.model_blob.weight_files import known_files
 from npuw_layer.storage.model_files import WeightSources, needed_files, weight_files
 from npuw_layer.storage.programs import constants_of
-from npuw_layer.storage.stored_weights import PART, WantedWeights
 from npuw_layer.storage.stream import Target
 from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.weights.stored_weights import PART, WantedWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from npuw_layer.storage.model_blob.weight_files import known_files, verified_wei
 from npuw_layer.storage.model_files import ModelFiles, needed_files
 from npuw_layer.storage.programs import load
 from npuw_layer.storage.source import Source, open_blob
-from npuw_layer.storage.stored_weights import PART, StoredWeights, WantedWeights
+from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from npuw_layer.storage.container import kind_of
 from npuw_layer.storage.native_blob.container import ends_natively
 from npuw_layer.storage.native_blob.payload import open_payload
 from npuw_layer.storage.source import open_blob
-from npuw_layer.storage.stored_weights import PART
 from npuw_layer.tools.npuw.read_programs import read_programs
+from npuw_layer.weights.stored_weights import PART
 
 
 def extract_programs(source: Path, folder: Path) -> int:
