@@ -12,7 +12,7 @@ from tests.npuw.test_float8_caches import large_keys
 
 from driver_layer.abi.dtypes import bf16_to_f32, f32_to_bf16
 from npuw_layer import Core
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import OptionError, StateError
 from npuw_layer.options import parse_options
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.plan.lengths import plan_lengths
-from npuw_layer.llm.plan.stages import isolated_attention, plan
+from npuw_layer.llm.plan.stages import plan
 from npuw_layer.llm.plan.variants import given_ladder, ladder, select_generate_request
 from npuw_layer.options import NAMES, parse_options
 
@@ -79,10 +79,10 @@ def test_static_attention_leaves_models_whole() -> None:
     hints = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
     chunked = {"NPUW_LLM_MAX_PROMPT_LEN": 2048, "NPUW_LLM_PREFILL_CHUNK_SIZE": 256}
     options = parse_options(chunked | dict.fromkeys(hints, "STATIC"))
-    assert not isolated_attention(options)
+    assert not options.isolated_attention
     assert not any((options.cuts_layers, options.isolated_ops, options.online_isolate))
     flash = parse_options(chunked | dict.fromkeys(hints, "HFA"))
-    assert isolated_attention(flash) == {"prefill": "HFA", "generate": "HFA"}
+    assert flash.isolated_attention == {"prefill": "HFA", "generate": "HFA"}
 
 
 @given(st.integers(65, 4000), st.integers(0, 4000), st.integers(0, 500))

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
+from npuw_layer.backends.mapped import drop_pages, map_file, read_ahead
 from npuw_layer.storage.container import MODEL, STAGE, Container, read_container
 from npuw_layer.storage.manifest import EntryManifest, ModelManifest
-from npuw_layer.storage.source import drop_pages, map_file, read_ahead
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is in memory")
 

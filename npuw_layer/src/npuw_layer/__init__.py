@@ -11,14 +11,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from npuw_layer.api.core import Core
-    from npuw_layer.api.tensor import Tensor
+    from npuw_layer.backends.tensor import Tensor
     from npuw_layer.kinds.llm.compiled_model import CompiledModel
     from npuw_layer.kinds.static.compiled_model import BatchedCompiledModel, StaticCompiledModel
     from npuw_layer.kinds.static.infer_request import StaticInferRequest
     from npuw_layer.llm.request.infer_request import InferRequest
     from npuw_layer.llm.request.variable_state import VariableState
     from npuw_layer.remote.context import RemoteContext
-    from npuw_layer.remote.pages import page_aligned_bytes
+    from npuw_layer.remote.memory import page_aligned_bytes
     from npuw_layer.remote.properties import FileDescriptor
     from npuw_layer.remote.tensor import RemoteTensor
 
@@ -47,9 +47,9 @@ _HOME = {
     "BatchedCompiledModel": "npuw_layer.kinds.static.compiled_model",
     "StaticCompiledModel": "npuw_layer.kinds.static.compiled_model",
     "StaticInferRequest": "npuw_layer.kinds.static.infer_request",
-    "Tensor": "npuw_layer.api.tensor",
+    "Tensor": "npuw_layer.backends.tensor",
     "VariableState": "npuw_layer.llm.request.variable_state",
-    "page_aligned_bytes": "npuw_layer.remote.pages",
+    "page_aligned_bytes": "npuw_layer.remote.memory",
 }
 
 

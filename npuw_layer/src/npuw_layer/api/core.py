@@ -13,8 +13,8 @@ from compiler_layer.rewriting.garbage import collected_later
 from driver_layer.paths import looking_at
 from npuw_layer.api.core_properties import CoreProperties, Properties
 from npuw_layer.api.kind import NO_ADAPTERS, kinds
-from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import Compiler, Device
+from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import ModelError, OptionError, RemoteError
 from npuw_layer.execution.devices.core_devices import CoreDevices
 from npuw_layer.options import parse_options

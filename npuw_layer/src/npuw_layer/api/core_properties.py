@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from npuw_layer.api.properties import SUPPORTED_PROPERTIES, Facts, read_property
 from npuw_layer.backends.protocols import DEVICE_FACTS, Device, TellsFacts, required
+from npuw_layer.backends.versions import compiler_number
 from npuw_layer.errors import OptionError
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
-from npuw_layer.storage.versions import compiler_number
 
 Properties = Mapping[str, Any] | tuple[str, Any]
 """By name, or one with its value, as OpenVINO takes them."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from npuw_layer.api.model_port import ModelPort, PortKey, find_port, only_port
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 

@@ -5,47 +5,23 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar, overload
 
 from npuw_layer.api.given_inputs import Inputs
 from npuw_layer.api.model_port import ModelPort, PortKey, only_port
 from npuw_layer.api.properties import EXECUTION_DEVICES, LOADED_FROM_CACHE, Facts, read_property
-from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import Device, LoadedModel
-from npuw_layer.execution.devices.used import execution_devices
+from npuw_layer.backends.tensor import Uncopied
+from npuw_layer.execution.devices.report import execution_devices
 from npuw_layer.options import Options
 from npuw_layer.storage.model_blob.exported import export_to
+from npuw_layer.storage.programs import Origin
 
 if TYPE_CHECKING:
     from npuw_layer.api.request import Request
     from npuw_layer.api.results import Results
     from npuw_layer.weights.sharing.arena import SharedArena
     from npuw_layer.weights.sharing.usage import SharingReport
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Origin of a model's programs, and the time that it took to get them."""
-
-    seconds: float
-    compiled: int = 0
-    cached: int = 0
-    imported: int = 0
-
-    @property
-    def from_cache(self) -> bool:
-        """Whether all programs are from the cache."""
-        return not self.compiled and not self.imported
-
-    def __str__(self) -> str:
-        counts = (
-            (self.compiled, "compiled"),
-            (self.cached, "loaded from cache"),
-            (self.imported, "imported"),
-        )
-        parts = [f"{count} {what}" for count, what in counts if count]
-        return f"{', '.join(parts)} in {self.seconds:.2f} s"
 
 
 class Compiled(Protocol):

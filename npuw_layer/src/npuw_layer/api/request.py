@@ -10,9 +10,11 @@ from npuw_layer.api.async_run import AsyncRequest
 from npuw_layer.api.given_inputs import Given, Inputs, copied, named_inputs
 from npuw_layer.api.model_port import ModelPort, only_port
 from npuw_layer.api.results import Results
-from npuw_layer.api.tensor import Tensor
-from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import (
+    Tensor,
+    Uncopied,
+)
 from npuw_layer.errors import TensorError
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 

@@ -11,8 +11,8 @@ from npuw_layer.api.in_order import Place
 from npuw_layer.api.model_port import ModelPort, PortKey
 from npuw_layer.api.request import Request
 from npuw_layer.api.results import Results
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.options import Options
 from npuw_layer.remote.properties import TensorType

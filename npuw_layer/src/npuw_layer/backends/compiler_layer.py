@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from compiler_layer.errors import CompilerError, NotPeriodic
+from npuw_layer.backends.versions import package_version
 from npuw_layer.errors import ModelError, NotFolded
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
-from npuw_layer.storage.versions import package_version
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StaticCompiler:
-    """Compiles static graphs to ELF blobs; satisfies ``ports.Compiler``."""
+    """Compiles static graphs to ELF blobs; satisfies ``protocols.Compiler``."""
 
     @property
     def version(self) -> str:

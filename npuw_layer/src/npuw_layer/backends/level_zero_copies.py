@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from driver_layer import ze
-from npuw_layer.backends.level_zero_lists import destroy_list
-from npuw_layer.backends.level_zero_memory import DeviceMemory, reported
+from npuw_layer.backends.level_zero_memory import (
+    DeviceMemory,
+    destroy_list,
+    reported,
+)
 from npuw_layer.backends.protocols import (
     Memory,
     Span,

@@ -1,4 +1,4 @@
-"""Memory of the NPU, and how its driver's errors become npuw's."""
+"""Memory of the NPU, command lists that nobody holds any more, and errors of its driver."""
 
 from __future__ import annotations
 
@@ -114,3 +114,16 @@ def free_memory(context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
         ze.zeMemFree(context, memory)
     except ze.ZeError as error:
         _log.warning("zeMemFree(%#x): %s", memory.address, error)
+
+
+def destroy_list(commands: ze.ze_command_list_handle_t) -> None:
+    """End a command list that nobody holds any more.
+
+    One that executes is left to the driver: what it uses stays its own, and nobody else's.
+    """
+    try:
+        ze.zeCommandListDestroy(commands)
+    except ze.ZeError as error:
+        code = ze.ze_result_t(error.code)
+        if code is not ze.ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE:
+            raise

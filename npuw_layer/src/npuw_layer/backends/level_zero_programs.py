@@ -10,8 +10,12 @@ from functools import partial
 from driver_layer import ze
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.mapped_file import MappedFile
-from npuw_layer.backends.level_zero_lists import destroy_list
-from npuw_layer.backends.level_zero_memory import DeviceMemory, check_file, reported
+from npuw_layer.backends.level_zero_memory import (
+    DeviceMemory,
+    check_file,
+    destroy_list,
+    reported,
+)
 from npuw_layer.backends.level_zero_profiling import RunTimes
 from npuw_layer.backends.protocols import Memory, TensorInfo
 from npuw_layer.backends.release import release_with
@@ -21,7 +25,7 @@ _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TY
 
 
 class LoadedBlob:
-    """A graph of the driver; satisfies ``ports.LoadedModel``.
+    """A graph of the driver; satisfies ``protocols.LoadedModel``.
 
     Args:
         table: the graph extension's functions.
@@ -75,7 +79,7 @@ class LoadedBlob:
 
 
 class RecordedProgram:
-    """A command list that executes a graph on bound memory; satisfies ``ports.Program``."""
+    """A command list that executes a graph on bound memory; satisfies ``protocols.Program``."""
 
     def __init__(self, loaded: LoadedBlob) -> None:
         self._loaded = loaded

@@ -25,9 +25,9 @@ from npuw_layer.backends.openvino_program import (
     settings_of,
 )
 from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
+from npuw_layer.backends.versions import package_version
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
-from npuw_layer.storage.versions import package_version
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -134,7 +134,7 @@ class OpenVINODevice:
         return LoadedIR(self._core, *self._read(program))
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Nothing: OpenVINO copies what is in an IR, which names no file; see ``ports``."""
+        """Nothing: OpenVINO copies what is in an IR, which names no file; see ``protocols``."""
         del program
         return ()
 

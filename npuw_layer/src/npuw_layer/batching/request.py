@@ -9,8 +9,8 @@ from typing import Protocol, Self, SupportsIndex, cast
 
 import numpy as np
 
-from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import TensorError
 from npuw_layer.traits.lora.values import AdapterValues
 

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, TensorInfo
 from npuw_layer.errors import ModelError, NoHead, OtherAxes
 from npuw_layer.execution.dumps import dumped
 from npuw_layer.execution.profiling.labels import labelled
 from npuw_layer.llm.kv.prefix_cache import PrefixCache
-from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.names import LAST_HIDDEN_STATE, vocabulary_of
 from npuw_layer.llm.plan.ruled_out import check_ruled_out
 from npuw_layer.llm.plan.stages import Plan, Stage, lengths_of, plan
@@ -24,6 +22,8 @@ from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
 from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.model_digest import model_files
+from npuw_layer.storage.model_files import ModelFiles, WeightSources
+from npuw_layer.storage.programs import Origin
 from npuw_layer.traits.linear_states.names import linear_inputs
 from npuw_layer.traits.lora.names import adapter_inputs
 from npuw_layer.traits.trees.tree_mask import TreeMask
@@ -214,7 +214,7 @@ def assemble(
         origin=origin,
         programs=tuple(programs),
         sources=sources,
-        shared=share_bank(bank, loaded, sources, device, options),
+        shared=share_bank(bank, loaded, sources.hashing(options.cache_folder), device, options),
     )
 
 

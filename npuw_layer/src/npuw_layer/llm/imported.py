@@ -6,16 +6,16 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.protocols import Device, device_of
 from npuw_layer.llm.compiled import CompiledLLM, assemble
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.model_files import WeightSources
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.llm.programs import StageProgram, blob_weights
 from npuw_layer.options import Options
 from npuw_layer.storage.container import MODEL
 from npuw_layer.storage.model_blob.imported import BlobBytes, read_model_blob
+from npuw_layer.storage.model_files import WeightSources
+from npuw_layer.storage.programs import Origin
 
 _log = logging.getLogger(__name__)
 

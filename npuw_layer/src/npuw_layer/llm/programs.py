@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuw_layer.backends.mapped import drop_pages
 from npuw_layer.backends.protocols import (
     SUBMODEL,
     Device,
@@ -22,20 +23,15 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
 from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.model_files import ModelFiles
+from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache, Obtained, Refused
-from npuw_layer.storage.cache.key import (
-    CacheKey,
-    current_versions,
-    stage_key,
-    stage_versions,
-    weights_key,
-)
+from npuw_layer.storage.cache.key import CacheKey, current_versions, weights_key
 from npuw_layer.storage.cache.model_digest import digest_model
 from npuw_layer.storage.container import Span
-from npuw_layer.storage.source import drop_pages
+from npuw_layer.storage.model_files import ModelFiles
+from npuw_layer.storage.programs import constants_of, load
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 
@@ -235,13 +231,6 @@ class ProgramMaker:
         return constants_of(self._device, program)
 
 
-def load(device: Device, program: bytes | memoryview) -> LoadedModel:
-    """Load a program; of one that is mapped nothing stays in memory but what runs."""
-    loaded = device.load(program)
-    drop_pages(program)
-    return loaded
-
-
 def blob_weights(
     stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
 ) -> WantedWeights | None:
@@ -256,9 +245,3 @@ def blob_weights(
         if not options.of_stage(stage.kind.value).weightless
         for info in program.inputs
     )
-
-
-def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:
-    """Tell what of a program the device uses in place; nothing if it cannot tell."""
-    finds = ability(device, FindsConstants)
-    return () if finds is None else finds.constants(program)

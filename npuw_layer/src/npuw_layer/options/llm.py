@@ -43,7 +43,13 @@ class LengthOptions(OptionGroup):
     needs somewhere to rest."""
 
 
+PROMPT_GRAIN = 64
+"""Longest prompts are rounded up to multiples of so many tokens."""
+
 AttentionHint = Literal["STATIC", "DYNAMIC", "PYRAMID", "HFA"]
+
+ISOLATED = ("HFA", "DYNAMIC")
+"""Attention hints that make each attention a submodel of its own."""
 
 MoeHint = Literal["DENSE", "HOST_ROUTED", "DEVICE_ROUTED"]
 """The original's default is HOST_ROUTED."""

@@ -9,7 +9,9 @@ from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS, OptionGroup
 from npuw_layer.options.devices import CompilerOptions, DeviceOptions, TurnOptions
 from npuw_layer.options.kinds import KIND_GROUPS, listed
 from npuw_layer.options.llm import (
+    ISOLATED,
     KV_ELEMENTS,
+    PROMPT_GRAIN,
     ExpertOptions,
     GenerateOptions,
     KvElement,
@@ -91,6 +93,19 @@ class OptionValues(
         """Whether V lies channel by channel: not where attention by itself reads token by token."""
         hints = {self.prefill_attention_hint, self.generate_attention_hint}
         return self.optimize_v_tensors and not hints & {"HFA", "DYNAMIC"}
+
+    @property
+    def isolated_attention(self) -> dict[StageKind, str]:
+        """The kinds of models whose attention is a submodel of its own, with their hints.
+
+        As in the original, prompts that are read whole have no use for it: nothing is stored
+        before.
+        """
+        hints: dict[StageKind, str] = {"generate": self.generate_attention_hint}
+        whole = -(-self.max_prompt_len // PROMPT_GRAIN) * PROMPT_GRAIN
+        if self.prefill_hint == "DYNAMIC" and 0 < self.prefill_chunk_size < whole:
+            hints["prefill"] = self.prefill_attention_hint
+        return {kind: hint for kind, hint in hints.items() if hint in ISOLATED}
 
     @property
     def caches_rope(self) -> bool:

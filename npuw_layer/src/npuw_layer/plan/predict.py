@@ -20,7 +20,6 @@ from npuw_layer.llm.plan.stages import (
     Kind,
     Stage,
     choose_prefill,
-    isolated_attention,
 )
 from npuw_layer.llm.plan.stages import Plan as Stages
 from npuw_layer.llm.plan.stages import plan as plan_stages
@@ -183,7 +182,7 @@ def _check_foretold(options: Options) -> None:
         raise OptionError(
             f"NPUW_DEVICES = {devices}: a plan is that of the NPU alone; leave it out"
         )
-    for hint in isolated_attention(options).values():
+    for hint in options.isolated_attention.values():
         raise OptionError(
             f"attention hint {hint}: the host runs as much of attention as a conversation needs, "
             "which is not foretold; a plan is that of STATIC or PYRAMID"

@@ -1,5 +1,5 @@
-"""Tensors in memory that the NPU reaches: what is bound in place is never copied.
+"""Tensors in memory that the device reaches: what is bound in place is never copied.
 
-The names are OpenVINO's (``RemoteContext``, ``RemoteTensor``) and those of its NPU plugin
-(``MEM_TYPE``, ``MEM_HANDLE``, ``TENSOR_TYPE``, ``FILE_DESCRIPTOR``, ``L0_CONTEXT``).
+Begin with ``context``. The names are OpenVINO's (``RemoteContext``, ``RemoteTensor``) and those of
+its NPU plugin (``MEM_TYPE``, ``MEM_HANDLE``, ``TENSOR_TYPE``, ``FILE_DESCRIPTOR``, ``L0_CONTEXT``).
 """

@@ -10,8 +10,8 @@ from typing import Any
 import numpy.typing as npt
 
 from compiler_layer.elements import NUMPY
-from npuw_layer.api.uncopied import Uncopied
 from npuw_layer.backends.protocols import ImportsMemory
+from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import RemoteError
 from npuw_layer.remote.memory import make_memory
 from npuw_layer.remote.properties import L0_CONTEXT, parse_properties

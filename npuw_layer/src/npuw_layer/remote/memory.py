@@ -6,18 +6,19 @@ Source: fact sheets simulators_npu §e and npuw §e.4; Intel KB 000101553 (what 
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driver_layer.mapped_file import MappedFile
 from driver_layer.regular_file import open_regular
 from npuw_layer.backends.protocols import Array, ImportsMemory, RemoteMemory
 from npuw_layer.errors import RemoteError
-from npuw_layer.remote.pages import PAGE_BYTES, whole_pages
 from npuw_layer.remote.properties import FileDescriptor, MemType, RemoteProperties, TensorType
 
 _log = logging.getLogger(__name__)
@@ -150,3 +151,17 @@ def _map(path: Path, offset: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.ui
         raise RemoteError(f"MMAPED_FILE {path}: {error.strerror or error}") from None
     except ValueError as error:
         raise RemoteError(f"MMAPED_FILE {path}: {error}") from None
+
+
+PAGE_BYTES = 4096
+"""What the NPU maps at a time."""
+
+
+def whole_pages(nbytes: int) -> int:
+    """Bytes, rounded up to pages; at least one page."""
+    return max(1, -(-nbytes // PAGE_BYTES)) * PAGE_BYTES
+
+
+def page_aligned_bytes(nbytes: int) -> npt.NDArray[np.uint8]:
+    """Take zeroed pages of the host with room for ``nbytes``: what CPU_VA takes as MEM_HANDLE."""
+    return np.frombuffer(mmap.mmap(-1, whole_pages(nbytes)), np.uint8)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler_layer.elements import FOUR_BIT, NUMPY, numpy_element
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.backends.protocols import Array, ImportsMemory
 from npuw_layer.backends.release import release_waiting, release_with
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.remote.copies import copy_bytes, fetch_bytes, store_bytes
 from npuw_layer.remote.memory import Piece

@@ -1,1 +1,6 @@
-"""Programs in one file: an entry of the cache, or a whole model that was exported."""
+"""Programs in files: the cache, exported models, packages of submodels' programs.
+
+``container`` is the file format of programs; begin there. ``cache`` keeps one program a file,
+``model_blob`` whole models, ``native_blob`` models in the original plugin's format; ``package``
+puts the programs of a model in parts into one piece of bytes; ``header`` checks all headers.
+"""

@@ -10,7 +10,6 @@ and §e.6 (the magic in front, not at the end).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Generic, NamedTuple, TypeVar
@@ -18,9 +17,10 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from driver_layer.content_digest import content_digest
-from npuw_layer.errors import BlobVersionError, DamagedBlob
+from npuw_layer.backends.mapped import read_ahead
+from npuw_layer.errors import DamagedBlob
+from npuw_layer.storage.header import HeaderFormat
 from npuw_layer.storage.manifest import Constant, Manifest, Part
-from npuw_layer.storage.source import read_ahead
 
 MAGIC = b"\x13\x37npuw"
 STAGE, MODEL, STATIC = b"STAGE\0", b"LLMCMO", b"STATIC"
@@ -36,7 +36,10 @@ _MOST_MANIFEST = 64 << 20
 _FIRST = 64 << 10
 """Bytes that have the header, and most manifests."""
 
-_HEADER = struct.Struct("<6s6sHHQQ32s")
+_HEADERS = {
+    kind: HeaderFormat(MAGIC + kind, VERSION, "QQ32s", "format") for kind in (STAGE, MODEL, STATIC)
+}
+_HEADER_SIZE = _HEADERS[STAGE].size
 
 Span = tuple[int, int]
 """Offset and size."""
@@ -57,19 +60,6 @@ class Place(NamedTuple):
 
 
 M = TypeVar("M", bound=Manifest)
-
-
-class Header(NamedTuple):
-    """The first 64 bytes."""
-
-    magic: bytes
-    kind: bytes
-    major: int
-    minor: int
-    total: int
-    """Bytes of the whole file."""
-    manifest_size: int
-    manifest_digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +139,8 @@ def write_container(
     text = manifest.model_dump_json().encode()
     digest = content_digest([text])
     *_, total = _ends(len(text), manifest.parts)
-    file.write(_HEADER.pack(MAGIC, kind, *VERSION, total, len(text), digest) + text)
-    end = _HEADER.size + len(text)
+    file.write(_HEADERS[kind].pack(total, len(text), digest) + text)
+    end = _HEADER_SIZE + len(text)
     for program in programs:
         file.write(bytes(-end % PAGE))
         file.write(program)
@@ -177,28 +167,27 @@ def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Con
         DamagedBlob: it is of another kind, truncated or damaged.
     """
     read_ahead(data, 0, min(len(data), _FIRST))
-    header = _read_header(data, kind)
-    text = data[_HEADER.size : _HEADER.size + header.manifest_size]
-    if content_digest([text]) != header.manifest_digest:
-        raise DamagedBlob("the manifest is damaged")
-    manifest = read_manifest(text, manifest_type)
-    *ends, total = _ends(len(text), manifest.parts)
-    if total != header.total:
-        raise DamagedBlob(f"the parts take {total} bytes, the header says {header.total}")
+    told, size, digest = _read_header(data, kind)
+    manifest = read_manifest(data[_HEADER_SIZE : _HEADER_SIZE + size], digest, manifest_type)
+    *ends, total = _ends(size, manifest.parts)
+    if total != told:
+        raise DamagedBlob(f"the parts take {total} bytes, the header says {told}")
     places = tuple(
         Place(data, _aligned(end), part.size)
         for end, part in zip(ends, manifest.parts, strict=True)
     )
     gaps = tuple(Place(data, end, _aligned(end) - end) for end in ends)
-    return Container(manifest, header.manifest_digest.hex(), places, gaps)
+    return Container(manifest, digest.hex(), places, gaps)
 
 
-def read_manifest(text: memoryview, manifest_type: type[M]) -> M:
-    """Read a manifest, whose digest is right.
+def read_manifest(text: memoryview, digest: bytes, manifest_type: type[M]) -> M:
+    """Read a manifest.
 
     Raises:
-        DamagedBlob: it says what none says, or not all.
+        DamagedBlob: its digest is another, or it has unknown entries, or lacks some.
     """
+    if content_digest([text]) != digest:
+        raise DamagedBlob("the manifest is damaged")
     try:
         return manifest_type.model_validate_json(bytes(text))
     except ValidationError as error:
@@ -208,28 +197,26 @@ def read_manifest(text: memoryview, manifest_type: type[M]) -> M:
         raise DamagedBlob(what) from None
 
 
-def _read_header(data: memoryview, kind: bytes) -> Header:
-    if len(data) < _HEADER.size:
-        raise DamagedBlob(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
-    header = Header(*_HEADER.unpack(data[: _HEADER.size]))
-    if header.magic != MAGIC:
-        raise DamagedBlob(f"it begins with {header.magic!r}, not {MAGIC!r}")
-    if header.kind != kind:
-        raise DamagedBlob(f"it is of kind {header.kind!r}, not {kind!r}")
-    if (header.major, header.minor) != VERSION:
-        ours = ".".join(map(str, VERSION))
-        raise BlobVersionError("format", f"{header.major}.{header.minor}", ours)
-    if header.total != len(data):
-        raise DamagedBlob(f"it has {len(data)} bytes, {header.total} were written")
-    most = min(_MOST_MANIFEST, len(data) - _HEADER.size)
-    if header.manifest_size > most:
-        raise DamagedBlob(f"the manifest has {header.manifest_size} bytes, of at most {most}")
-    return header
+def _read_header(data: memoryview, kind: bytes) -> tuple[int, int, bytes]:
+    """Return the bytes of the whole file, and size and digest of its manifest."""
+    if len(data) >= _HEADER_SIZE:
+        magic, found = bytes(data[: len(MAGIC)]), bytes(data[len(MAGIC) : len(MAGIC + kind)])
+        if magic != MAGIC:
+            raise DamagedBlob(f"it begins with {magic!r}, not {MAGIC!r}")
+        if found != kind:
+            raise DamagedBlob(f"it is of kind {found!r}, not {kind!r}")
+    total, size, digest = _HEADERS[kind].unpack(data)
+    if total != len(data):
+        raise DamagedBlob(f"it has {len(data)} bytes, {total} were written")
+    most = min(_MOST_MANIFEST, len(data) - _HEADER_SIZE)
+    if size > most:
+        raise DamagedBlob(f"the manifest has {size} bytes, of at most {most}")
+    return total, size, digest
 
 
 def _ends(manifest_size: int, parts: Sequence[Part]) -> Iterator[int]:
     """Where the manifest ends, and each program."""
-    end = _HEADER.size + manifest_size
+    end = _HEADER_SIZE + manifest_size
     yield end
     for part in parts:
         end = _aligned(end) + part.size

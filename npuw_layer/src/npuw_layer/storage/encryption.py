@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import io
 import mmap
-import struct
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, cast
 
 from driver_layer.content_digest import content_digest
-from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, OptionError
+from npuw_layer.errors import BlobError, DamagedBlob, OptionError
 from npuw_layer.storage.container import MAGIC, write_container
+from npuw_layer.storage.header import HeaderFormat
 from npuw_layer.storage.manifest import Manifest
 
 OPTION = "CACHE_ENCRYPTION_CALLBACKS"
@@ -23,15 +23,13 @@ OPTION = "CACHE_ENCRYPTION_CALLBACKS"
 Callbacks = Sequence[Callable[[bytes], bytes]]
 """Encrypts and decrypts; none leave files in clear."""
 
-_KIND = b"SECRET"
-_VERSION = (1, 0)
-_HEADER = struct.Struct("<6s6sHHQ32s")
-"""Magic, kind, version, encrypted bytes, and their SHA-256."""
+_HEADER = HeaderFormat(MAGIC + b"SECRET", (1, 0), "Q32s", "encryption")
+"""The further fields: how many encrypted bytes follow, and their SHA-256."""
 
 
 def is_encrypted(data: memoryview) -> bool:
     """Tell whether a file of programs is encrypted."""
-    return bytes(data[: len(MAGIC + _KIND)]) == MAGIC + _KIND
+    return _HEADER.begins(data)
 
 
 def write_programs(
@@ -63,7 +61,7 @@ def encrypt(content: bytes, callbacks: Callbacks) -> bytes:
     """
     secret = encrypted(content, callbacks)
     digest = content_digest([secret])
-    return _HEADER.pack(MAGIC, _KIND, *_VERSION, len(secret), digest) + secret
+    return _HEADER.pack(len(secret), digest) + secret
 
 
 def decrypt(data: memoryview, callbacks: Callbacks) -> memoryview:
@@ -112,11 +110,7 @@ def _secret(data: memoryview) -> memoryview:
     Raises:
         DamagedBlob: they are not those that were written.
     """
-    if len(data) < _HEADER.size:
-        raise DamagedBlob(f"{len(data)} bytes are too few for a header of {_HEADER.size}")
-    _, _, major, minor, size, digest = _HEADER.unpack_from(data)
-    if (major, minor) != _VERSION:
-        raise BlobVersionError("encryption", f"{major}.{minor}", "{}.{}".format(*_VERSION))
+    size, digest = _HEADER.unpack(data)
     secret = data[_HEADER.size :]
     if len(secret) != size or content_digest([secret]) != digest:
         raise DamagedBlob("the encrypted bytes are damaged")

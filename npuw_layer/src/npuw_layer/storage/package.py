@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
@@ -28,6 +28,15 @@ Bytes = bytes | memoryview
 
 Size = Annotated[int, Field(ge=0, le=1 << 40)]
 """Bytes of something in a package."""
+
+Literals = Mapping[str, Sequence[Bytes]]
+"""Weights that are in no file, by name: the values of each call, which have one size."""
+
+
+def literal_sizes(literals: Literals) -> dict[str, int]:
+    """Return the bytes of one value of each literal, as headers have them."""
+    return {name: len(values[0]) for name, values in literals.items()}
+
 
 Dim = Annotated[int, Field(ge=0, le=1 << 32)]
 
@@ -55,19 +64,23 @@ class PackageKind(Generic[HeaderT]):
     header: type[HeaderT]
     what: str
 
-    def write(self, header: HeaderT, blobs: Iterable[Bytes], literals: Iterable[Bytes]) -> bytes:
-        """Put a package together; the header says what sizes its contents have."""
+    def write(
+        self, header: HeaderT, blobs: Iterable[Bytes], literals: Iterable[Literals] = ()
+    ) -> bytes:
+        """Return a package; the header has the sizes of its contents."""
         text = json.dumps(header.model_dump(), sort_keys=True).encode()
         made = bytearray(_HEAD.pack(self.magic, len(text)) + text)
         for blob in blobs:
             made += bytes(-len(made) % _PAGE)
             made += blob
-        for literal in literals:
-            made += literal
+        for each in literals:
+            for name in sorted(each):
+                for value in each[name]:
+                    made += value
         return bytes(made)
 
     def begins(self, content: Bytes) -> bool:
-        """Whether bytes begin as such a package."""
+        """Return whether bytes begin as such a package."""
         return bytes(content[:8]) == self.magic
 
     def open(self, content: Bytes) -> Package[HeaderT]:
@@ -116,26 +129,31 @@ class Package(Generic[HeaderT]):
         self._raw = raw
         self._at = at
 
-    def blob(self, size: int) -> memoryview:
-        """Give the next program.
+    def blobs(self, sizes: Iterable[int]) -> list[memoryview]:
+        """Return the next programs; they stay where they are.
 
         Raises:
             DeviceError: the package ends before.
         """
-        self._at += -self._at % _PAGE
-        return self.literal(size)
+        return [self._next(size, _PAGE) for size in sizes]
 
-    def literal(self, size: int) -> memoryview:
-        """Give the next bytes; errors as ``blob``."""
+    def literals(self, sizes: Mapping[str, int], count: int = 1) -> dict[str, list[memoryview]]:
+        """Return the next literals, ``count`` values of each; errors as ``blobs``."""
+        return {
+            name: [self._next(size) for _ in range(count)] for name, size in sorted(sizes.items())
+        }
+
+    def _next(self, size: int, alignment: int = 1) -> memoryview:
+        self._at += -self._at % alignment
         found = self._kind.part(self._raw, self._at, size)
         self._at += size
         return found
 
     def finish(self) -> None:
-        """See that nothing is left.
+        """Check that nothing is left.
 
         Raises:
-            DeviceError: something is.
+            DeviceError: bytes are left.
         """
         if self._at != len(self._raw):
             raise self._kind.damaged(f"{len(self._raw)} bytes, {self._at} are expected")

@@ -1,4 +1,4 @@
-"""Weights: the bank that holds each once, files of converted ones, sharing across processes.
+"""Weights: the bank that holds each once, and the arena that processes share.
 
-Begin with ``bank``.
+Begin with ``bank``; ``sharing`` has the arena.
 """

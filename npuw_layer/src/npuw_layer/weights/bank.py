@@ -14,9 +14,9 @@ import numpy as np
 from compiler_layer.errors import CompilerError
 from compiler_layer.files import mapped_file
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
+from npuw_layer.backends.mapped import drop_pages
 from npuw_layer.backends.protocols import Array, Device, Memory, Program, TensorInfo
 from npuw_layer.errors import ModelError
-from npuw_layer.storage.source import drop_pages
 from npuw_layer.weights.stored_weights import StoredWeights
 
 

@@ -18,7 +18,6 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
 from npuw_layer.backends.protocols import Array, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.storage.container import Span
 from npuw_layer.weights.sharing.layout import Layout, plan_layout
 
 PART = "weights"
@@ -57,7 +56,7 @@ class WantedWeights:
         return WantedWeights(infos, plan_layout({name: _size(infos[name]) for name in order}))
 
     @property
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[tuple[int, int]]:
         """Offset and size of each, ascending."""
         slots = self.layout.slots.values()
         return [(slot.offset, slot.nbytes) for slot in slots if slot.nbytes]

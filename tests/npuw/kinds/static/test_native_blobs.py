@@ -11,7 +11,7 @@ from tests.npuw.kinds.static.native import RAW, assert_same, described, payload
 
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import (
     BlobError,
     ModelError,

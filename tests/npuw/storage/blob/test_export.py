@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
+from npuw_layer.backends import versions
 from npuw_layer.errors import (
     BlobError,
     BlobVersionError,
@@ -26,7 +27,6 @@ from npuw_layer.errors import (
 )
 from npuw_layer.options import RUN_TIME
 from npuw_layer.options.mechanisms import MechanismOptions
-from npuw_layer.storage import versions
 
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
 

@@ -13,13 +13,14 @@ from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.openvino import OpenVINODevice
+from npuw_layer.backends.versions import package_version
 from npuw_layer.errors import OptionError
 from npuw_layer.execution.devices.core_devices import CoreDevices
 from npuw_layer.execution.offload.device import offloading
+from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
 from npuw_layer.llm.plan.stages import Kind, Stage, plan
 from npuw_layer.options import NAMES, RUN_TIME, parse_options
-from npuw_layer.storage.cache.key import stage_key, stage_versions, weights_key
-from npuw_layer.storage.versions import package_version
+from npuw_layer.storage.cache.key import weights_key
 
 SEVERAL = {"NPUW_DEVICES": "NPU,CPU"}
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from npuw_layer import Core
+from npuw_layer.backends.mapped import map_file
 from npuw_layer.errors import DeviceError
 from npuw_layer.storage.cache.blob_cache import Refused
 from npuw_layer.storage.container import STAGE, describe, read_container, write_container
 from npuw_layer.storage.manifest import EntryManifest
-from npuw_layer.storage.source import map_file
 
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 

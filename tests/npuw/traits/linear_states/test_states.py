@@ -12,7 +12,7 @@ from tests.npuw.conftest import Talk
 from tests.npuw.traits.linear_states.conftest import CHUNKED, PROMPT, distance
 
 from npuw_layer import Core
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import ModelError, StateError
 
 

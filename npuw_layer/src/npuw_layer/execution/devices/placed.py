@@ -41,7 +41,7 @@ class Rules:
 
 
 class PlacedModel:
-    """A submodel, wherever it runs; satisfies ``ports.LoadedModel``.
+    """A submodel, wherever it runs; satisfies ``protocols.LoadedModel``.
 
     Args:
         head: whose program it is.
@@ -64,7 +64,7 @@ class PlacedModel:
         self._notes = list(head.notes)
         self.findings = Findings()
         self.refusal = "" if isinstance(first, Place) else str(first)
-        """Why the device that it was compiled for did not load it; see ``ports.MovesOn``."""
+        """Why the device that it was compiled for did not load it; see ``protocols.MovesOn``."""
         if isinstance(first, Place):
             self._place = first
         else:
@@ -166,7 +166,7 @@ class PlacedModel:
 
 
 class PlacedProgram:
-    """A program that follows its submodel; satisfies ``ports.Program``.
+    """A program that follows its submodel; satisfies ``protocols.Program``.
 
     Args:
         model: the submodel.

@@ -125,7 +125,7 @@ class SeveralDevices(DeviceDecorator):
 
         Args:
             model: a static graph.
-            config: as for ``ports.Compiler``; SUBMODEL says what it is called.
+            config: as for ``protocols.Compiler``; SUBMODEL says what it is called.
 
         Raises:
             ModelError: nobody takes it; the message has the reason of each device.
@@ -168,7 +168,7 @@ class SeveralDevices(DeviceDecorator):
         return placed
 
     def exported(self, program: bytes | memoryview) -> bytes:
-        """Give a program without its graph; see ``ports.ExportsPrograms``.
+        """Give a program without its graph; see ``protocols.ExportsPrograms``.
 
         Raises:
             DeviceError: it is one of a device whose programs name files themselves.
@@ -178,7 +178,7 @@ class SeveralDevices(DeviceDecorator):
         return replace(stored, graph=b"").to_bytes()
 
     def load_exported(self, program: bytes | memoryview) -> PlacedModel:
-        """Load a program that no other device can take over; see ``ports.ExportsPrograms``."""
+        """Load a program that no other device can take over; see ``protocols.ExportsPrograms``."""
         stored = StoredProgram.parse(program)
         self._check_alone(stored.head)
         if stored.graph:

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import TensorInfo
-from npuw_layer.storage.package import Bytes, Dim, Entry, PackageKind, Size
+from npuw_layer.storage.package import Bytes, Dim, Entry, PackageKind, Size, literal_sizes
 
 
 class PortEntry(Entry):
@@ -96,14 +96,14 @@ _KIND = PackageKind(b"NPUWMOE1", _Header, "a mixture in parts (HOST_ROUTED)")
 
 
 def write_container(content: RoutedPrograms) -> bytes:
-    """Put a mixture's programs into bytes."""
+    """Return a mixture's programs as bytes."""
+    literals = {name: [value] for name, value in content.literals.items()}
     header = _Header(
         routed=content.routed,
         sizes=tuple(map(len, content.programs)),
-        literals={name: len(value) for name, value in content.literals.items()},
+        literals=literal_sizes(literals),
     )
-    literals = (content.literals[name] for name in sorted(content.literals))
-    return _KIND.write(header, content.programs, literals)
+    return _KIND.write(header, content.programs, [literals])
 
 
 def read_container(content: Bytes) -> RoutedPrograms:
@@ -114,8 +114,8 @@ def read_container(content: Bytes) -> RoutedPrograms:
     """
     package = _KIND.open(content)
     header = package.header
-    programs = [package.blob(size) for size in header.sizes]
-    literals = {name: package.literal(size) for name, size in sorted(header.literals.items())}
+    programs = package.blobs(header.sizes)
+    literals = {name: value for name, (value,) in package.literals(header.literals).items()}
     package.finish()
     if any(expert.program >= len(programs) for expert in header.routed.experts):
         raise _KIND.damaged("an expert's program is missing")

@@ -18,7 +18,7 @@ from npuw_layer.execution.experts.routes import routes
 
 
 class LoadedExperts:
-    """The programs of a mixture's experts on a device; satisfies ``ports.LoadedModel``.
+    """The programs of a mixture's experts on a device; satisfies ``protocols.LoadedModel``.
 
     Args:
         device: where they are.
@@ -97,7 +97,7 @@ class LoadedExperts:
 
 
 class ExpertsProgram:
-    """One user of a mixture; satisfies ``ports.Program``.
+    """One user of a mixture; satisfies ``protocols.Program``.
 
     An expert's program has its own rows, that are gathered for it; what it gives is added in f32,
     expert by expert in the order of the model's own sum, and rounded once.

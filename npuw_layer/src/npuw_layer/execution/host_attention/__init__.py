@@ -17,7 +17,7 @@ DYNAMIC: the graph is run on the host with as many stored rows as there are.
     shapes         what such an attention takes and gives
     tiles          how stored rows are cut
     tile_graphs    the programs of HFA, as graphs
-    names          what their inputs and outputs are called
+    tile_ports     their inputs and outputs
     container      these programs as bytes
     masks          who is attended to
     workspace      what programs are bound to, and what lies between tiles

@@ -36,19 +36,14 @@ class TilePrograms:
     last: Bytes
 
 
-_KIND = PackageKind(b"NPUWHFA2", _Header, "an attention in tiles (HFA)")
-
-
-def is_container(content: Bytes) -> bool:
-    """Whether bytes begin as such a container."""
-    return _KIND.begins(content)
+KIND = PackageKind(b"NPUWHFA2", _Header, "an attention in tiles (HFA)")
 
 
 def write_container(programs: TilePrograms) -> bytes:
-    """Put programs into bytes."""
+    """Return programs as bytes."""
     sizes = (len(programs.tile), len(programs.last))
     header = _Header(attention=programs.attention, rows=programs.rows, blobs=sizes)
-    return _KIND.write(header, (programs.tile, programs.last), ())
+    return KIND.write(header, (programs.tile, programs.last))
 
 
 def read_container(content: Bytes) -> TilePrograms:
@@ -57,10 +52,10 @@ def read_container(content: Bytes) -> TilePrograms:
     Raises:
         DeviceError: the bytes are no such container, or damaged.
     """
-    package = _KIND.open(content)
+    package = KIND.open(content)
     header = package.header
-    tile, last = (package.blob(size) for size in header.blobs)
+    tile, last = package.blobs(header.blobs)
     package.finish()
     if header.rows > max(header.attention.pieces):
-        raise _KIND.damaged("a tile is longer than what is stored")
+        raise KIND.damaged("a tile is longer than what is stored")
     return TilePrograms(header.attention, header.rows, tile, last)

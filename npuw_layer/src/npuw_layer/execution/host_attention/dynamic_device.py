@@ -85,7 +85,7 @@ class LoadedWhole(LoadedGraph):
 
 
 class LoadedDynamic:
-    """An attention with an open number of stored rows; satisfies ``ports.LoadedModel``.
+    """An attention with an open number of stored rows; satisfies ``protocols.LoadedModel``.
 
     Args:
         whole: the graph with as many as there may be.
@@ -117,7 +117,7 @@ class LoadedDynamic:
 
 
 class DynamicProgram:
-    """One user of such an attention; satisfies ``ports.Program``.
+    """One user of such an attention; satisfies ``protocols.Program``.
 
     Args:
         loaded: the attention.

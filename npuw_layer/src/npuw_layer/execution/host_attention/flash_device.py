@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from npuw_layer.backends.protocols import SUBMODEL, Device, LoadedModel
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.host_attention.container import (
+    KIND,
     TilePrograms,
-    is_container,
     read_container,
     write_container,
 )
@@ -73,7 +73,7 @@ class FlashAttentionDevice(DeviceDecorator):
         Raises:
             DeviceError: the bytes are something else, or the device does not take them.
         """
-        if not is_container(program):
+        if not KIND.begins(program):
             return self._device.load(program)
         return LoadedFlash(self._device, read_container(program))
 

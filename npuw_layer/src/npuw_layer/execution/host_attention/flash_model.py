@@ -1,4 +1,4 @@
-"""An attention in tiles, loaded: it satisfies ``ports.LoadedModel`` and ``ports.Program``."""
+"""An attention in tiles, loaded, as one model and its programs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, Pr
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.host_attention.container import TilePrograms
 from npuw_layer.execution.host_attention.masks import Numbers, additive, attended
-from npuw_layer.execution.host_attention.names import KEYS, LOWEST, QUERY, STORED, VALUES
 from npuw_layer.execution.host_attention.shapes import AttentionShape
 from npuw_layer.execution.host_attention.tile_ports import (
+    KEYS,
+    LOWEST,
+    QUERY,
+    STORED,
+    VALUES,
     last_inputs,
     last_outputs,
     tile_inputs,
@@ -26,7 +30,7 @@ from npuw_layer.execution.host_attention.workspace import Workspace
 
 
 class LoadedFlash:
-    """The programs of an attention on a device; satisfies ``ports.LoadedModel``.
+    """The programs of an attention on a device; satisfies ``protocols.LoadedModel``.
 
     Args:
         device: where they run.
@@ -150,7 +154,7 @@ KnownTiles = dict[int, BoundTile]
 
 
 class FlashProgram:
-    """One user of an attention in tiles; satisfies ``ports.Program``.
+    """One user of an attention in tiles; satisfies ``protocols.Program``.
 
     Only tiles run that somebody attends to. A program that is bound to rows in the cache is made
     when they are first attended to, as that costs a part of a run.

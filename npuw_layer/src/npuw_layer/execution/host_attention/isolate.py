@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Device
 from npuw_layer.execution.host_attention.flash_device import FlashAttentionDevice
-from npuw_layer.llm.plan.stages import ISOLATED, isolated_attention
 from npuw_layer.options import Options
+from npuw_layer.options.llm import ISOLATED
 from npuw_layer.options.stages import KINDS, StageKind
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def attention_isolations(
     Raises:
         OptionError: lengths contradict one another.
     """
-    every = isolated_attention(options)
+    every = options.isolated_attention
     found: dict[StageKind, str] = {kind: every[kind] for kind in every if kind in kinds}
     if options.prefill_attention_hint in ISOLATED and "prefill" in kinds and "prefill" not in found:
         _log.info(

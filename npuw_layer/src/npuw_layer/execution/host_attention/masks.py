@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npuw_layer.backends.protocols import Array
-from npuw_layer.execution.host_attention.names import LOWEST
+from npuw_layer.execution.host_attention.tile_ports import LOWEST
 
 Numbers = npt.NDArray[np.float32]
 

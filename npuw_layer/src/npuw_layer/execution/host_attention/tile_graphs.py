@@ -33,7 +33,8 @@ from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceSum, Reduction
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from npuw_layer.backends.protocols import TensorInfo
-from npuw_layer.execution.host_attention.names import (
+from npuw_layer.execution.host_attention.shapes import AttentionShape
+from npuw_layer.execution.host_attention.tile_ports import (
     CARRIED,
     KEYS,
     KEYS_SCALES,
@@ -43,9 +44,9 @@ from npuw_layer.execution.host_attention.names import (
     RESULT,
     VALUES,
     VALUES_SCALES,
+    last_inputs,
+    tile_inputs,
 )
-from npuw_layer.execution.host_attention.shapes import AttentionShape
-from npuw_layer.execution.host_attention.tile_ports import last_inputs, tile_inputs
 
 
 def tile_graph(shape: AttentionShape, rows: int) -> Model:

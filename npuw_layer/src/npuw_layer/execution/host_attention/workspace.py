@@ -7,7 +7,7 @@ from functools import cached_property
 
 from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.protocols import Array, Device, LoadedModel, Program
-from npuw_layer.execution.host_attention.names import (
+from npuw_layer.execution.host_attention.tile_ports import (
     CARRIED,
     KEYS,
     MASK,

@@ -5,7 +5,6 @@ are copied into slots of device memory: the block that all layers are instances 
 runs once for each layer, bound to a slot. Weights are only read, so that nothing is ever copied
 back: a slot is simply written over.
 
-    ports      what a device must be able to do
     container  the pieces of a model as bytes, to be cached as a blob is
     plan       how many slots a budget gives, and which layer uses which
     sources    where weights are on the host, and those that stay on the device

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from compiler_layer.partition.compiled import CompiledParts
-from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size
+from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size, literal_sizes
 
 
 class _Header(Entry):
@@ -24,17 +24,16 @@ _KIND = PackageKind(b"NPUWOFF1", _Header, "a model in pieces (NPUW_WEIGHTS_OFFLO
 
 
 def write_container(pieces: CompiledParts) -> bytes:
-    """Put pieces into bytes."""
+    """Return pieces as bytes."""
     blobs = (pieces.prologue, pieces.block, pieces.epilogue)
     header = _Header(
         count=pieces.count,
         blobs=(len(blobs[0]), len(blobs[1]), len(blobs[2])),
         states=dict(pieces.states),
         weights=dict(pieces.weights),
-        literals={name: len(values[0]) for name, values in pieces.literals.items()},
+        literals=literal_sizes(pieces.literals),
     )
-    literals = (value for name in sorted(pieces.literals) for value in pieces.literals[name])
-    return _KIND.write(header, blobs, literals)
+    return _KIND.write(header, blobs, [pieces.literals])
 
 
 def read_container(content: Bytes) -> CompiledParts:
@@ -48,11 +47,9 @@ def read_container(content: Bytes) -> CompiledParts:
     names = (*header.states.values(), *header.weights.values())
     if any(len(each) != header.count for each in names):
         raise _KIND.damaged(f"it does not name what each of its {header.count} layers has")
-    prologue, block, epilogue = (package.blob(size) for size in header.blobs)
-    literals = {
-        name: tuple(bytes(package.literal(size)) for _ in range(header.count))
-        for name, size in sorted(header.literals.items())
-    }
+    prologue, block, epilogue = package.blobs(header.blobs)
+    found = package.literals(header.literals, header.count)
+    literals = {name: tuple(map(bytes, values)) for name, values in found.items()}
     package.finish()
     return CompiledParts(
         prologue, block, epilogue, header.count, header.states, header.weights, literals

@@ -8,7 +8,7 @@ may drive several programs from the host where a single one could only do all th
     patterns   how that is found in a graph
     planned    groups that a file names
     plan_file  what went where, for people and for NPUW_PLAN
-    ports      what a way of running groups must provide
+    ports      interface of a way of running groups, and of listeners
     container  the programs of a model's parts as bytes, to be cached as a blob is
     links      where what goes from part to part lies
     compile    the parts of one model, as programs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from pydantic import Field
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import TensorInfo
-from npuw_layer.storage.package import Bytes, Dim, Entry, PackageKind, Size
+from npuw_layer.storage.package import Bytes, Dim, Entry, Literals, PackageKind, Size, literal_sizes
 
 
 class Call(Entry):
@@ -51,7 +52,7 @@ class FunctionProgram:
 
     tag: str
     program: Bytes
-    literals: Mapping[str, Sequence[Bytes]]
+    literals: Literals
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +71,14 @@ class Parts:
     """Inputs of the model that no part reads."""
 
 
-_KIND = PackageKind(b"NPUWPRT1", _Header, "a model in parts")
+KIND = PackageKind(b"NPUWPRT1", _Header, "a model in parts")
 
 
 def write_container(parts: Parts) -> bytes:
-    """Put parts into bytes."""
+    """Return parts as bytes."""
     header = _Header(
         functions=tuple(
-            _Function(
-                tag=one.tag,
-                size=len(one.program),
-                literals={name: len(values[0]) for name, values in one.literals.items()},
-            )
+            _Function(tag=one.tag, size=len(one.program), literals=literal_sizes(one.literals))
             for one in parts.functions
         ),
         calls=tuple(parts.calls),
@@ -89,18 +86,9 @@ def write_container(parts: Parts) -> bytes:
         ports=tuple(parts.ports),
         unread={name: _Link.of(info) for name, info in parts.unread.items()},
     )
-    literals = (
-        value
-        for one in parts.functions
-        for name in sorted(one.literals)
-        for value in one.literals[name]
-    )
-    return _KIND.write(header, (one.program for one in parts.functions), literals)
-
-
-def is_container(content: Bytes) -> bool:
-    """Whether bytes are those of a model in parts."""
-    return _KIND.begins(content)
+    functions = parts.functions
+    programs, literals = zip(*((one.program, one.literals) for one in functions), strict=True)
+    return KIND.write(header, programs, literals)
 
 
 def read_container(content: Bytes) -> Parts:
@@ -109,24 +97,21 @@ def read_container(content: Bytes) -> Parts:
     Raises:
         DeviceError: the bytes are no such container, or damaged.
     """
-    package = _KIND.open(content)
+    package = KIND.open(content)
     header = package.header
     if {call.function for call in header.calls} != set(range(len(header.functions))):
-        raise _KIND.damaged("it calls other functions than it has")
+        raise KIND.damaged("it calls other functions than it has")
     unknown = {
         one.element for one in (*header.links.values(), *header.unread.values())
     } - ELEMENT_TYPES.keys()
     if unknown:
-        raise _KIND.damaged(f"tensors of {', '.join(sorted(unknown))}")
-    programs = [package.blob(one.size) for one in header.functions]
-    functions: list[FunctionProgram] = []
-    for number, (one, program) in enumerate(zip(header.functions, programs, strict=True)):
-        count = sum(call.function == number for call in header.calls)
-        literals = {
-            name: [package.literal(size) for _ in range(count)]
-            for name, size in sorted(one.literals.items())
-        }
-        functions.append(FunctionProgram(one.tag, program, literals))
+        raise KIND.damaged(f"tensors of {', '.join(sorted(unknown))}")
+    programs = package.blobs(one.size for one in header.functions)
+    counts = Counter(call.function for call in header.calls)
+    functions = [
+        FunctionProgram(one.tag, program, package.literals(one.literals, counts[number]))
+        for number, (one, program) in enumerate(zip(header.functions, programs, strict=True))
+    ]
     package.finish()
     links, unread = (
         {name: TensorInfo(name, one.element, one.shape) for name, one in infos.items()}

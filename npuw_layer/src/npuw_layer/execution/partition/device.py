@@ -19,8 +19,8 @@ from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.devices.pins import kind_of
 from npuw_layer.execution.partition.container import (
+    KIND,
     Call,
-    is_container,
     read_container,
     write_container,
 )
@@ -123,7 +123,7 @@ class PartitioningDevice(DeviceDecorator):
         Raises:
             DeviceError: the bytes are something else, or for another device.
         """
-        if not is_container(program):
+        if not KIND.begins(program):
             return self._device.load(program)
         parts = read_container(program)
         loaded = [self._device_of(one.tag).load(one.program) for one in parts.functions]
@@ -132,7 +132,7 @@ class PartitioningDevice(DeviceDecorator):
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
         """Return the device's; of a model in parts none, as its weights are in files."""
         finds = ability(self._device, FindsConstants)
-        return () if finds is None or is_container(program) else finds.constants(program)
+        return () if finds is None or KIND.begins(program) else finds.constants(program)
 
     def _device_of(self, tag: str) -> Device:
         if not tag:

@@ -1,4 +1,4 @@
-"""The parts of a model as one: they satisfy ``ports.LoadedModel`` and ``ports.Program``."""
+"""The parts of a model as one: they satisfy ``protocols.LoadedModel`` and ``protocols.Program``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WrapsPrograms = Callable[[int, Program], Program]
 
 
 class LoadedParts:
-    """The parts of a model on their devices; satisfies ``ports.LoadedModel``.
+    """The parts of a model on their devices; satisfies ``protocols.LoadedModel``.
 
     Args:
         device: whose memory they share.
@@ -154,7 +154,7 @@ class LoadedParts:
 
 
 class PartsProgram:
-    """One user of a model in parts; satisfies ``ports.Program``.
+    """One user of a model in parts; satisfies ``protocols.Program``.
 
     Args:
         loaded: the parts.

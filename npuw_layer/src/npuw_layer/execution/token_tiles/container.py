@@ -64,18 +64,13 @@ class TileProgram:
     program: Bytes
 
 
-_KIND = PackageKind(b"NPUWROW1", _Header, "a block in tiles of rows (NPUW_SPATIAL)")
-
-
-def is_container(content: Bytes) -> bool:
-    """Whether bytes begin as such a container."""
-    return _KIND.begins(content)
+KIND = PackageKind(b"NPUWROW1", _Header, "a block in tiles of rows (NPUW_SPATIAL)")
 
 
 def write_container(content: TileProgram) -> bytes:
-    """Put a tile's program into bytes."""
+    """Return a tile's program as bytes."""
     header = _Header(tiling=content.tiling, size=len(content.program))
-    return _KIND.write(header, [content.program], ())
+    return KIND.write(header, [content.program])
 
 
 def read_container(content: Bytes) -> TileProgram:
@@ -84,7 +79,7 @@ def read_container(content: Bytes) -> TileProgram:
     Raises:
         DeviceError: the bytes are no such container, or damaged.
     """
-    package = _KIND.open(content)
-    program = package.blob(package.header.size)
+    package = KIND.open(content)
+    (program,) = package.blobs([package.header.size])
     package.finish()
     return TileProgram(package.header.tiling, program)

@@ -16,10 +16,10 @@ from npuw_layer.backends.protocols import (
 )
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.token_tiles.container import (
+    KIND,
     MaskEntry,
     TileProgram,
     Tiling,
-    is_container,
     read_container,
     write_container,
 )
@@ -82,7 +82,7 @@ class RowTilesDevice(DeviceDecorator):
         Raises:
             DeviceError: the bytes are something else, or the device does not take them.
         """
-        if not is_container(program):
+        if not KIND.begins(program):
             return self._device.load(program)
         found = read_container(program)
         return LoadedRowTiles(self._device.load(found.program), found.tiling)

@@ -1,4 +1,4 @@
-"""A block in tiles of rows, loaded: it satisfies ``ports.LoadedModel`` and ``ports.Program``."""
+"""A block in tiles of rows as one loaded model, and its programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Tile:
 
 
 class LoadedRowTiles:
-    """The program of a tile on a device, as that of the block; satisfies ``ports.LoadedModel``.
+    """The program of a tile on a device, as that of the block; satisfies ``protocols.LoadedModel``.
 
     Args:
         tile: the program.
@@ -98,7 +98,7 @@ def _another() -> DeviceError:
 
 
 class RowTilesProgram:
-    """One user of a block in tiles; satisfies ``ports.Program``.
+    """One user of a block in tiles; satisfies ``protocols.Program``.
 
     The tile's program is bound to the rows of each tile in turn; where few tokens come again and
     again, one tile runs and stays bound.

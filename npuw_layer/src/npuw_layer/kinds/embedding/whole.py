@@ -21,7 +21,7 @@ from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.embedding.reading import PADDING
 from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
-from npuw_layer.llm.plan.lengths import GRAIN
+from npuw_layer.options.llm import PROMPT_GRAIN
 
 _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert
 """Ops that keep ids as they are."""
@@ -98,7 +98,7 @@ def _check_tables(model: Model, tokens: int) -> None:
             if cut == -1 and rows < tokens:
                 raise ModelError(
                     f"the model has positions for {rows} tokens, and is to read {tokens} at once; "
-                    f"set NPUW_LLM_MAX_PROMPT_LEN to {rows // GRAIN * GRAIN} at most"
+                    f"set NPUW_LLM_MAX_PROMPT_LEN to {rows // PROMPT_GRAIN * PROMPT_GRAIN} at most"
                 )
 
 

@@ -8,8 +8,8 @@ from npuw_layer.api.given_inputs import Inputs
 from npuw_layer.api.model_port import OpenPort, PortKey, find_port
 from npuw_layer.api.results import Results
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.kokoro.compiled import CompiledKokoro

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from npuw_layer.api.results import Results
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.kinds.kokoro.alignment import count_real, gather_frames, mask_of, tokens_of_frames
 from npuw_layer.kinds.kokoro.blocks import plan_blocks
 from npuw_layer.kinds.kokoro.compiled import CompiledKokoro

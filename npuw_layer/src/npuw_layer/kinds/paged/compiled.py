@@ -8,7 +8,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.protocols import Device, ImportsMemory, LoadedModel
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.paged.lengths import variant_sizes
@@ -17,6 +16,7 @@ from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
 from npuw_layer.kinds.static.source import GraphSource
 from npuw_layer.llm.names import vocabulary_of
 from npuw_layer.options import Options
+from npuw_layer.storage.programs import Origin
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from compiler_layer.elements import NUMPY
 from npuw_layer.api.model_port import OPEN, OpenPort
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
 from npuw_layer.kinds.static.port import StaticPort
 from npuw_layer.remote.tensor import RemoteTensor

@@ -11,9 +11,9 @@ from npuw_layer.api.given_inputs import copied, input_name
 from npuw_layer.api.in_order import Place
 from npuw_layer.api.model_port import OPEN, PortKey, find_port, only_port
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.static.batched_port import BatchedPort

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import TensorTransfers
 from npuw_layer.backends.protocols import (
     Array,
     ImportsMemory,
     Program,
 )
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.kinds.static.port import StaticPort
 from npuw_layer.remote.memory import Piece, make_memory

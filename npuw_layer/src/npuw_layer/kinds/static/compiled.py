@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler_layer.elements import NUMPY
-from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
     READ_PREFIX,
@@ -34,8 +33,6 @@ from npuw_layer.kinds.static.batch import batch_of, of_one_item
 from npuw_layer.kinds.static.initial_values import PARTS, pack_values, unpack_values
 from npuw_layer.kinds.static.port import StaticPort, is_port
 from npuw_layer.kinds.static.source import GraphSource
-from npuw_layer.llm.model_files import ModelFiles, WeightSources
-from npuw_layer.llm.programs import constants_of, load
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache
 from npuw_layer.storage.cache.key import (
@@ -47,6 +44,8 @@ from npuw_layer.storage.cache.key import (
     partition_choices,
 )
 from npuw_layer.storage.cache.model_digest import digest_model, model_files
+from npuw_layer.storage.model_files import ModelFiles, WeightSources
+from npuw_layer.storage.programs import Origin, constants_of, load
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.sharing.bank import share_bank
 
@@ -189,7 +188,7 @@ def assemble(
         variables=tuple(_variables(loaded, programs.initial)),
         bank=bank,
         sources=sources,
-        shared=share_bank(bank, [loaded], sources, device, options),
+        shared=share_bank(bank, [loaded], sources.hashing(options.cache_folder), device, options),
         origin=origin,
     )
 

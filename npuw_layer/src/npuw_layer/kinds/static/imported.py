@@ -6,15 +6,15 @@ import logging
 import time
 from collections.abc import Callable
 
-from npuw_layer.api.ready_model import Origin
 from npuw_layer.backends.protocols import Device, ImportsMemory
 from npuw_layer.errors import BlobError
 from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
 from npuw_layer.kinds.static.initial_values import PARTS, unpack_values
-from npuw_layer.llm.model_files import WeightSources
 from npuw_layer.options import Options
 from npuw_layer.storage.container import STATIC
 from npuw_layer.storage.model_blob.imported import BlobBytes, read_model_blob
+from npuw_layer.storage.model_files import WeightSources
+from npuw_layer.storage.programs import Origin
 from npuw_layer.weights.stored_weights import WantedWeights
 
 _log = logging.getLogger(__name__)

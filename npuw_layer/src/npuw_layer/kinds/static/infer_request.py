@@ -10,9 +10,9 @@ from npuw_layer.api.in_order import Place
 from npuw_layer.api.model_port import PortKey, find_port
 from npuw_layer.api.request import Request
 from npuw_layer.api.results import Results
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.static.bound_tensor import BoundTensor

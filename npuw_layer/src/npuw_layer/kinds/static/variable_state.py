@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import TensorTransfers
 from npuw_layer.backends.protocols import (
     Array,
     ImportsMemory,
     Program,
 )
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError
 from npuw_layer.kinds.static.compiled import Variable
 from npuw_layer.remote.memory import Piece, make_memory

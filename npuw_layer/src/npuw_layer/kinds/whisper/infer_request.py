@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from npuw_layer.api.model_port import OpenPort, PortKey
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.kinds.whisper.conversation import WhisperConversation
 from npuw_layer.kinds.whisper.input_ports import WhisperInputPorts, inputs_of

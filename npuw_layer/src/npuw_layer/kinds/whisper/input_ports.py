@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from npuw_layer.api.model_port import OPEN, OpenPort
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
 from npuw_layer.kinds.whisper.conversation import WhisperConversation
 from npuw_layer.kinds.whisper.names import ENCODER_STATES

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.kinds.whisper.conversation import WhisperConversation
 from npuw_layer.llm.request.variable_state import VariableState

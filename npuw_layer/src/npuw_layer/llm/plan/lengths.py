@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npuw_layer.errors import OptionError
-
-GRAIN = 64
-"""Lengths are rounded up to multiples of this."""
+from npuw_layer.options.llm import PROMPT_GRAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,8 @@ def plan_lengths(max_prompt: int, min_response: int, chunk: int, dynamic: bool) 
     Raises:
         OptionError: the chunk is needed and no power of two.
     """
-    prompt = round_up(max_prompt, GRAIN)
-    response = round_up(min_response, GRAIN)
+    prompt = round_up(max_prompt, PROMPT_GRAIN)
+    response = round_up(min_response, PROMPT_GRAIN)
     if not dynamic or not 0 < chunk < prompt:
         return Lengths(prompt, response, None)
     if chunk & (chunk - 1):

@@ -18,7 +18,6 @@ from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.plan.lengths import Lengths, plan_lengths, round_generation_len
 from npuw_layer.llm.plan.variants import given_ladder, ladder
 from npuw_layer.options import Options
-from npuw_layer.options.stages import StageKind
 
 SMALLEST_PREFILL = 64
 """The fewest tokens that a prefill model takes, where prompts may be longer."""
@@ -26,9 +25,6 @@ SMALLEST_PREFILL = 64
 ROPE_LEAD = 64
 """How far positions may be ahead of tokens where rotary angles come from tables; they need not
 begin at 0 (those of Gemma 3 begin at 1)."""
-
-ISOLATED = ("HFA", "DYNAMIC")
-"""Attention hints that make each attention a submodel of its own."""
 
 _STEP = 4
 """How much larger the next prefill model is."""
@@ -189,20 +185,6 @@ def rope_rows(stage: Stage, options: Options) -> int:
     """
     capacity = stage.capacity if options.generates else lengths_of(options).max_prompt
     return capacity + ROPE_LEAD
-
-
-def isolated_attention(options: Options) -> dict[StageKind, str]:
-    """The kinds of models whose attention is a submodel of its own, and how it runs.
-
-    As in the original, prompts that are read whole have no use for that: nothing is stored before.
-
-    Raises:
-        OptionError: lengths contradict one another.
-    """
-    hints: dict[StageKind, str] = {"generate": options.generate_attention_hint}
-    if lengths_of(options).chunk is not None:
-        hints["prefill"] = options.prefill_attention_hint
-    return {kind: hint for kind, hint in hints.items() if hint in ISOLATED}
 
 
 def _sizes(options: Options, lengths: Lengths, tokens: int) -> Sequence[int]:

@@ -11,12 +11,12 @@ from npuw_layer.api.given_inputs import Given, Inputs, input_name
 from npuw_layer.api.model_port import OpenPort, PortKey
 from npuw_layer.api.request import Request
 from npuw_layer.api.results import Results
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.protocols import (
     Array,
     ability,
 )
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.execution.offload.report import ReportsOffload

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.llm.request.new_tokens import NewTokens

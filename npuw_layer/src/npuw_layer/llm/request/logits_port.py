@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import TensorTransfers
 from npuw_layer.backends.protocols import (
     Array,
     ImportsMemory,
+    ability,
 )
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import LOGITS
 from npuw_layer.llm.request.answer import Answer
 from npuw_layer.llm.request.conversation import Conversation
-from npuw_layer.remote.npu import npu_of
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 
@@ -129,6 +129,6 @@ class LogitsPort:
     def _described(self, tensor: Tensor | RemoteTensor) -> str:
         if isinstance(tensor, Tensor):
             return "host tensor"
-        npu = npu_of(self._device)
+        npu = ability(self._device, ImportsMemory)
         far = npu is None or not tensor.is_of(npu)
         return f"{tensor.properties.mem_type} tensor{' of another context' if far else ''}"

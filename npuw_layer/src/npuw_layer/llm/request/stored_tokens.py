@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.llm.names import STORED_TOKENS
 from npuw_layer.llm.request.variable_state import ConversationState

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from npuw_layer.api.tensor import Tensor
 from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
 from npuw_layer.llm.request.conversation import Conversation

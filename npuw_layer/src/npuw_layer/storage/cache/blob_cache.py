@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from driver_layer.regular_file import open_regular
+from npuw_layer.backends.mapped import map_file
 from npuw_layer.errors import BlobError, NpuwFault, NpuwUsageError, OptionError
 from npuw_layer.storage.cache.key import MODEL, VERSIONS, CacheKey
 from npuw_layer.storage.cache.key import STAGE as STAGE_PART
@@ -32,7 +33,6 @@ from npuw_layer.storage.container import (
 )
 from npuw_layer.storage.encryption import OPTION, Callbacks, decrypt, is_encrypted, write_programs
 from npuw_layer.storage.manifest import EntryManifest
-from npuw_layer.storage.source import map_file
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ the program runs, or that was written in another way, finds the same entry.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,13 +15,10 @@ from pathlib import Path
 from driver_layer.regular_file import read_regular
 from npuw_layer.backends.protocols import (
     Device,
-    device_of,
 )
-from npuw_layer.llm.plan.stages import Stage, kv_layout, lengths_of
+from npuw_layer.backends.versions import package_version
 from npuw_layer.options import Options
 from npuw_layer.options.partition import choices
-from npuw_layer.options.stages import StageKind
-from npuw_layer.storage.versions import package_version
 
 MODEL = "model"
 STAGE = "stage."
@@ -56,29 +52,6 @@ class CacheKey:
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Options) -> CacheKey:
-    """Join what a stage's program depends on.
-
-    Args:
-        model: the digest of its content.
-        stage: which static model.
-        versions: as ``stage_versions`` gives them.
-        options: what was asked for.
-    """
-    fields = {
-        STAGE + field.name: str(getattr(stage, field.name)) for field in dataclasses.fields(stage)
-    }
-    return CacheKey(
-        {
-            MODEL: model,
-            **fields,
-            **versions,
-            **_choices(options.of_stage(stage.kind.value)),
-            **options.experts_config(stage.kind.value),
-        }
-    )
-
-
 def weights_key(model: str, weights: str, versions: Mapping[str, str]) -> CacheKey:
     """Join what stored weights depend on: the model, which they are, and who converts them."""
     return CacheKey({MODEL: model, "weights": weights, **versions})
@@ -92,11 +65,6 @@ def own_version() -> dict[str, str]:
 def current_versions(device: Device, options: Options) -> dict[str, str]:
     """What is installed: this package, and the device with its compiler."""
     return {**own_version(), "device": f"{options.devices} {device.version}"}
-
-
-def stage_versions(device: Device, options: Options, kind: StageKind) -> dict[str, str]:
-    """The same for one kind of a language model's static models, which may run elsewhere."""
-    return current_versions(device_of(device, kind), options.of_stage(kind))
 
 
 def compiler_choices(options: Options) -> dict[str, str]:
@@ -147,34 +115,3 @@ def _digest_of(path: str) -> str:
         return hashlib.sha256(read_regular(Path(path).expanduser())).hexdigest() if path else ""
     except OSError:
         return ""
-
-
-def _choices(options: Options) -> dict[str, str]:
-    """Options that matter to a stage of an LLM."""
-    layout = kv_layout(options)
-    return {
-        "KV_CACHE_PRECISION": options.kv_element,
-        "NPUW_LLM_OPTIMIZE_FP8": str(options.optimize_fp8),
-        "NPUW_LLM_OPTIMIZE_V_TENSORS": str(layout.room),
-        "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": str(layout.block),
-        "NPUW_LLM_BATCH_DIM": str(options.batch_dim),
-        "NPUW_LLM_SEQ_LEN_DIM": str(options.seq_len_dim),
-        "NPUW_LLM_MAX_LORA_RANK": str(options.max_lora_rank),
-        "NPUW_LLM_SHARED_HEAD": str(options.cuts_head),
-        "NPUW_LLM_CACHE_ROPE": str(options.caches_rope),
-        **options.kinds_key,
-        **partition_choices(options),
-        **_text_choices(options),
-        **compiler_choices(options),
-    }
-
-
-def _text_choices(options: Options) -> dict[str, str]:
-    """Return how models without generate stages read, and how long their texts may be."""
-    if options.generates:
-        return {}
-    lengths = lengths_of(options)
-    return {
-        "NPUW_LLM_MAX_PROMPT_LEN": str(lengths.max_prompt),
-        "NPUW_LLM_PREFILL_CHUNK_SIZE": str(lengths.chunk),
-    }

@@ -15,7 +15,6 @@ from npuw_layer.backends.protocols import (
     ability,
 )
 from npuw_layer.errors import DeviceError, OptionError
-from npuw_layer.llm.plan.stages import isolated_attention
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.base import written
 from npuw_layer.options.stages import MAPS, fixed_part
@@ -118,7 +117,7 @@ def check_compatibility(options: Options) -> None:
         problem = "blocks in tiles of rows (NPUW_SPATIAL) have no versioned layout"
     elif any(own.cuts_models for own in options.of_stages):
         problem = "models in parts (NPUW_ONLINE_…, NPUW_PLAN) have no versioned layout"
-    elif isolated := isolated_attention(options):
+    elif isolated := options.isolated_attention:
         problem = (
             f"models whose attention is {' or '.join(isolated.values())} have no versioned layout"
         )

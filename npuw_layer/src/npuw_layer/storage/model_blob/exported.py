@@ -13,8 +13,6 @@ from driver_layer.paths import looking_at
 from driver_layer.regular_file import place_of
 from npuw_layer.backends.protocols import Device, LoadedModel
 from npuw_layer.errors import NpuwFault
-from npuw_layer.llm.model_files import WeightSources, needed_files, weight_files
-from npuw_layer.llm.programs import constants_of
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.key import current_versions
 from npuw_layer.storage.cache.replace import remove_leftovers, replacing
@@ -23,6 +21,8 @@ from npuw_layer.storage.encryption import write_programs
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_compatibility, check_device, fixed_options
 from npuw_layer.storage.model_blob.weight_files import known_files
+from npuw_layer.storage.model_files import WeightSources, needed_files, weight_files
+from npuw_layer.storage.programs import constants_of
 from npuw_layer.storage.stream import Target
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.stored_weights import PART, WantedWeights

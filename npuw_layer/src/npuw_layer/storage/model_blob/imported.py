@@ -19,8 +19,6 @@ from npuw_layer.backends.protocols import (
     ability,
 )
 from npuw_layer.errors import BlobError, BlobVersionError, DamagedBlob, DeviceError, OptionError
-from npuw_layer.llm.model_files import ModelFiles, needed_files
-from npuw_layer.llm.programs import load
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
 from npuw_layer.options.stages import MAPS, fixed_part, run_time_part
 from npuw_layer.storage.cache.key import current_versions, own_version
@@ -30,6 +28,8 @@ from npuw_layer.storage.encryption import decrypt
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_device, check_options, is_own_platform
 from npuw_layer.storage.model_blob.weight_files import known_files, verified_weights
+from npuw_layer.storage.model_files import ModelFiles, needed_files
+from npuw_layer.storage.programs import load
 from npuw_layer.storage.source import Source, open_blob
 from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from driver_layer.paths import looking_at
 from npuw_layer.errors import ModelError, OptionError
-from npuw_layer.llm.model_files import ModelFiles
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.cache.model_digest import digest_files
+from npuw_layer.storage.model_files import ModelFiles
 
 
 def verified_weights(

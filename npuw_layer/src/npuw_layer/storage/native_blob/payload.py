@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from npuw_layer.errors import BlobError
+from driver_layer.errors import BlobError as LoaderError
+from driver_layer.loader.content import check_content
+from npuw_layer.errors import BlobError, DamagedBlob
 from npuw_layer.options import Options
-from npuw_layer.storage.container import Place
+from npuw_layer.storage.container import PAGE, Place
 from npuw_layer.storage.encryption import decrypted
 from npuw_layer.storage.native_blob.container import ends_natively, read_blob
 from npuw_layer.storage.native_blob.metadata import ANY_BATCH, BlobType, Metadata
@@ -80,3 +82,20 @@ def _check_runs(metadata: Metadata) -> None:
         problem = f"it is to be run for each of a batch of {metadata.batch}, which is none"
     if problem:
         raise BlobError(problem)
+
+
+def check_payload(payload: memoryview) -> None:
+    """Verify an ELF, and zeros up to a page; those of other compilers have no digest.
+
+    Raises:
+        DamagedBlob: it is damaged, or bytes were appended to it.
+    """
+    try:
+        end = check_content(payload)
+    except LoaderError as error:
+        raise DamagedBlob(f"its payload cannot be used: {error}") from error
+    if end is None or ends_natively(payload):  # all of a native blob may be given as a payload
+        return
+    behind = payload[end:]
+    if len(behind) not in (0, -end % PAGE) or any(behind):
+        raise DamagedBlob(f"{len(behind)} bytes follow its payload")

@@ -15,20 +15,18 @@ payload is encrypted all of this is, too, in the form of ``blob.encryption``.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
 import numpy as np
 
 from driver_layer.content_digest import content_digest
-from npuw_layer.errors import BlobVersionError, DamagedBlob
+from npuw_layer.errors import DamagedBlob
 from npuw_layer.storage.container import read_manifest
 from npuw_layer.storage.encryption import Callbacks, decrypt, encrypt, is_encrypted
+from npuw_layer.storage.header import HeaderFormat
 from npuw_layer.storage.manifest import ModelManifest
 
-_MAGIC = b"NPUWMORE"
-_VERSION = (1, 0)
-_HEADER = struct.Struct("<8sHHQ32s32s")
+_HEADER = HeaderFormat(b"NPUWMORE", (1, 0), "Q32s32s", "section")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def write_section(
     """
     text = manifest.model_dump_json().encode()
     digests = [content_digest([part]) for part in (text, described)]
-    whole = _HEADER.pack(_MAGIC, *_VERSION, len(text), *digests) + text + bytes(values)
+    whole = _HEADER.pack(len(text), *digests) + text + bytes(values)
     return encrypt(whole, callbacks) if callbacks else whole
 
 
@@ -86,15 +84,11 @@ def read_section(
     if is_encrypted(behind) != encrypted:
         raise DamagedBlob("its payload is encrypted, or what is behind its metadata is: not both")
     content = decrypt(behind, callbacks)
-    if len(content) < _HEADER.size or bytes(content[: len(_MAGIC)]) != _MAGIC:
+    if len(content) < _HEADER.size or not _HEADER.begins(content):
         raise DamagedBlob("what lies between metadata and footer is neither zeros nor known")
-    _, major, minor, size, digest, metadata_digest = _HEADER.unpack_from(content)
-    if (major, minor) != _VERSION:
-        raise BlobVersionError("section", f"{major}.{minor}", "{}.{}".format(*_VERSION))
+    size, digest, metadata_digest = _HEADER.unpack(content)
     if content_digest([described]) != metadata_digest:
         raise DamagedBlob("its metadata is damaged")
-    text = content[_HEADER.size : _HEADER.size + size]
-    if content_digest([text]) != digest:
-        raise DamagedBlob("the manifest is damaged")
-    manifest = read_manifest(text, ModelManifest)
-    return Section(manifest, digest.hex(), content[_HEADER.size + size :])
+    end = _HEADER.size + size
+    manifest = read_manifest(content[_HEADER.size : end], digest, ModelManifest)
+    return Section(manifest, digest.hex(), content[end:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.llm.request.variable_state import ConversationState
 from npuw_layer.remote.tensor import AnyTensor, values_of

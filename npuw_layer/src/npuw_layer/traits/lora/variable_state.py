@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from npuw_layer.api.tensor import Tensor
+from npuw_layer.backends.tensor import Tensor
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.traits.lora.values import AdapterValues
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Device, LoadedModel
-from npuw_layer.llm.model_files import WeightSources
 from npuw_layer.options import Options
-from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.weights.bank import WeightsBank
 
 if TYPE_CHECKING:
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 def share_bank(
     bank: WeightsBank,
     loaded: Iterable[LoadedModel],
-    sources: WeightSources,
+    digest: Callable[[], str],
     device: Device,
     options: Options,
 ) -> SharedArena | None:
@@ -27,7 +25,7 @@ def share_bank(
     Args:
         bank: of a model.
         loaded: the model's programs.
-        sources: where its weights are.
+        digest: hashes its weights.
         device: where they will be.
         options: what was asked for.
     """
@@ -40,7 +38,4 @@ def share_bank(
     inputs = [info for model in loaded for info in model.inputs]
     in_place = options.weights_bank_alloc != "SHARED"
     weights = bank.to_allocate(inputs, in_place)
-    known = KnownFiles(options.cache_folder)
-    return share_weights(
-        device, bank, weights, options.weights_bank, lambda: sources.read_digest(known)
-    )
+    return share_weights(device, bank, weights, options.weights_bank, digest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from npuw_layer.backends.versions import compiler_number
 from npuw_layer.errors import OptionError
 from npuw_layer.kinds.static.compiled import CompiledStatic
 from npuw_layer.kinds.static.initial_values import PARTS
@@ -14,7 +15,6 @@ from npuw_layer.storage.model_blob.exported import Exported, describe_model
 from npuw_layer.storage.native_blob.container import footer, pad
 from npuw_layer.storage.native_blob.metadata import Metadata
 from npuw_layer.storage.native_blob.section import write_section
-from npuw_layer.storage.versions import compiler_number
 
 _NO_LAYOUT = "[...]"
 """How ``ov::Layout`` writes one that says nothing: an exported IR has no others."""

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from npuw_layer.api.ready_model import Origin
-from npuw_layer.backends.blob_content import check_payload
 from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
     READ_PREFIX,
@@ -27,8 +25,6 @@ from npuw_layer.errors import (
 from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
 from npuw_layer.kinds.static.initial_values import PARTS, pack_values, unpack_values
 from npuw_layer.kinds.static.port import is_port
-from npuw_layer.llm.model_files import WeightSources, needed_files
-from npuw_layer.llm.programs import load
 from npuw_layer.options import Options, parse_options
 from npuw_layer.options.ways import check_plain
 from npuw_layer.storage.container import PAGE, Container, Place
@@ -36,9 +32,11 @@ from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_device
 from npuw_layer.storage.model_blob.imported import BlobBytes, check_versions, verify_model
 from npuw_layer.storage.model_blob.weight_files import named_weights
+from npuw_layer.storage.model_files import WeightSources, needed_files
 from npuw_layer.storage.native_blob.metadata import ANY_BATCH, IGNORE_VERSION, Metadata
-from npuw_layer.storage.native_blob.payload import Payload, open_payload
+from npuw_layer.storage.native_blob.payload import Payload, check_payload, open_payload
 from npuw_layer.storage.native_blob.section import Section
+from npuw_layer.storage.programs import Origin, load
 
 _log = logging.getLogger(__name__)
 

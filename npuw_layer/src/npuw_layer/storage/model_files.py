@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from compiler_layer.errors import CompilerError
@@ -96,6 +97,10 @@ class WeightSources:
             ModelError: a file cannot be read.
         """
         return self.files.read_digest(known) + (self.stored.digest if self.stored else "")
+
+    def hashing(self, cache_folder: Path | None) -> Callable[[], str]:
+        """Return what calls ``read_digest``, with digests that a cache's folder keeps."""
+        return partial(self.read_digest, KnownFiles(cache_folder))
 
     def identity(self, known: KnownFiles) -> str:
         """Tell the model from others; as ``ModelFiles.identity``, and by what was changed."""
