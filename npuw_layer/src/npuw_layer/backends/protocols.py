@@ -6,7 +6,7 @@ Implementations are found by name through the entry-point groups ``npuw_layer.co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -134,6 +134,19 @@ class Program(Protocol):
 
         Raises:
             RuntimeError: an input or output is not bound, or the device failed.
+        """
+        ...
+
+
+@runtime_checkable
+class RunsTogether(Protocol):
+    """An optional ability of a program: to be submitted together with another one behind it."""
+
+    def followed_by(self, other: Program) -> Callable[[], None] | None:
+        """Return what executes this program and then the other, to the end.
+
+        Returns:
+            None if the other is of another device. What is called raises what ``Program.run`` does.
         """
         ...
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
+from npuw_layer.kinds.embedding.names import TOKEN_TYPES
 from npuw_layer.kinds.embedding.reading import Text
-from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import IDS, MASK, POSITIONS
 from npuw_layer.llm.request.token_ids import check_ids
 
 

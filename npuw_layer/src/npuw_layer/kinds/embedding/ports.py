@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from npuw_layer.api.model_port import OPEN, OpenPort
 from npuw_layer.backends.protocols import TensorInfo
+from npuw_layer.kinds.embedding.names import TOKEN_TYPES
 from npuw_layer.kinds.embedding.reading import reads_in_chunks
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
 
 _TEXT_INPUTS = (IDS, MASK, TOKEN_TYPES, POSITIONS)
 

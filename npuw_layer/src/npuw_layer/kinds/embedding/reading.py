@@ -12,19 +12,18 @@ from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, Program
 from npuw_layer.errors import PromptTooLong, TensorError
-from npuw_layer.kinds.embedding.names import PADDING
+from npuw_layer.kinds.embedding.names import PADDING, TOKEN_TYPES
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.make_cache import make_cache
-from npuw_layer.llm.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Stage, rope_rows
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.prefill import Counts, Pieces, Prefill
 from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.llm.request.token_outputs import Gathered
-from npuw_layer.traits.lora.buffers import AdapterBuffers
-from npuw_layer.traits.lora.values import AdapterValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +89,10 @@ class ChunkReader:
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
         self._compiled = compiled
         self._cache = make_cache(compiled)
-        self._buffers = AdapterBuffers(compiled.device, compiled.adapters)
-        self._adapters = AdapterValues(compiled.adapter_shapes)
-        self._prefill = Prefill(compiled, self._cache, self._buffers, Gathered(()), check_wanted)
-        heads = {stage: compiled.models[stage] for stage in compiled.plan.own_heads}
-        self._head = LMHead(compiled.device, heads, self._buffers, compiled.bank) if heads else None
+        self._history = History((), rereads=False)
+        self._parts = Parts.of(compiled, self._cache, self._history)
+        self._prefill = Prefill(compiled, self._cache, self._parts, Gathered(()), check_wanted)
+        self._head = LMHead.of(compiled, self._parts)
         self._prefill.prepare()
 
     @property
@@ -112,8 +110,7 @@ class ChunkReader:
         self._begin(count)
         rows = {IDS: text.ids[used], POSITIONS: text.positions[used]}
         new = NewTokens(rows, np.ones(count, np.int64))
-        history = History((), rereads=False)
-        pieces = self._prefill.read(new, history, self._adapters)
+        pieces = self._prefill.read(new, self._history)
         if not self._compiled.options.text_embed:
             return {LOGITS: self._logits(_last(pieces))}
         states: list[Array] = []
@@ -146,13 +143,16 @@ class ChunkReader:
             )
 
     def _begin(self, count: int) -> None:
-        self._buffers.apply(self._adapters)
+        self._parts.begin()
         self._cache.reset(count)
+        self._history.begin(0)
         self._prefill.counts = Counts([])
 
     def _logits(self, last: Submodel) -> Array:
         found = last.output(1)
-        return found if self._head is None else self._head.logits(found)
+        logits = found if self._head is None else self._head.logits(found)
+        assert logits is not None  # there is no target
+        return logits
 
 
 class WholeReader:

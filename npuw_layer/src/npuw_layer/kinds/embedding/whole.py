@@ -19,8 +19,8 @@ from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.embedding.names import PADDING
-from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.kinds.embedding.names import PADDING, TOKEN_TYPES
+from npuw_layer.llm.names import IDS, MASK, POSITIONS
 from npuw_layer.llm.plan.lengths import GRAIN
 
 _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from npuw_layer.api.model_port import OPEN, OpenPort
-from npuw_layer.kinds.whisper.names import ENCODER_STATES
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import IDS
 from npuw_layer.llm.request.model_ports import numbered, with_beams
+from npuw_layer.traits.cross_attention.names import ENCODER_STATES
 
 
 def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:

@@ -26,7 +26,8 @@ from compiler_layer.passes.fuse_dequantize import fuse_dequantize
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.graph.computed import Computed, behind, made_of
-from npuw_layer.llm.names import POSITIONS, long_from
+from npuw_layer.llm.names import POSITIONS
+from npuw_layer.traits.long_rope.names import long_from
 
 MAX_ROWS = 1 << 14
 """With more positions tables are larger than what they save is worth."""

@@ -33,7 +33,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.names import VISUAL_EMBEDS, VISUAL_MASKS
+from npuw_layer.traits.images.names import VISUAL_EMBEDS, VISUAL_MASKS
 
 AnyOp = TypeVar("AnyOp", bound=OvOp)
 

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
 
 
 class Mode(Enum):
@@ -79,8 +82,15 @@ class Adaptation:
 
     @property
     def of_weights(self) -> str:
-        """Tells what stays of a conversation's rows from others: empty if requests set adapters."""
+        """Identity of the adapters in the weights; empty if requests set adapters."""
         return "" if self.mode.is_settable else self.digest
+
+    def apply(self, model: Model) -> None:
+        """Put the adapters into a model; see ``insert``."""
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.traits.lora.insert import insert_adapters
+
+        insert_adapters(model, self)
 
     @property
     def rank(self) -> int:
