@@ -40,10 +40,8 @@ class Generate:
         self._cache = cache
         self._gathered = gathered
         self._head = head
-        device, bank, models = compiled.device, compiled.bank, compiled.models
         self._variants = [
-            Submodel(device, stage, models[stage], cache, parts, bank, head)
-            for stage in self._plan.generate
+            Submodel(compiled, stage, cache, parts, head) for stage in self._plan.generate
         ]
         self.variant = 0
         """The number of the variant in use."""

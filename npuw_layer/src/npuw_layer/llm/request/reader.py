@@ -89,13 +89,13 @@ class Reader:
 
     def slide(self, tokens: NewTokens, target: Target | None) -> Reading:
         """Read tokens that prefill has no room for by generate steps, which let old ones go."""
-        at_once = self._plan.generate[0].tokens
-        for begin in range(0, len(tokens), at_once):
-            piece = tokens.part(begin, min(begin + at_once, len(tokens)))
-            if begin + at_once < len(tokens):
-                self.step(piece)
-                yield len(piece)
-        logits = self.step(piece, target if len(piece) == 1 else None)
+        at_once, begin = self._plan.generate[0].tokens, 0
+        while begin + at_once < len(tokens):
+            self.step(tokens.part(begin, begin + at_once))
+            begin += at_once
+            yield at_once
+        last = tokens.part(begin, len(tokens))
+        logits = self.step(last, target if len(last) == 1 else None)
         return None if logits is None else logits[:, -1:]
 
     def make_room(self, tokens: NewTokens, room: int) -> NewTokens:

@@ -11,10 +11,9 @@ from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
     READ_PREFIX,
     Array,
-    Device,
-    LoadedModel,
     Program,
 )
+from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.copies import RowCopy
 from npuw_layer.llm.kv.kv_kinds import present_rows
 from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
@@ -32,7 +31,6 @@ from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.token_inputs import token_inputs
 from npuw_layer.llm.request.token_outputs import Gathered, token_outputs
 from npuw_layer.llm.traits import traits
-from npuw_layer.weights.bank import WeightsBank
 
 
 class Submodel:
@@ -44,31 +42,27 @@ class Submodel:
     part of a run.
 
     Args:
-        device: where it runs.
-        stage: what it is.
-        loaded: the program.
+        compiled: all static models.
+        stage: the one.
         cache: the conversation's K and V.
         parts: the conversation's parts of traits.
-        bank: the model's weights.
         head: reads the hidden states where this model writes them, if it takes as many rows.
     """
 
     def __init__(
         self,
-        device: Device,
+        compiled: CompiledLLM,
         stage: Stage,
-        loaded: LoadedModel,
         cache: KVStrategy,
         parts: Parts,
-        bank: WeightsBank,
         head: LMHead | None = None,
     ) -> None:
         self.stage = stage
-        self._device = device
-        self._loaded = loaded
+        self._device = device = compiled.device
+        self._loaded = loaded = compiled.models[stage]
         self._cache = cache
         self._parts = parts
-        self._bank = bank
+        self._bank = compiled.bank
         bound = (name for trait in traits() for name in trait.bound_inputs)
         elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX, *bound)
         own = (*loaded.inputs, *loaded.outputs)
