@@ -113,7 +113,7 @@ def test_the_prefix_of_a_variants_buffer_is_the_smaller_variants_buffer(talks) -
     """Each variant reads its past at one address, and differs in how far it reads."""
     request = talks(**LADDER).request
     bound = []
-    for variant in request._conversation._generate._variants:
+    for variant in request._conversation.reader.generate._variants:
         program, _ = variant._programs[None]
         states = {
             tensor.name: (program._pointer(index), tensor.shape)

@@ -19,10 +19,10 @@ from compiler_layer.dialects.ov.elementwise import Cos, Sin
 from npuw_layer import Core
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.stage_graph import stage_graph
-from npuw_layer.llm.names import LONG_ROPE, long_from
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
+from npuw_layer.traits.long_rope.names import LONG_ROPE, long_from
 
 LONGROPE = GOLDENS / "longrope"
 CONTEXT = 64

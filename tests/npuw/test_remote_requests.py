@@ -182,7 +182,7 @@ def test_the_device_writes_the_very_memory(models) -> None:
     compiled = models()
     request = compiled.create_infer_request()
     before = request.infer(inputs(IDS))["logits"].copy()
-    (arena, _) = request._conversation._head._models[1]
+    (arena, _) = request._conversation.reader.head._models[1]
     pages = page_aligned_bytes(ROW)
     properties = {"MEM_TYPE": "CPU_VA", "MEM_HANDLE": pages}
     tensor = compiled.get_context().create_tensor("f32", (1, 1, VOCABULARY), properties)

@@ -264,9 +264,9 @@ def test_tokens_that_are_not_known_cannot_be_read_anew(talks) -> None:
 
 def test_a_running_request_is_left_alone(talks, tmp_path, monkeypatch) -> None:
     talk, go_on = talks(), threading.Event()
-    answer = talk.request._conversation.answer
+    infer = talk.request._conversation.infer
     monkeypatch.setattr(
-        talk.request._conversation, "answer", lambda tokens: (go_on.wait(60), answer(tokens))[1]
+        talk.request._conversation, "infer", lambda *given: (go_on.wait(60), infer(*given))[1]
     )
     inputs = {
         "input_ids": np.array([IDS[:10]]),

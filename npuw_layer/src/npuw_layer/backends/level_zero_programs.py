@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -17,7 +17,7 @@ from npuw_layer.backends.level_zero_memory import (
     reported,
 )
 from npuw_layer.backends.level_zero_profiling import RunTimes
-from npuw_layer.backends.protocols import Memory, TensorInfo
+from npuw_layer.backends.protocols import Memory, Program, TensorInfo
 from npuw_layer.backends.release import release_with
 from npuw_layer.errors import DeviceError
 
@@ -123,13 +123,7 @@ class RecordedProgram:
             DeviceError: a tensor is not bound or its memory too small.
             NpuwFault: a file that it is to read was truncated.
         """
-        self._check_files()
-        with reported("recording a blob"):
-            if self._commands is None:
-                self._commands = self._record()
-            elif self._moved:
-                self._mutate(self._commands)
-            self._moved.clear()
+        self._recorded()
 
     def run(self) -> None:
         """Execute and wait.
@@ -138,14 +132,22 @@ class RecordedProgram:
             DeviceError: a tensor is not bound or its memory too small; or the device failed.
             NpuwFault: a file that it is to read was truncated.
         """
-        self.prepare()
-        assert self._commands is not None  # prepare() sets it or raises
+        self._execute()
+
+    def followed_by(self, other: Program) -> Callable[[], None] | None:
+        """Return what executes both with one submission; see ``protocols.RunsTogether``."""
+        if isinstance(other, RecordedProgram) and other._loaded.queue is self._loaded.queue:
+            return partial(self._execute, other)
+        return None
+
+    def _execute(self, *behind: RecordedProgram) -> None:
+        """Execute the program, and others behind it; errors as ``run``."""
+        every = (self, *behind)
+        lists = [program._recorded() for program in every]
         with reported("running a blob"):
             # A fence, not the queue: others may have submitted work of their own.
             try:
-                ze.zeCommandQueueExecuteCommandLists(
-                    self._loaded.queue, [self._commands], self._done
-                )
+                ze.zeCommandQueueExecuteCommandLists(self._loaded.queue, lists, self._done)
                 ze.zeFenceHostSynchronize(self._done)
             except ze.ZeError:
                 raise
@@ -157,8 +159,21 @@ class RecordedProgram:
                 raise
             finally:
                 ze.zeFenceReset(self._done)
-        if self._times is not None:
-            self._times.tell()
+        for program in every:
+            if program._times is not None:
+                program._times.tell()
+
+    def _recorded(self) -> ze.ze_command_list_handle_t:
+        """Return the recording, as inputs and outputs are bound now; errors as ``prepare``."""
+        self._check_files()
+        if self._commands is None or self._moved:
+            with reported("recording a blob"):
+                if self._commands is None:
+                    self._commands = self._record()
+                else:
+                    self._mutate(self._commands)
+                self._moved.clear()
+        return self._commands
 
     def _check_files(self) -> None:
         """See that what is mapped from files is still there."""

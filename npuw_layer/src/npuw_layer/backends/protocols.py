@@ -217,6 +217,19 @@ class Program(Protocol):
         ...
 
 
+@runtime_checkable
+class RunsTogether(Protocol):
+    """An optional ability of a program: to be submitted together with another one behind it."""
+
+    def followed_by(self, other: Program) -> Callable[[], None] | None:
+        """Return what executes this program and then the other, to the end.
+
+        Returns:
+            None if the other is of another device. What is called raises what ``Program.run`` does.
+        """
+        ...
+
+
 class LoadedModel(Protocol):
     """A program on a device; what it only reads (weights) is there once."""
 

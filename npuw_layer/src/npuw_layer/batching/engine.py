@@ -15,13 +15,13 @@ from npuw_layer.batching.participant import Participant, Submission, reads_promp
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
 from npuw_layer.batching.schedule import Work, plan_step
-from npuw_layer.errors import NpuwError, RequestError, TensorError
+from npuw_layer.errors import NpuwError, RequestError, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.llm.request.token_inputs import check_slots
+from npuw_layer.llm.trait import Settings
 from npuw_layer.remote.tensor import AnyTensor, values_of
-from npuw_layer.traits.lora.values import AdapterValues
 
 _log = logging.getLogger(__name__)
 
@@ -81,16 +81,25 @@ class ContinuousBatching:
             RequestError: the engine was closed.
             StateError: a state does not fit the model, or the others.
         """
-        adapters = AdapterValues(self._compiled.adapter_shapes)
-        for name, tensor in (adapter or {}).items():
-            adapters.set(name, values_of(tensor))
-        adapters.check_ranks(adapters.names)
-        request = BatchedRequest(self, adapters)
+        request = BatchedRequest(self, self._settings(adapter or {}))
         with self._changed.lock:
             if self._closed:
                 raise RequestError("no conversation can begin: the engine was closed")
             self._conversations[request] = Participant(request)
         return request
+
+    def _settings(self, states: Mapping[str, AnyTensor]) -> list[Settings | None]:
+        """Make the settings of a conversation, one for each of the model's traits; as ``open``."""
+        found = [trait.settings() for trait in self._compiled.traits]
+        own = [one for one in found if one is not None]
+        by_name = {name: one for one in own for name in one.names}
+        for name, tensor in states.items():
+            if name not in by_name:
+                raise StateError(f"the model has no adapter state {name!r}")
+            by_name[name].set(name, values_of(tensor))
+        for one in own:
+            one.check()
+        return found
 
     def enqueue(self, request: BatchedRequest, ids: Array, keep: int) -> Future[Array]:
         """Note what a conversation goes on with; see ``BatchedRequest.submit``."""
@@ -224,7 +233,7 @@ class ContinuousBatching:
                 _settle(submission, error)
                 continue
             if place is not None and _begins(submission):
-                place.adapters = conversation.request.adapters
+                place.parts.use(conversation.request.settings)
                 conversation.place = place
                 found.append((conversation, place, submission))
         return found

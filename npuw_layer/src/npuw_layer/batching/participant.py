@@ -11,9 +11,9 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.plan.stages import Plan
-from npuw_layer.llm.request.answer import Reading
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.reader import Reading
 from npuw_layer.options import Options
 
 

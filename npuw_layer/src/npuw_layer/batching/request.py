@@ -12,7 +12,7 @@ import numpy as np
 from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import TensorError
-from npuw_layer.traits.lora.values import AdapterValues
+from npuw_layer.llm.trait import Settings
 
 
 class Engine(Protocol):
@@ -32,12 +32,12 @@ class BatchedRequest(Uncopied):
 
     Args:
         engine: runs it.
-        adapters: what it is held with.
+        settings: those of the conversation, one for each of the model's traits.
     """
 
-    def __init__(self, engine: Engine, adapters: AdapterValues) -> None:
+    def __init__(self, engine: Engine, settings: Sequence[Settings | None]) -> None:
         self._engine = engine
-        self.adapters = adapters
+        self.settings = settings
         """From the first token to the last; nobody sets them after it was opened."""
         self.stored = 0
         """Tokens of the conversation so far, those that are under way left out."""

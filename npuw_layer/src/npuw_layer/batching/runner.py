@@ -14,7 +14,8 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.lm_head import LMHead
-from npuw_layer.traits.lora.buffers import AdapterBuffers
+from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.reader import Logits
 
 Speaker = tuple[Conversation, Submission]
 """Where a conversation's caches are, and what it has to say."""
@@ -62,7 +63,7 @@ class Runner:
         try:
             return next(submission.reading), None
         except StopIteration as end:
-            return submission.left, end.value[0, -1]
+            return submission.left, _last(end.value)
         except NpuwError as error:
             return submission.left, error
 
@@ -108,10 +109,7 @@ class Runner:
         return Generated(self._run(speakers, slots, capacity), slots, capacity)
 
     def _run(self, speakers: Sequence[Speaker], slots: int, capacity: int) -> list[Outcome]:
-        tokens = [
-            SlotToken(place.cache, place.buffers, int(said.ids[said.read]))
-            for place, said in speakers
-        ]
+        tokens = [SlotToken(place.cache, place.parts, said.tokens(1)) for place, said in speakers]
         model = self._model(Stage(Kind.GENERATE, 1, capacity - 1, slots), tokens[0])
         try:
             found = model.run(tokens)
@@ -136,14 +134,20 @@ class Runner:
         if self._head is None and self._plan.heads:
             stages = [stage for stage in self._plan.heads if stage.tokens in self.sizes[1:]]
             heads = {stage: compiled.models[stage] for stage in stages}
-            none = AdapterBuffers(compiled.device, ())  # a head of several conversations has none
-            self._head = LMHead(compiled.device, heads, none, compiled.bank)
+            # No part: options rule out traits with variables in the head of several conversations.
+            self._head = LMHead(compiled.device, heads, Parts(), compiled.bank)
         return self._head
 
 
 def _alone(place: Conversation, submission: Submission) -> Outcome:
     """Run a token of one conversation."""
     try:
-        return place.run(submission.tokens(1))[0, -1]
+        return _last(place.infer(submission.tokens(1)))
     except NpuwError as error:
         return error
+
+
+def _last(logits: Logits) -> Array:
+    """Return the logits of the last token, f32 [V]."""
+    assert logits is not None  # no target was given
+    return logits[0, -1]

@@ -29,30 +29,30 @@ from npuw_layer.llm.names import (
     LOGITS,
     MASK,
     POSITIONS,
-    long_from,
     slot_of,
     slot_variable,
 )
 from npuw_layer.llm.request.lm_head import LMHead
-from npuw_layer.llm.request.request_buffers import ProgramBuffers
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.parts import Parts
 from npuw_layer.weights.bank import WeightsBank
 
 
 @dataclass(frozen=True, slots=True)
 class SlotToken:
-    """The next token of a conversation, what came before, and its adapters, which are applied."""
+    """The next token of a conversation, its cache, and its parts, which have begun."""
 
     cache: KVStrategy
-    adapters: ProgramBuffers
-    token: int
+    parts: Parts
+    token: NewTokens
 
 
 class SlotModel:
     """A program that takes a token of each of up to B conversations.
 
-    A slot reads whatever cache it is bound to, and the adapters beside it. Conversations keep their
-    slots from step to step; one that comes in takes the slot of one that is not there any more,
-    which costs a relocation of the program's arguments and no copy. A slot that nobody uses goes on
+    A slot reads the cache and the parts that it is bound to. Conversations keep their slots from
+    step to step; one that comes in takes the slot of one that is not there any more, which costs a
+    relocation of the program's arguments and no copy. A slot that nobody uses goes on
     reading what it read before, or a neighbour's: what it computes is dropped, and it writes to no
     cache.
 
@@ -87,7 +87,10 @@ class SlotModel:
         """Conversations that it takes."""
         self.past = columns - 1
         """Rows of each cache that it reads."""
-        self._long_from = long_from(self._arena.tensors)
+        self._slot_inputs = [
+            {info.name: self._arena[info.name][slot : slot + 1] for info in own}
+            for slot in range(self.slots)
+        ]
         self._views = [_SlotView(self._program, slot) for slot in range(self.slots)]
         self._states = [_states_of(loaded, slot) for slot in range(self.slots)]
         self._sitting: list[KVStrategy | None] = [None] * self.slots
@@ -135,17 +138,18 @@ class SlotModel:
         if self._head is None:
             return self._arena[LOGITS][:, 0]
         states = self._arena[EMBED]  # a token of each slot: to the head they are one prompt's
-        return self._head.logits(states.reshape(1, self.slots, -1))[0]
+        logits = self._head.logits(states.reshape(1, self.slots, -1))
+        assert logits is not None  # there is no target
+        return logits[0]
 
     def _fill(self, slot: int, each: SlotToken) -> None:
         arena, rows = self._arena, each.cache.rows
-        inputs = ((IDS, each.token), (POSITIONS, rows.tokens), (CACHE_POSITION, rows.tokens))
+        token = each.token.rows[IDS][0]
+        inputs = ((IDS, token), (POSITIONS, rows.tokens), (CACHE_POSITION, rows.tokens))
         for name, value in inputs:
             if name in arena.tensors:
                 arena[name][slot] = value
-        if self._long_from is not None:
-            name, limit = self._long_from
-            arena[name][slot] = rows.tokens >= limit
+        each.parts.fill(self._slot_inputs[slot], each.token, self.past)
         arena[MASK][slot, : self.past] = rows.columns(np.ones(rows.tokens, np.int64), self.past)
         arena[MASK][slot, self.past] = 1
 
@@ -159,7 +163,7 @@ class SlotModel:
                 view, states = self._views[slot], self._states[slot]
                 self._sitting[slot] = None  # until all of it is bound
                 self._attached[slot] = now.cache.attach(view, states, self.past, None)
-                now.adapters.bind(view, states)
+                now.parts.bind(view, states)
                 self._sitting[slot] = now.cache
         return sitting
 

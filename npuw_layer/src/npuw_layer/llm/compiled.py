@@ -9,29 +9,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, TensorInfo
-from npuw_layer.errors import ModelError, NoHead, OtherAxes
+from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
+from npuw_layer.errors import NoHead, OtherAxes
 from npuw_layer.execution.dumps import dumped
 from npuw_layer.execution.profiling.labels import labelled
 from npuw_layer.llm.kv.prefix_cache import PrefixCache
-from npuw_layer.llm.names import LAST_HIDDEN_STATE, vocabulary_of
+from npuw_layer.llm.names import vocabulary_of
 from npuw_layer.llm.plan.ruled_out import check_ruled_out
 from npuw_layer.llm.plan.stages import Plan, Stage, lengths_of, plan
-from npuw_layer.llm.programs import ProgramMaker, StageProgram, blob_weights
+from npuw_layer.llm.programs import ModelChange, ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
 from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
+from npuw_layer.llm.trait import Instance
+from npuw_layer.llm.traits import traits
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.model_digest import model_files
 from npuw_layer.storage.model_files import ModelFiles, WeightSources
 from npuw_layer.storage.programs import Origin
-from npuw_layer.traits.linear_states.names import linear_inputs
-from npuw_layer.traits.lora.names import adapter_inputs
-from npuw_layer.traits.trees.tree_mask import TreeMask
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.sharing.bank import share_bank
 
 if TYPE_CHECKING:
-    from npuw_layer.traits.lora.adaptation import Adaptation
     from npuw_layer.weights.sharing.arena import SharedArena
 
 _log = logging.getLogger(__name__)
@@ -49,6 +47,8 @@ class CompiledLLM:
     plan: Plan
     models: Mapping[Stage, LoadedModel]
     bank: WeightsBank
+    traits: tuple[Instance, ...]
+    """What the model has beside K and V; none of a plain Llama."""
     prefixes: PrefixCache | None
     origin: Origin
     programs: tuple[StageProgram, ...]
@@ -79,34 +79,13 @@ class CompiledLLM:
         return token_outputs(self._one.outputs)
 
     @property
-    def tree_mask(self) -> TreeMask | None:
-        """What it is told of candidates; None if it takes no trees of them."""
-        return TreeMask.of(self._one.inputs)
-
-    @property
     def _one(self) -> LoadedModel:
         """Any model that takes tokens: as to what they are given as, and give, all are alike."""
         return self.models[(self.plan.generate or self.plan.prefill)[0]]
 
-    @property
-    def adapters(self) -> list[TensorInfo]:
-        """The inputs that adapters of a conversation come in by, each once."""
-        own = (*(self.plan.generate or self.plan.prefill), *self.plan.own_heads)
-        return adapter_inputs(self.models[stage].inputs for stage in own)
-
-    @property
-    def linear_caches(self) -> list[TensorInfo]:
-        """The inputs that read states of fixed size, each variable once."""
-        return linear_inputs(self._one.inputs)
-
-    @property
-    def adapter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the variables of adapters, at the largest rank."""
-        return {info.name.removeprefix(READ_PREFIX): info.shape for info in self.adapters}
-
 
 def compile_llm(
-    path: Path, device: Device, options: Options, adaptation: Adaptation | None = None
+    path: Path, device: Device, options: Options, change: ModelChange | None = None
 ) -> CompiledLLM:
     """Compile, or load from the cache, what an LLM needs.
 
@@ -116,7 +95,7 @@ def compile_llm(
         options: lengths, variants, precision, cache. Where no head can be cut off, each model keeps
             its own, as in the original (fact sheet npuw §a.3, step 5); axes of caches that are left
             out are the model's.
-        adaptation: the adapters that it is compiled with, if there are any.
+        change: of the model before it is split, if there is any.
 
     Raises:
         ModelError: the model cannot be read, adapted or split.
@@ -124,7 +103,7 @@ def compile_llm(
     """
     while True:
         try:
-            return _compile_stages(path, device, options, adaptation)
+            return _compile_stages(path, device, options, change)
         except (NoHead, OtherAxes) as error:
             options = _yielding(options, error)
 
@@ -148,13 +127,13 @@ def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
 
 
 def _compile_stages(
-    path: Path, device: Device, options: Options, adaptation: Adaptation | None
+    path: Path, device: Device, options: Options, change: ModelChange | None
 ) -> CompiledLLM:
     """Compile an LLM; errors as ``compile_llm``, NoHead and OtherAxes."""
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
-    maker = ProgramMaker(path, files, device, options, adaptation)
+    maker = ProgramMaker(path, files, device, options, change)
     loaded: list[LoadedModel] = []
     programs: list[StageProgram] = []
     compiled = 0
@@ -165,7 +144,7 @@ def _compile_stages(
         loaded.append(model)
     wanted = blob_weights(stages, loaded, options)
     stored = None if wanted is None else maker.weights(wanted)
-    changes = "" if adaptation is None else adaptation.of_weights
+    changes = "" if change is None else change.of_weights
     sources = WeightSources(files, stored, changes)
     origin = Origin(time.perf_counter() - began, compiled, len(stages) - compiled)
     _log.info("%s", origin)
@@ -193,8 +172,6 @@ def assemble(
     Raises:
         ModelError: the model rules out what options ask for.
     """
-    if options.eagle:
-        _check_eagle(loaded[0])
     planned = plan(options)
     models = {
         stage: labelled(
@@ -210,6 +187,7 @@ def assemble(
         plan=planned,
         models=models,
         bank=bank,
+        traits=_instances(models, planned),
         prefixes=_prefixes(options),
         origin=origin,
         programs=tuple(programs),
@@ -218,17 +196,14 @@ def assemble(
     )
 
 
-def _check_eagle(prefill: LoadedModel) -> None:
-    """See that a model is Eagle's, as it is said to be.
-
-    Raises:
-        ModelError: it gives no hidden states.
-    """
-    if all(info.name != LAST_HIDDEN_STATE for info in prefill.outputs):
-        raise ModelError(
-            f"NPUW_EAGLE = YES: the model has no output {LAST_HIDDEN_STATE}, which targets and "
-            "drafts of Eagle 3 have; leave the option out"
-        )
+def _instances(models: Mapping[Stage, LoadedModel], planned: Plan) -> tuple[Instance, ...]:
+    """Return the traits that a model has, by what one conversation's programs take."""
+    stages = (*(planned.generate or planned.prefill), *planned.prefill, *planned.own_heads)
+    inputs = dict[str, TensorInfo]()
+    for info in (info for stage in stages for info in models[stage].inputs):
+        inputs.setdefault(info.name, info)
+    found = (trait.recognise([*inputs.values()]) for trait in traits())
+    return tuple(one for one in found if one is not None)
 
 
 def _prefixes(options: Options) -> PrefixCache | None:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError, ModelError
-from npuw_layer.kinds.embedding.imported_ports import check_whole_ports, keeps_nothing
-from npuw_layer.kinds.whisper.imported_ports import check_cross_attention
-from npuw_layer.kinds.whisper.names import is_cross_variable
+from npuw_layer.llm.kv.cache_inputs import is_cache
 from npuw_layer.llm.kv.kv_layout import KVLayout
+from npuw_layer.llm.language_kinds import kind_of
 from npuw_layer.llm.names import (
     EMBED,
     LAST_TOKEN,
@@ -19,15 +18,11 @@ from npuw_layer.llm.names import (
     slot_variable,
     vocabulary_of,
 )
-from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout, lengths_of
+from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
 from npuw_layer.llm.request.token_inputs import TOKENS, TokenInput, token_inputs
 from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
+from npuw_layer.llm.traits import traits
 from npuw_layer.options import Options
-from npuw_layer.traits.linear_states.imported_ports import check_states
-from npuw_layer.traits.linear_states.names import is_linear_cache
-from npuw_layer.traits.lora.names import is_adapter_input
-from npuw_layer.traits.lora.ports import check_adapters
-from npuw_layer.traits.trees.imported_ports import check_tree_masks
 
 _Row = tuple[str, tuple[int, ...]]
 """Element type, and the shape of what one token has."""
@@ -47,16 +42,11 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     Raises:
         BlobError: one is another stage, or has other caches or adapters than the rest.
     """
-    whole = lengths_of(options).chunk is None and not options.cuts_head
-    if not options.generates and whole and keeps_nothing(loaded):
-        check_whole_ports(stages, loaded)
+    if kind_of(options).check_ports(stages, loaded, options):
         return
     _check_results(stages, loaded, options.cuts_head or options.gives_hidden_states)
-    check_adapters(stages, loaded, options.max_lora_rank)
-    if options.named("NPUW_WHISPER"):
-        check_cross_attention(stages, loaded, options.named("NPUW_WHISPER_ENCODER_LEN"))
-    check_states(stages, loaded)
-    check_tree_masks(stages, loaded, options)
+    for trait in traits():
+        trait.check_ports(stages, loaded, options)
     rows_of_all: dict[str, _Row] = {}
     taken_by_all: tuple[TokenInput, ...] = ()
     given_by_all: tuple[TokenOutput, ...] | None = None
@@ -182,9 +172,7 @@ def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:
     found: dict[str, _Cache] = {}
     for info in tensors:
         name = info.name.removeprefix(prefix)
-        if is_adapter_input(info) or is_cross_variable(name) or is_linear_cache(name):
-            continue
-        if info.name.startswith(prefix) and len(info.shape) > 1:
+        if info.name.startswith(prefix) and is_cache(name) and len(info.shape) > 1:
             dims = info.shape[1:]
             rows, row = (dims[-1], dims[:-1]) if is_transposed(info.name) else (dims[0], dims[1:])
             found[name] = info.element, rows, row

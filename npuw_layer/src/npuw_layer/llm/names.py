@@ -1,4 +1,4 @@
-"""What a language model's inputs and outputs are called, before and after it is split."""
+"""Names of a language model's inputs and outputs, before and after the split."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from collections.abc import Iterable
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
 EMBEDS = "inputs_embeds"
 """What models that see take in the place of ids: embeddings f32 [1, n, width]."""
-TOKEN_TYPES = "token_type_ids"
-"""i64 [1, n]: 1 at the tokens of an image, among which Gemma 3 attends both ways."""
-VISUAL_MASKS, VISUAL_EMBEDS = "visual_pos_masks", "deepstack_visual_embeds"
-"""boolean [1, n], which tokens are of images, and f32 [levels, those, width]: what Qwen 3 VL adds
-to their hidden states behind the first layers (DeepStack)."""
-PER_LAYER = "per_layer_inputs"
-"""f32 [1, n, layers, width]: what each layer of Gemma 3n and Gemma 4 takes of a token."""
-HIDDEN_STATES, INTERNAL_HIDDEN_STATES = "hidden_states", "internal_hidden_states"
-"""f32 [1, n, width]: what Eagle's draft takes beside ids, the target's states or its own. NPUW of
-2026.4 has both as the first; before, the second was an input of its own."""
 LAST_HIDDEN_STATE = "last_hidden_state"
-"""f32 [1, n, width]: what Eagle's target and draft give beside logits."""
+"""f32 [1, n, width]: what some models give beside logits."""
 LOGITS = "logits"
 
 STORED_TOKENS = "npuw_stored_tokens_state"
@@ -29,10 +19,6 @@ CACHE_POSITION = "cache_position"
 
 LAST_TOKEN = "npuw_last_token"
 """The input f32 [1, 1, tokens] of a model that computes one token's logits: 1 at that token."""
-
-LONG_ROPE = "npuw_longrope_"
-"""Begins the name of the input i64 [sequences, 1]: 1 if a position of the inference is not below
-the number that ends it."""
 
 VOCABULARY = "npuw_vocabulary_"
 """Begins the name of the input i64 [1] that no op reads: how many token ids there are ends it."""
@@ -60,19 +46,6 @@ def is_transposed(name: str) -> bool:
 def plain_variable(name: str) -> str:
     """What a variable is called wherever it does not matter how its rows lie."""
     return name.removesuffix(_TRANSPOSED)
-
-
-def long_from(names: Iterable[str]) -> tuple[str, int] | None:
-    """Give the input that tells of long inferences, and the position that makes one long.
-
-    Args:
-        names: of a static model's inputs.
-    """
-    for name in names:
-        begin, mark, limit = name.partition(LONG_ROPE)
-        if mark and not begin and limit.isdecimal():
-            return name, int(limit)
-    return None
 
 
 def vocabulary_of(names: Iterable[str]) -> int | None:

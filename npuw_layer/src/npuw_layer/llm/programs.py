@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from npuw_layer.backends.mapped import drop_pages
 from npuw_layer.backends.protocols import (
@@ -23,6 +23,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
 from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
+from npuw_layer.llm.language_kinds import kind_of
 from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
@@ -37,7 +38,6 @@ from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-    from npuw_layer.traits.lora.adaptation import Adaptation
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +50,28 @@ class StageProgram:
     program: bytes | memoryview
 
 
+class ModelChange(Protocol):
+    """A change of a model before it is split, e.g. adapters that are put into it."""
+
+    @property
+    def digest(self) -> str:
+        """Identity of the change."""
+        ...
+
+    @property
+    def of_weights(self) -> str:
+        """Identity of what it does to weights; empty if they stay."""
+        ...
+
+    def apply(self, model: Model) -> None:
+        """Change the model in place.
+
+        Raises:
+            ModelError: the change does not fit the model.
+        """
+        ...
+
+
 class ProgramMaker:
     """Makes programs of one model, or finds them in CACHE_DIR.
 
@@ -58,7 +80,7 @@ class ProgramMaker:
         files: those of the model, as they were before anything was read.
         device: what they are for.
         options: precision, variants, cache.
-        adaptation: the adapters that the model is compiled with, if there are any.
+        change: of the model before it is split, if there is any.
 
     Raises:
         NpuwFault: the cache's folder cannot be made.
@@ -70,10 +92,10 @@ class ProgramMaker:
         files: ModelFiles,
         device: Device,
         options: Options,
-        adaptation: Adaptation | None = None,
+        change: ModelChange | None = None,
     ) -> None:
         self._path = path
-        self._adaptation = adaptation
+        self._change = change
         self._files = files
         self._device = device
         self._options = options
@@ -178,20 +200,17 @@ class ProgramMaker:
 
     @cached_property
     def _whole(self) -> Model:
-        from npuw_layer.kinds.embedding.prepare import prepare_text
         from npuw_layer.storage.read_model import read_model
 
         model = read_model(self._path)
-        if self._adaptation is not None:
-            from npuw_layer.traits.lora.insert import insert_adapters
-
-            insert_adapters(model, self._adaptation)
-        return model if self._options.generates else prepare_text(model, self._options)
+        if self._change is not None:
+            self._change.apply(model)
+        return kind_of(self._options).prepared(model, self._options)
 
     def _key(self, stage: Stage) -> CacheKey:
         key = stage_key(self._digest, stage, self._versions_of[stage.kind], self._options)
-        if self._adaptation is not None:
-            key = CacheKey({**key.parts, "adapters": self._adaptation.digest})
+        if self._change is not None:
+            key = CacheKey({**key.parts, "adapters": self._change.digest})
         if ability(self._device, FindsConstants):
             return key
         return CacheKey({**key.parts, "place": str(self._path.resolve())})

@@ -9,7 +9,7 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.errors import BlobError, ModelError, OptionError
-from npuw_layer.kinds.whisper.imported_ports import check_cross_attention
+from npuw_layer.traits.cross_attention.imported_ports import check_cross_attention
 
 CONFIG: dict[str, Any] = {
     "NPUW_WHISPER": "YES",

@@ -16,13 +16,11 @@ import numpy as np
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import READ_PREFIX, Array, TensorInfo
-from npuw_layer.llm.names import CACHE_POSITION, LAST_TOKEN, MASK, VOCABULARY
-from npuw_layer.llm.request.token_inputs import BESIDE, TOKENS
-from npuw_layer.traits.trees.names import TREE_MASK
+from npuw_layer.llm.names import MASK, VOCABULARY
+from npuw_layer.llm.request.token_inputs import TOKENS, of_tokens
 
 _log = logging.getLogger(__name__)
 
-_OF_TOKENS = (*TOKENS, *BESIDE, MASK, CACHE_POSITION, LAST_TOKEN, TREE_MASK)
 _NO_ROWS = (READ_PREFIX, WEIGHT_PREFIX, VOCABULARY)
 
 
@@ -44,7 +42,7 @@ def find_mask(inputs: Sequence[TensorInfo], rows: int) -> TensorInfo | None:
     tokens = [by_name[name].shape[:2] for name in TOKENS if name in by_name]
     if tokens != [(1, rows)] or mask.shape[0] != 1 or mask.shape[1] < rows:
         return None
-    others = [i for i in inputs if i.name not in _OF_TOKENS and not i.name.startswith(_NO_ROWS)]
+    others = [i for i in inputs if i.name not in of_tokens() and not i.name.startswith(_NO_ROWS)]
     alike = next((info.name for info in others if rows in info.shape), None)
     if alike is not None:
         _log.info("NPUW_SPATIAL_DYN: %s has as many rows as there are tokens: all run", alike)

@@ -15,19 +15,21 @@ from npuw_layer.errors import PromptTooLong, TensorError
 from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.make_cache import make_cache
-from npuw_layer.llm.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Stage, rope_rows
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.prefill import Counts, Pieces, Prefill
 from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.llm.request.token_outputs import Gathered
-from npuw_layer.traits.lora.buffers import AdapterBuffers
-from npuw_layer.traits.lora.values import AdapterValues
 
 PADDING = -1
 """Id of the tokens behind a text, for static models that read texts whole."""
+
+TOKEN_TYPES = "token_type_ids"
+"""The input i64 [texts, n]: 0 and 1 in the first and in the second text of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,10 @@ class ChunkReader:
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
         self._compiled = compiled
         self._cache = make_cache(compiled)
-        self._buffers = AdapterBuffers(compiled.device, compiled.adapters)
-        self._adapters = AdapterValues(compiled.adapter_shapes)
-        self._prefill = Prefill(compiled, self._cache, self._buffers, Gathered(()), check_wanted)
-        heads = {stage: compiled.models[stage] for stage in compiled.plan.own_heads}
-        self._head = LMHead(compiled.device, heads, self._buffers, compiled.bank) if heads else None
+        self._history = History((), rereads=False)
+        self._parts = Parts.of(compiled, self._cache, self._history)
+        self._prefill = Prefill(compiled, self._cache, self._parts, Gathered(()), check_wanted)
+        self._head = LMHead.of(compiled, self._parts)
         self._prefill.prepare()
 
     @property
@@ -115,8 +116,7 @@ class ChunkReader:
         self._begin(count)
         rows = {IDS: text.ids[used], POSITIONS: text.positions[used]}
         new = NewTokens(rows, np.ones(count, np.int64))
-        history = History((), rereads=False)
-        pieces = self._prefill.read(new, history, self._adapters)
+        pieces = self._prefill.read(new, self._history)
         if not self._compiled.options.group(TextOptions).text_embed:
             return {LOGITS: self._logits(_last(pieces))}
         states: list[Array] = []
@@ -149,13 +149,16 @@ class ChunkReader:
             )
 
     def _begin(self, count: int) -> None:
-        self._buffers.apply(self._adapters)
+        self._parts.begin()
         self._cache.reset(count)
+        self._history.begin(0)
         self._prefill.counts = Counts([])
 
     def _logits(self, last: Submodel) -> Array:
         found = last.output(1)
-        return found if self._head is None else self._head.logits(found)
+        logits = found if self._head is None else self._head.logits(found)
+        assert logits is not None  # there is no target
+        return logits
 
 
 class WholeReader:

@@ -20,8 +20,9 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.embedding.reading import PADDING
-from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import IDS, MASK, POSITIONS
 from npuw_layer.options.llm import PROMPT_GRAIN
+from npuw_layer.traits.images.names import TOKEN_TYPES
 
 _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert
 """Ops that keep ids as they are."""

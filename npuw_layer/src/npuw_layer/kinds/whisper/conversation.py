@@ -16,16 +16,16 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import CapacityError, TensorError
-from npuw_layer.kinds.whisper.cross_buffers import CrossBuffers
 from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.request.admission import Admission
-from npuw_layer.llm.request.answer import Answer
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.generate import Generate
+from npuw_layer.llm.request.lm_head import Target
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.request_buffers import ProgramBuffers
+from npuw_layer.llm.request.reader import Logits, Reader
+from npuw_layer.traits.cross_attention.buffers import CrossBuffers
 
 _log = logging.getLogger(__name__)
 
@@ -39,13 +39,12 @@ class WhisperConversation(Conversation):
     """
 
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
-        prefill = compiled.models[compiled.plan.prefill[0]]
-        self.audio = CrossBuffers(compiled.device, (*prefill.inputs, *prefill.outputs))
         super().__init__(compiled, check_wanted)
-        self._admission = _Admission(compiled.options, compiled.plan, self.token_inputs)
+        (self.audio,) = (part for part in self.parts.each if isinstance(part, CrossBuffers))
+        self._admission = _Admission(compiled.options, compiled.plan, compiled.token_inputs)
         self._eos = compiled.options.group(WhisperOptions).whisper_eos_token
-        self._prompt: Answer | None = None
-        """Which model read the last prompt, and how many tokens it had."""
+        self._prompt: int | None = None
+        """Tokens of the last prompt."""
 
     def begins_with(self, count: int) -> bool:
         """Whether so many tokens are a prompt over new audio."""
@@ -58,24 +57,21 @@ class WhisperConversation(Conversation):
         positions = np.arange(stored, stored + count)
         return NewTokens({IDS: ids, POSITIONS: positions}, np.ones(stored + count, np.int64))
 
-    def answer(self, tokens: NewTokens) -> Answer:
-        """Run on new tokens, up to the logits of all of them."""
-        begins, count = self.begins_with(len(tokens)), len(tokens)
-        found = Answer(super().answer(tokens).submodel, count)
-        self._prompt = found if begins else self._prompt
-        return found
-
-    def rows_of(self, tokens: NewTokens) -> int:
-        """For how many of the last tokens there will be logits: all."""
-        return len(tokens)
-
-    def logits(self, answer: Answer) -> Array:
-        """Compute the logits of the last answer; the next inference overwrites them."""
-        found = super().logits(answer)
+    def infer(self, tokens: NewTokens, target: Target | None = None) -> Logits:
+        """Run on new tokens; return the logits of all of them."""
+        del target  # no head writes elsewhere: each model has its own
+        begins = self.begins_with(len(tokens))
+        found = super().infer(tokens)
+        assert found is not None  # there is no target
+        self._prompt = len(tokens) if begins else self._prompt
         if self.is_full:
             _log.warning("all %d positions are taken: the text ends here", self._total)
             found[..., -1, self._eos] = np.inf
         return found
+
+    def rows_of(self, tokens: NewTokens) -> int:
+        """Return for how many of the last tokens there will be logits: all."""
+        return len(tokens)
 
     def scores(self, name: str) -> Array:
         """What a layer attended to in the last prompt, f32 [1, heads, tokens, frames].
@@ -83,14 +79,15 @@ class WhisperConversation(Conversation):
         Raises:
             TensorError: there is no such output, or there was no prompt.
         """
-        if self._prompt is None:
+        last = self.reader.prefill.last
+        if self._prompt is None or last is None:
             raise TensorError(f"no tensor {name!r} yet")
-        found = self._prompt.submodel.tensor(name)
+        found = last.tensor(name)
         if found is None:
             raise TensorError(
                 f"no output {name!r}; NPUW_WHISPER_DECOMPOSE_SDPA = YES gives one for each layer"
             )
-        return found[:, :, : self._prompt.rows]
+        return found[:, :, : self._prompt]
 
     @property
     def is_full(self) -> bool:
@@ -101,14 +98,12 @@ class WhisperConversation(Conversation):
     def _total(self) -> int:
         return self._plan.lengths.total
 
-    def _make_buffers(self) -> CrossBuffers:
-        return self.audio
-
     def _begins(self, tokens: NewTokens) -> bool:
         return self.begins_with(len(tokens))
 
-    def _make_generate(self, buffers: ProgramBuffers) -> Generate:
-        return _Generate(self.compiled, self.cache, buffers, self.gathered)
+    def _make_reader(self, check_wanted: Callable[[], None]) -> Reader:
+        own = self.compiled, self.cache, self.history, self.parts
+        return Reader(*own, check_wanted, _Generate)
 
 
 class _Generate(Generate):

@@ -26,7 +26,7 @@ from compiler_layer.model import Model, Variable
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import scalar_of
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.whisper.names import ENCODER_STATES, cross_variable, scores_output
+from npuw_layer.traits.cross_attention.names import ENCODER_STATES, cross_variable, scores_output
 
 _TOKEN_MAJOR = (0, 2, 1, 3)
 """From [1, heads, frames, width] to [1, frames, heads, width], as caches lie, and back."""

@@ -29,12 +29,12 @@ from npuw_layer.kinds.whisper.cross_attention import (
     read_cross_caches,
     take_cross_attention,
 )
-from npuw_layer.kinds.whisper.names import ENCODER_STATES
 from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.graph.split import drop_beams, store_caches
 from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
 from npuw_layer.options import Options
+from npuw_layer.traits.cross_attention.names import ENCODER_STATES
 
 _MASKED = -65504.0
 """What is added to scores of rows that nobody attends to: the least number of f16."""

@@ -12,11 +12,11 @@ from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.kinds.whisper.conversation import WhisperConversation
 from npuw_layer.kinds.whisper.input_ports import WhisperInputPorts, inputs_of
-from npuw_layer.kinds.whisper.names import SCORES
-from npuw_layer.kinds.whisper.variable_state import CrossVariableState
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.request.infer_request import AnyState, InferRequest
+from npuw_layer.llm.request.infer_request import InferRequest
+from npuw_layer.llm.request.model_ports import outputs_of
 from npuw_layer.remote.tensor import RemoteTensor
+from npuw_layer.traits.cross_attention.names import SCORES
 
 _UNSAVED = (
     "the text of a Whisper decoder is not saved: it goes on over audio that the file would be "
@@ -39,11 +39,6 @@ class WhisperInferRequest(InferRequest):
     def __init__(self, compiled: CompiledLLM) -> None:
         super().__init__(compiled)
 
-    @property
-    def model_inputs(self) -> Sequence[OpenPort]:
-        """Its inputs, as it was exported with."""
-        return inputs_of(self._compiled)
-
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
         """Give an input, the logits, or what the last prompt attended to.
 
@@ -55,12 +50,6 @@ class WhisperInferRequest(InferRequest):
             return super().get_tensor(key)
         self._run.check_idle()
         return Tensor(np.array(self._talk.scores(key)))
-
-    def query_state(self) -> Sequence[AnyState]:
-        """The variables: each layer's K and V of the text, then those of the audio."""
-        own = super().query_state()
-        talk, check = self._talk, self._run.check_idle
-        return [*own, *(CrossVariableState(name, talk, check) for name in talk.audio.names)]
 
     def save_state(self, path: str | Path, /) -> None:
         """Refuse.
@@ -81,6 +70,9 @@ class WhisperInferRequest(InferRequest):
     def _make_conversation(self) -> WhisperConversation:
         self._talk = WhisperConversation(self._compiled, self._run.check_wanted)
         return self._talk
+
+    def _make_ports(self) -> tuple[Sequence[OpenPort], Sequence[OpenPort]]:
+        return inputs_of(self._compiled), outputs_of(self._compiled)
 
     def _make_inputs(self) -> WhisperInputPorts:
         return WhisperInputPorts(self._talk, self.transfers)

@@ -35,7 +35,8 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of
 from npuw_layer.llm.graph.split import split
 from npuw_layer.llm.graph.symbolic_lengths import Lengths
-from npuw_layer.llm.names import CACHE_POSITION, LONG_ROPE, MASK, POSITIONS
+from npuw_layer.llm.names import CACHE_POSITION, MASK, POSITIONS
+from npuw_layer.traits.long_rope.names import LONG_ROPE
 
 _EDGE = "npuw.edge"
 """The discardable attribute that finds an op again in a split."""

@@ -15,7 +15,9 @@ from xdsl.ir import SSAValue
 from compiler_layer.dialects.ov.elementwise import Add
 from compiler_layer.dialects.ov.types import Shape, shape_of
 from compiler_layer.model import Model
-from npuw_layer.llm.names import HIDDEN_STATES, LAST_HIDDEN_STATE, PER_LAYER
+from npuw_layer.llm.names import LAST_HIDDEN_STATE
+from npuw_layer.traits.images.names import PER_LAYER
+from npuw_layer.traits.trees.names import HIDDEN_STATES
 
 
 def settle_dimensions(model: Model) -> None:

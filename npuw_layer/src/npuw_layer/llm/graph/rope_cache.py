@@ -26,7 +26,8 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.dequantize import fuse_dequantize
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.graph.computed import Computed, behind, made_of
-from npuw_layer.llm.names import POSITIONS, long_from
+from npuw_layer.llm.names import POSITIONS
+from npuw_layer.traits.long_rope.names import long_from
 
 MAX_ROWS = 1 << 14
 """With more positions tables are larger than what they save is worth."""

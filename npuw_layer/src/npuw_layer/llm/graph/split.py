@@ -38,11 +38,16 @@ from npuw_layer.llm.names import (
     EMBED,
     LOGITS,
     MASK,
-    long_from,
     slot_of,
     transposed_variable,
 )
-from npuw_layer.llm.request.token_inputs import BESIDE, OPTIONAL, TOKENS, TokenInput, token_inputs
+from npuw_layer.llm.request.token_inputs import (
+    TOKENS,
+    TokenInput,
+    beside_tokens,
+    ignored_inputs,
+    token_inputs,
+)
 from npuw_layer.llm.request.token_outputs import token_outputs
 from npuw_layer.traits.alibi.key_biases import look_up_biases
 from npuw_layer.traits.grouped_query.grouped_attention import take_apart
@@ -50,6 +55,7 @@ from npuw_layer.traits.images.deepstack import spread_visual_rows
 from npuw_layer.traits.linear_states.names import is_linear_cache
 from npuw_layer.traits.linear_states.short_convolution import continue_convolutions
 from npuw_layer.traits.long_rope.long_rope import told_shapes
+from npuw_layer.traits.long_rope.names import long_from
 from npuw_layer.traits.lora.names import adapter_name
 from npuw_layer.traits.trees.graph import tree_shapes
 from npuw_layer.traits.trees.names import TREE_MASK
@@ -139,7 +145,7 @@ def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
     # A model that biases attention by distance (ALiBi) has no use for positions.
     long = long_from(names)
     told = () if long is None else (long[0],)
-    unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS, TREE_MASK, *told}
+    unknown = names - {*TOKENS, *beside_tokens(), MASK, BEAMS, TREE_MASK, *told}
     outputs = [port.name for port in model.outputs]
     given = [name for name in TOKENS if name in names]
     gives = outputs.count(LOGITS) == 1 or outputs == [EMBED]
@@ -149,11 +155,11 @@ def check_ports(model: Model, tokens: int) -> tuple[TokenInput, ...]:
         paged = "; NPUW_PA = YES is for one with paged attention" if "past_lens" in names else ""
         raise ModelError(
             f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
-            f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(BESIDE)}, {BEAMS}] and {LOGITS}"
-            f"{paged}"
+            f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(beside_tokens())}, {BEAMS}] and "
+            f"{LOGITS}{paged}"
         )
     for port in model.inputs:
-        if port.name in OPTIONAL and not port.value.uses:
+        if port.name in ignored_inputs() and not port.value.uses:
             model.remove_input(port.name)
     token_outputs(map(_described, model.outputs))
     settle_dimensions(model)

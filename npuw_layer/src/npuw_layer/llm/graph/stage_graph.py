@@ -16,14 +16,13 @@ from npuw_layer.llm.graph.split_slots import split_slots
 from npuw_layer.llm.graph.stored_float8 import resolved
 from npuw_layer.llm.graph.usual_axes import usual_axes
 from npuw_layer.llm.graph.vocabulary import tell_vocabulary
-from npuw_layer.llm.names import TOKEN_TYPES
-from npuw_layer.llm.plan.ruled_out import check_head_adapters
+from npuw_layer.llm.plan.ruled_out import check_head, check_traits
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout, rope_rows
+from npuw_layer.llm.trait import ModelNames
 from npuw_layer.options import Options
-from npuw_layer.traits.linear_states.check import check_linear_caches
+from npuw_layer.traits.images.names import TOKEN_TYPES
 from npuw_layer.traits.long_rope.long_rope import tell_reach
 from npuw_layer.traits.lora.graph import fix_rank, reads_adapters
-from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.graph import drop_trees, takes_trees
 
 
@@ -80,9 +79,8 @@ def _stateful_graph(model: Model, stage: Stage, options: Options) -> Model:
     if reads_adapters(model):
         model = model.clone()
         fix_rank(model, options.max_lora_rank, stage.slots)
-    variables = [each.name for each in model.variables()]
-    check_linear_caches(variables, options)
-    check_trees((port.name for port in model.inputs), variables, options)
+    inputs, outputs = ([port.name for port in ports] for ports in (model.inputs, model.outputs))
+    check_traits(ModelNames(inputs, [v.name for v in model.variables()], outputs), options)
     if stage.kind is Kind.HEAD:
         return model
     model = tell_reach(model)
@@ -123,5 +121,5 @@ def _check_types(model: Model) -> None:
 def _head_graph(model: Model, stage: Stage, options: Options) -> Model:
     """The head alone, which takes states of several conversations as if they were one's."""
     graph = cut_head(model, stage.tokens)
-    check_head_adapters((variable.name for variable in graph.variables()), options)
+    check_head([variable.name for variable in graph.variables()], options)
     return graph

@@ -1,12 +1,12 @@
 """K and V of prompts, kept by blocks, so that prompts that begin alike are not computed twice.
 
-A block is known by a hash of its tokens (ids or embeddings, and positions) and of all before them,
-and of the adapters in force, so a block that is found is the right one. Blocks form a tree; only
-leaves are evicted, the least recently used first, since a block is of no use without those before
-it.
+A block is known by a hash of its tokens (ids or embeddings, and positions), of all tokens before
+them and of whatever else rows depend on, so a block that is found is the right one. Blocks form a
+tree; only leaves are evicted, the least recently used first, since a block is of no use without
+those before it.
 
-Source: NPUW's llm_prefix_caching (fact sheet npuw §c.8). Ours: hashes that do not collide, and know
-of adapters, which change K and V; a bound in bytes, and blocks of any length.
+Source: NPUW's llm_prefix_caching (fact sheet npuw §c.8). Ours: hashes that do not collide, and
+know of adapters, which change K and V; a bound in bytes, and blocks of any length.
 """
 
 from __future__ import annotations
@@ -72,17 +72,17 @@ class PrefixCache:
                 len(self._blocks), self._nbytes(), self._hits, self._misses, self._evictions
             )
 
-    def find(self, tokens: Array, adapters: bytes = b"") -> list[Rows]:
+    def find(self, tokens: Array, computed_by: bytes = b"") -> list[Rows]:
         """Give the blocks that a prompt begins with.
 
         Args:
             tokens: [n, ...], what tells each from others (``NewTokens.identity``), of the whole
                 prompt; at least its last token is left to be computed.
-            adapters: tells those in force from others.
+            computed_by: what rows depend on beside tokens, e.g. adapters.
         """
         found: list[Rows] = []
         with self._lock:
-            for _, key in self._keys(tokens[:-1], adapters):
+            for _, key in self._keys(tokens[:-1], computed_by):
                 block = self._blocks.get(key)
                 if block is None:
                     self._misses += 1
@@ -96,17 +96,17 @@ class PrefixCache:
         self,
         tokens: Array,
         read: Callable[[int, int], Rows],
-        adapters: bytes = b"",
+        computed_by: bytes = b"",
     ) -> None:
         """Keep the whole blocks of a prompt that are not there yet.
 
         Args:
             tokens: those of the prompt, as for ``find``.
             read: gives rows from one token to another; they are copied.
-            adapters: those that the rows were computed with, as for ``find``.
+            computed_by: as for ``find``.
         """
         parent = b""
-        for number, key in self._keys(tokens, adapters):
+        for number, key in self._keys(tokens, computed_by):
             with self._lock:
                 known = key in self._blocks
             if not known:
@@ -116,9 +116,9 @@ class PrefixCache:
                     return
             parent = key
 
-    def _keys(self, tokens: Array, adapters: bytes) -> Iterator[tuple[int, bytes]]:
+    def _keys(self, tokens: Array, computed_by: bytes) -> Iterator[tuple[int, bytes]]:
         """The number and the key of each whole block."""
-        begin_of_all = f"{self.block_size} {adapters.hex()} "
+        begin_of_all = f"{self.block_size} {computed_by.hex()} "
         chain = hashlib.sha256(begin_of_all.encode())
         for number in range(len(tokens) // self.block_size):
             begin = number * self.block_size

@@ -1,12 +1,12 @@
-"""What a model's programs rule out of options, whoever made them, and with which options.
+"""Options that a model's programs rule out, wherever the programs come from.
 
-Options that change no program find it in the cache, or come with a blob: that it was compiled once
-says nothing of them.
+Options that change no program find it in the cache, or come with a blob, so that compilation has
+not checked them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import ModelError
@@ -14,10 +14,9 @@ from npuw_layer.llm.names import CACHE_POSITION, POSITIONS
 from npuw_layer.llm.plan.stages import Plan, Stage
 from npuw_layer.llm.request.token_inputs import token_inputs
 from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
+from npuw_layer.llm.trait import ModelNames
+from npuw_layer.llm.traits import traits
 from npuw_layer.options import Options
-from npuw_layer.traits.linear_states.check import check_linear_caches
-from npuw_layer.traits.lora.names import adapter_name
-from npuw_layer.traits.trees.check import check_trees
 
 
 def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Options) -> None:
@@ -35,11 +34,9 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Op
     one = models[(plan.generate or plan.prefill)[0]]
     names = [info.name for info in one.inputs]
     variables = [name.removeprefix(READ_PREFIX) for name in names if name.startswith(READ_PREFIX)]
-    check_linear_caches(variables, options)
-    check_trees(names, variables, options)
+    check_traits(ModelNames(names, variables, [info.name for info in one.outputs]), options)
     for head in plan.heads:
-        inputs = (info.name.removeprefix(READ_PREFIX) for info in models[head].inputs)
-        check_head_adapters(inputs, options)
+        check_head([info.name.removeprefix(READ_PREFIX) for info in models[head].inputs], options)
     if options.on_full == "TRUNCATE":
         _check_rereads(one.inputs)
     # BLOOM takes neither: its biases follow the columns of the mask, which slide out of order.
@@ -55,21 +52,28 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Op
         check_all_computed(options, outputs)
 
 
-def check_head_adapters(variables: Iterable[str], options: Options) -> None:
-    """See that the head of several conversations has no adapters.
-
-    Args:
-        variables: of the LM head.
-        options: how many conversations there are at once.
+def check_traits(names: ModelNames, options: Options) -> None:
+    """Check that a model's traits can do what options ask for.
 
     Raises:
-        ModelError: it would need each conversation's.
+        ModelError: one cannot; names the option and the remedy.
     """
-    if max(options.batch_slots) > 1 and any(adapter_name(name) for name in variables):
-        raise ModelError(
-            "for several conversations at once: the LM head has an adapter, and would need each "
-            "conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
-        )
+    for trait in traits():
+        trait.check_options(names, options)
+
+
+def check_head(variables: Sequence[str], options: Options) -> None:
+    """Check the same of an LM head that is a program of its own.
+
+    Args:
+        variables: of the head.
+        options: of the model.
+
+    Raises:
+        ModelError: a trait cannot.
+    """
+    for trait in traits():
+        trait.check_head(variables, options)
 
 
 def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from npuw_layer.errors import OptionError
-from npuw_layer.kinds.whisper.lengths import whisper_lengths
 from npuw_layer.llm.kv.kv_layout import KVLayout
+from npuw_layer.llm.language_kinds import kind_of
 from npuw_layer.llm.plan.lengths import Lengths, plan_lengths, round_generation_len
 from npuw_layer.llm.plan.variants import given_ladder, ladder
 from npuw_layer.options import Options
@@ -106,9 +106,8 @@ def lengths_of(options: Options) -> Lengths:
     Raises:
         OptionError: they contradict one another.
     """
-    if options.named("NPUW_WHISPER"):
-        return whisper_lengths(options)
-    return plan_lengths(
+    own = kind_of(options).lengths(options)
+    return own or plan_lengths(
         options.max_prompt_len,
         options.min_response_len if options.generates else 0,
         options.prefill_chunk_size,

@@ -13,7 +13,7 @@ from npuw_layer.errors import (
     TensorError,
     TooManyTokens,
 )
-from npuw_layer.llm.names import POSITIONS, TOKEN_TYPES
+from npuw_layer.llm.names import POSITIONS
 from npuw_layer.llm.plan.stages import ROPE_LEAD, Plan
 from npuw_layer.llm.request.history import Said
 from npuw_layer.llm.request.new_tokens import NewTokens
@@ -86,7 +86,6 @@ class Admission:
             )
         if self._tables:
             _check_angles(tokens, keep)
-        _check_types(tokens, keep)
 
     def check_said(self, said: Said) -> None:
         """Refuse what was said elsewhere if nothing could follow it here.
@@ -131,17 +130,6 @@ class Admission:
                 raise CapacityError(stored, count, largest.past)
             if stored + count > planned.lengths.total:
                 raise CapacityError(stored, count, planned.lengths.total)
-
-
-def _check_types(tokens: NewTokens, keep: int) -> None:
-    """Refuse tokens of images that are not read with a whole prompt."""
-    types = tokens.rows.get(TOKEN_TYPES)
-    if types is not None and types.any() and (keep or len(tokens) == 1):
-        raise TensorError(
-            f"{TOKEN_TYPES} are not 0 for {len(tokens)} tokens after {keep} stored ones; the model "
-            "attends both ways among tokens of an image only in a prompt that is read whole: give "
-            "the conversation from its beginning"
-        )
 
 
 def _check_angles(tokens: NewTokens, keep: int) -> None:

@@ -29,14 +29,8 @@ from npuw_layer.llm.request.logits_port import LogitsPort
 from npuw_layer.llm.request.model_ports import inputs_of, outputs_of
 from npuw_layer.llm.request.state_file import load_state, save_state
 from npuw_layer.llm.request.stored_tokens import StoredTokensState
-from npuw_layer.llm.request.variable_state import ConversationState, VariableState
+from npuw_layer.llm.request.variable_state import RequestState, VariableState
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
-from npuw_layer.traits.linear_states.variable_state import LinearVariableState
-from npuw_layer.traits.lora.variable_state import AdapterVariableState
-from npuw_layer.traits.trees.names import SAMPLING_RESULT
-from npuw_layer.traits.trees.variable_state import SamplingState
-
-AnyState = ConversationState | AdapterVariableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +56,18 @@ class InferRequest(Request):
         self.transfers = Transfers()
         """What was copied, and what was written in place, in bytes."""
         self._inputs = self._make_inputs()
-        self._logits = LogitsPort(compiled, self._conversation, self.transfers.of(LOGITS))
+        self._logits = LogitsPort(compiled, self.transfers.of(LOGITS))
+        self._input_ports, self._output_ports = self._make_ports()
 
     @property
     def model_inputs(self) -> Sequence[OpenPort]:
         """Its inputs, as it was exported with."""
-        return inputs_of(self._compiled)
+        return self._input_ports
 
     @property
     def model_outputs(self) -> Sequence[OpenPort]:
         """Its outputs, as it was exported with."""
-        return outputs_of(self._compiled)
+        return self._output_ports
 
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
@@ -172,7 +167,7 @@ class InferRequest(Request):
         """
         self._run.check_idle()
         name = self._name_of(key)
-        rows = self._conversation.gathered.value(name)
+        rows = self._conversation.reader.gathered.value(name)
         if rows is not None:
             return Tensor(rows)
         found = self._logits.tensor if name == LOGITS else self._inputs.get(name)
@@ -180,23 +175,20 @@ class InferRequest(Request):
             raise TensorError(f"no tensor {name!r} yet")
         return found
 
-    def query_state(self) -> Sequence[AnyState]:
-        """The variables: each layer's K and V, states of other layers, then those of adapters.
+    def query_state(self) -> Sequence[RequestState]:
+        """Return the variables: each layer's K and V, then those of traits.
 
-        Then npuw_stored_tokens_state, which is set with NPUW_LLM_ENABLE_CONTINUOUS_PREFILL alone;
-        of models that take eagle_tree_mask also npuw_eagle3_sampling_result, the last one.
+        Among these is npuw_stored_tokens_state, which is set with
+        NPUW_LLM_ENABLE_CONTINUOUS_PREFILL alone.
         """
         self._run.check_idle()
         talk, check = self._conversation, self._run.check_idle
         options = self._compiled.options
         axes = CacheAxes(options.batch_dim, options.seq_len_dim)
         caches = [VariableState(name, talk, check, axes) for name in talk.cache.names]
-        states = [LinearVariableState(name, talk, check) for name in talk.states.names]
-        adapters = [AdapterVariableState(n, talk.adapters, check) for n in talk.adapters.names]
         stored = StoredTokensState(STORED_TOKENS, talk, check)
-        takes_trees = self._compiled.tree_mask is not None
-        sampling = [SamplingState(SAMPLING_RESULT, talk, check)] if takes_trees else []
-        return [*caches, *states, *adapters, stored, *sampling]
+        first, last = (talk.parts.variable_states(talk, check, behind) for behind in (False, True))
+        return [*caches, *first, stored, *last]
 
     def save_state(self, path: str | Path, /) -> None:
         """Keep the conversation in a file; ``load_state`` of a request goes on with it.
@@ -223,7 +215,7 @@ class InferRequest(Request):
         load_state(self._conversation, Path(path))
 
     def reset_state(self) -> None:
-        """Begin a new conversation; adapters stay, see ``AdapterVariableState.reset``.
+        """Begin a new conversation; settings such as adapters stay until their own reset.
 
         Raises:
             RequestBusy: the request is running.
@@ -234,8 +226,8 @@ class InferRequest(Request):
     def memory(self) -> RequestMemory:
         """Device memory of the conversation's caches and adapters, and of the shared weights."""
         talk = self._conversation
-        caches = talk.cache.nbytes + talk.states.nbytes
-        return RequestMemory(caches, self._compiled.bank.nbytes, talk.buffers.nbytes)
+        caches, adapters = (talk.parts.nbytes(persists) for persists in (False, True))
+        return RequestMemory(talk.cache.nbytes + caches, self._compiled.bank.nbytes, adapters)
 
     def execution_report(self) -> Mapping[str, str]:
         """How the last inferences ran, for people."""
@@ -243,12 +235,12 @@ class InferRequest(Request):
         ladder = "/".join(map(str, plan.capacities))
         report = {
             "blobs": str(self._compiled.origin),
-            "prefill": " + ".join(talk.counts.prefills) or "none",
-            "KV variant": f"{plan.capacities[talk.variant]} of {ladder}",
+            "prefill": " + ".join(talk.reader.prefill.counts.prefills) or "none",
+            "KV variant": f"{plan.capacities[talk.reader.generate.variant]} of {ladder}",
             "KV copied": _described_copies(talk.cache.copied_bytes),
         }
         if self._compiled.prefixes is not None:
-            report["prefix cache"] = f"{talk.counts.cached_tokens} tokens"
+            report["prefix cache"] = f"{talk.reader.prefill.counts.cached_tokens} tokens"
         offload = ability(self._compiled.device, ReportsOffload)
         if offload is not None:
             report |= offload.offload_report().described()
@@ -261,14 +253,19 @@ class InferRequest(Request):
         return Conversation(self._compiled, self._run.check_wanted)
 
     def _make_inputs(self) -> InputPorts:
-        inputs, tree = self._conversation.token_inputs, self._compiled.tree_mask
-        return InputPorts(inputs, self.transfers, tree, self._compiled.vocabulary)
+        compiled = self._compiled
+        return InputPorts(
+            compiled.token_inputs, self.transfers, compiled.traits, compiled.vocabulary
+        )
+
+    def _make_ports(self) -> tuple[Sequence[OpenPort], Sequence[OpenPort]]:
+        return inputs_of(self._compiled), outputs_of(self._compiled)
 
     def _values(self, shared: bool) -> dict[str, Array]:
         del shared  # each inference makes arrays of its own
         values = self._logits.value
         logits = {} if values is None else {LOGITS: values}
-        return logits | self._conversation.gathered.values()
+        return logits | self._conversation.reader.gathered.values()
 
     def _name_of(self, key: PortKey) -> str:
         """The name of an input or output."""
@@ -280,9 +277,9 @@ class InferRequest(Request):
         return input_name(key, every)
 
     def _infer(self, given: Given) -> None:
-        tokens = self._inputs.take(given)
-        self._logits.check(self._conversation.rows_of(tokens))
-        self._logits.store(self._conversation.answer(tokens))
+        tokens, talk = self._inputs.take(given), self._conversation
+        target = self._logits.target(talk.rows_of(tokens))
+        self._logits.take(talk.infer(tokens, target))
         self.transfers.inferences += 1
 
 

@@ -16,24 +16,22 @@ from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
-from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS, VISUAL_EMBEDS, VISUAL_MASKS
+from npuw_layer.llm.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.token_ids import check_ids
-from npuw_layer.llm.request.token_inputs import OPTIONAL, TokenInput
+from npuw_layer.llm.request.token_inputs import TokenInput, ignored_inputs
+from npuw_layer.llm.trait import CallerInput, Instance
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
-from npuw_layer.traits.images.visual_rows import MARKS, VisualRows, spread
-from npuw_layer.traits.trees.names import TREE_MASK
-from npuw_layer.traits.trees.tree_mask import TreeMask
 
 
 class InputPorts:
-    """What inputs are set to.
+    """Values of the inputs.
 
     Args:
-        inputs: what the model wants of each new token.
+        inputs: those of the model that follow tokens.
         transfers: where bytes are counted.
-        tree: what it is told of candidates, if it takes trees of them.
+        traits: of the model; they bring other inputs.
         vocabulary: how many token ids there are; None if that is not known.
     """
 
@@ -41,18 +39,18 @@ class InputPorts:
         self,
         inputs: Sequence[TokenInput],
         transfers: Transfers,
-        tree: TreeMask | None = None,
+        traits: Sequence[Instance] = (),
         vocabulary: int | None = None,
     ) -> None:
-        self._inputs: dict[str, TokenInput | VisualRows] = {one.name: one for one in inputs}
+        self._inputs: dict[str, CallerInput] = {one.name: one for one in inputs}
         self._takes_positions = POSITIONS in self._inputs
         self._inputs.setdefault(POSITIONS, TokenInput(POSITIONS, "i64"))
-        for one in inputs:
-            if one.name == VISUAL_EMBEDS:
-                self._inputs |= {VISUAL_MASKS: MARKS, VISUAL_EMBEDS: VisualRows.of(one)}
-        self._tree, self._vocabulary = tree, vocabulary
-        self._beside = (MASK,) if tree is None else (MASK, TREE_MASK)
-        self._names = {*self._inputs, *self._beside, BEAMS, *OPTIONAL}
+        for trait in traits:
+            self._inputs |= {one.name: one for one in trait.caller_inputs(inputs)}
+        self._traits, self._vocabulary = traits, vocabulary
+        self._pairs = [one for trait in traits for one in trait.pair_inputs()]
+        self._beside = (MASK, *(one.name for one in self._pairs))
+        self._names = {*self._inputs, *self._beside, BEAMS, *ignored_inputs()}
         self._transfers = transfers
         self.were_remote = False
         """Whether any was a tensor that the NPU reaches."""
@@ -94,21 +92,21 @@ class InputPorts:
         if not count:
             raise TensorError(f"there are no new tokens: {first} is {list(tensors[first].shape)}")
         for name in others:
-            if name != VISUAL_EMBEDS and len(rows[name]) != count:
+            if self._inputs[name].per_token and len(rows[name]) != count:
                 raise TensorError(f"{count} {first} with {len(rows[name])} {name}")
         if IDS in rows:
             check_ids(rows[IDS], self._vocabulary, (0,))
-        if VISUAL_EMBEDS in rows:
-            rows[VISUAL_EMBEDS] = spread(rows.pop(VISUAL_MASKS), rows[VISUAL_EMBEDS])
-        tree = None
-        if self._tree is not None:
-            tree = self._tree.whole(self._values(self._tree, tensors[TREE_MASK]), count, len(mask))
-        return NewTokens(rows, mask, tree)
+        for trait in self._traits:
+            trait.join(rows)
+        pairs: dict[str, Array] = {}
+        for port in self._pairs:
+            values = port.whole(self._values(port, tensors[port.name]), count, len(mask))
+            if values is not None:
+                pairs[port.name] = values
+        return NewTokens(rows, mask, pairs)
 
-    def _values(
-        self, port: TokenInput | VisualRows | TreeMask, tensor: Tensor | RemoteTensor
-    ) -> Array:
-        """The values of an input, by tokens."""
+    def _values(self, port: CallerInput, tensor: Tensor | RemoteTensor) -> Array:
+        """Return the values of an input, by tokens."""
         remote = isinstance(tensor, RemoteTensor)
         element = tensor.element_type if remote else tensor.data.dtype
         fits = element in (port.element, ELEMENT_TYPES[port.element])

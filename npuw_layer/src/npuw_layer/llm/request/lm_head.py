@@ -1,18 +1,39 @@
-"""The LM head as conversations use it: hidden states in, logits out."""
+"""The LM head where it is a program of its own: hidden states in, logits out.
+
+All of its programs read hidden states in one place. A generate model that takes as many tokens as
+the largest of them writes its hidden states right there, so that both run without the host between.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from compiler_layer.weights import WEIGHT_PREFIX
-from npuw_layer.backends.arena import Arena
-from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, Program, TensorInfo
+from npuw_layer.backends.arena import Arena, DeviceTensor
+from npuw_layer.backends.protocols import (
+    READ_PREFIX,
+    Array,
+    Device,
+    LoadedModel,
+    Memory,
+    Program,
+    TensorInfo,
+)
+from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import EMBED, LOGITS
 from npuw_layer.llm.plan.stages import Stage
-from npuw_layer.llm.request.request_buffers import ProgramBuffers
-from npuw_layer.traits.lora.names import is_adapter_input
+from npuw_layer.llm.request.parts import Parts
 from npuw_layer.weights.bank import WeightsBank
+
+
+class Target(NamedTuple):
+    """Device memory for logits f32 [1, rows, V]."""
+
+    memory: Memory
+    offset: int
+    rows: int
 
 
 class LMHead:
@@ -21,7 +42,7 @@ class LMHead:
     Args:
         device: where they run.
         models: by stage; one or more.
-        adapters: those of the conversation, which may be beside the head.
+        parts: the conversation's, which may have variables in the head.
         bank: the model's weights.
     """
 
@@ -29,77 +50,83 @@ class LMHead:
         self,
         device: Device,
         models: Mapping[Stage, LoadedModel],
-        adapters: ProgramBuffers,
+        parts: Parts,
         bank: WeightsBank,
     ) -> None:
+        stages = sorted(models, key=lambda stage: stage.tokens)
+        states = [info for info in models[stages[-1]].inputs if info.name == EMBED]
+        self._arena = Arena(device, states)
         self._models: dict[int, tuple[Arena, Program]] = {}
         self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
         """Programs that write to memory of the caller's, and where."""
         self._make: dict[int, Callable[[], Program]] = {}
-        for stage in sorted(models, key=lambda stage: stage.tokens):
+        for stage in stages:
             loaded = models[stage]
-            own = [info for info in loaded.inputs if _is_own(info)]
-            arena = Arena(device, [*own, *loaded.outputs])
-            make = self._make[stage.tokens] = partial(_made, loaded, arena, adapters, bank)
+            arena = Arena(device, [*filter(_is_own, loaded.inputs), *loaded.outputs])
+            make = self._make[stage.tokens] = partial(self._made, loaded, arena, parts, bank)
             program = make()
             program.prepare()
             self._models[stage.tokens] = arena, program
 
-    def logits(self, states: Array) -> Array:
-        """Compute logits.
+    @staticmethod
+    def of(compiled: CompiledLLM, parts: Parts) -> LMHead | None:
+        """Make the head of one conversation; None if each model has its own."""
+        models = {stage: compiled.models[stage] for stage in compiled.plan.own_heads}
+        return LMHead(compiled.device, models, parts, compiled.bank) if models else None
+
+    @property
+    def states(self) -> DeviceTensor:
+        """The hidden states that all programs read, [1, rows, channels], aligned to the left."""
+        return self._arena.tensors[EMBED]
+
+    def program(self, rows: int, target: Target | None = None) -> tuple[Program, Array | None]:
+        """Return the program that makes logits of the first rows of ``states``.
 
         Args:
-            states: [1, n, channels], n at most what the largest model takes.
+            rows: at most what the largest model takes.
+            target: where they are to go, if a model makes just as many.
 
         Returns:
-            f32 [1, n, V]; the next call overwrites it.
+            The program, and where its logits will be, f32 [1, rows, V], until the next run; None if
+            they will be in the target.
         """
-        count = states.shape[1]
-        arena, program = next(each for rows, each in self._models.items() if rows >= count)
-        arena[EMBED][:, :count] = states
+        if target is not None and rows == target.rows and rows in self._models:
+            return self._bound(rows, target), None
+        arena, program = next(each for most, each in self._models.items() if most >= rows)
+        return program, arena[LOGITS][:, :rows]
+
+    def logits(self, states: Array, target: Target | None = None) -> Array | None:
+        """Compute logits of hidden states [1, rows, channels]; results as ``program``."""
+        rows = states.shape[1]
+        self.states.data[:, :rows] = states
+        program, logits = self.program(rows, target)
         program.run()
-        return arena[LOGITS][:, :count]
-
-    def write(self, states: Array, memory: Memory, offset: int) -> bool:
-        """Compute logits right into memory of the device, if a model makes just as many.
-
-        Args:
-            states: [1, n, channels].
-            memory: where they are to be, f32 [1, n, V].
-            offset: where they begin in it, bytes.
-
-        Returns:
-            Whether there is such a model; otherwise nothing has run.
-        """
-        count = states.shape[1]
-        if count not in self._models:
-            return False
-        arena, _ = self._models[count]
-        arena[EMBED][...] = states
-        program, *bound = self._elsewhere.get(count) or (self._make[count](),)
-        if bound != [memory, offset]:
-            self._elsewhere.pop(count, None)  # until it is bound
-            program.bind(LOGITS, memory, offset)
-            self._elsewhere[count] = program, memory, offset
-        program.run()
-        return True
+        return logits
 
     def free(self) -> None:
         """Give the memory back."""
+        self._arena.free()
         for arena, _ in self._models.values():
             arena.free()
 
+    def _bound(self, rows: int, target: Target) -> Program:
+        """Return a program that writes its logits to a target."""
+        program, *bound = self._elsewhere.get(rows) or (self._make[rows](),)
+        if bound != [target.memory, target.offset]:
+            self._elsewhere.pop(rows, None)  # until it is bound
+            program.bind(LOGITS, target.memory, target.offset)
+            self._elsewhere[rows] = program, target.memory, target.offset
+        return program
+
+    def _made(self, loaded: LoadedModel, arena: Arena, parts: Parts, bank: WeightsBank) -> Program:
+        """Make a program, bound to its tensors and weights."""
+        program = loaded.create_program()
+        arena.bind(program)
+        program.bind(EMBED, self.states.memory, self.states.offset)
+        parts.bind(program, loaded.inputs)
+        bank.bind(program, loaded.inputs)
+        return program
+
 
 def _is_own(info: TensorInfo) -> bool:
-    return not (info.name.startswith(WEIGHT_PREFIX) or is_adapter_input(info))
-
-
-def _made(
-    loaded: LoadedModel, arena: Arena, adapters: ProgramBuffers, bank: WeightsBank
-) -> Program:
-    """A program, bound to its tensors and weights."""
-    program = loaded.create_program()
-    arena.bind(program)
-    adapters.bind(program, loaded.inputs)
-    bank.bind(program, loaded.inputs)
-    return program
+    return info.name != EMBED and not info.name.startswith((WEIGHT_PREFIX, READ_PREFIX))

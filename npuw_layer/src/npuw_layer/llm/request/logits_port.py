@@ -1,4 +1,4 @@
-"""A request's output: logits go to memory of its own, or to a tensor of the caller's."""
+"""Where a request's logits go: an array of its own, or a tensor of the caller's."""
 
 from __future__ import annotations
 
@@ -14,33 +14,28 @@ from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import LOGITS
-from npuw_layer.llm.request.answer import Answer
-from npuw_layer.llm.request.conversation import Conversation
+from npuw_layer.llm.request.lm_head import Target
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 
 
 class LogitsPort:
-    """Where logits go.
+    """The output of a request.
 
-    How it works. The program of the LM head is bound to a remote tensor of the same context, if it
-    makes just as many rows as the tensor has; otherwise they are copied there, once. So they are if
+    How it works. The LM head writes right into a remote tensor of the same context, if one of its
+    programs makes just as many rows as the tensor has. Otherwise logits are copied once: also if
     each model has a head of its own (NPUW_LLM_SHARED_HEAD), or may run on several devices.
 
     Args:
         compiled: the static models.
-        conversation: what logits are of.
         transfers: where bytes are counted.
     """
 
-    def __init__(
-        self, compiled: CompiledLLM, conversation: Conversation, transfers: TensorTransfers
-    ) -> None:
+    def __init__(self, compiled: CompiledLLM, transfers: TensorTransfers) -> None:
         outputs = (info for model in compiled.models.values() for info in model.outputs)
         self._width = next(info.shape[-1] for info in outputs if info.name == LOGITS)
         self._most = compiled.plan.generate[0].tokens
         self._device = compiled.device
-        self._conversation = conversation
         self._transfers = transfers
         self._given: Tensor | RemoteTensor | None = None
         self._last: Array | None = None
@@ -83,44 +78,50 @@ class LogitsPort:
         self._given = tensor
         self._transfers.bound_to = self._described(tensor)
 
-    def check(self, rows: int) -> None:
-        """See that the tensor holds what an inference is going to give, before it runs.
+    def target(self, rows: int) -> Target | None:
+        """Return the memory that the device can write logits to, before an inference runs.
+
+        Args:
+            rows: of logits that the inference is going to give.
 
         Raises:
-            TensorError: it is for another number of rows.
+            TensorError: the tensor that was set is for another number of rows.
             RemoteError: its memory was freed.
         """
-        if self._given is None:
-            return
-        if self._given.shape[1] != rows:
+        given = self._given
+        if given is None:
+            return None
+        if given.shape[1] != rows:
             raise TensorError(
                 f"{LOGITS} will be {[1, rows, self._width]}, the tensor that was set is "
-                f"{list(self._given.shape)}; set one that fits"
+                f"{list(given.shape)}; set one that fits"
             )
-        if isinstance(self._given, RemoteTensor):
-            self._given.piece()
+        if not isinstance(given, RemoteTensor):
+            return None
+        piece = given.piece()
+        return Target(piece.memory, piece.offset, rows) if self._reaches(given) else None
 
-    def store(self, answer: Answer) -> None:
-        """Let logits be computed, and put them where they are wanted.
+    def take(self, logits: Array | None) -> None:
+        """Take an inference's logits.
+
+        Args:
+            logits: f32 [1, rows, V], copied once; None if the device wrote them to the target.
 
         Raises:
             RemoteError: the memory of the tensor was freed.
-            DeviceError: the device failed.
         """
-        given, talk, counts = self._given, self._conversation, self._transfers
-        if isinstance(given, RemoteTensor) and self._reaches(given):
-            piece = given.piece()
-            if talk.write_logits(answer, piece.memory, piece.offset):
-                counts.in_place += given.byte_size
-                return
-        values = talk.logits(answer)
+        given, counts = self._given, self._transfers
+        if logits is None:
+            assert given is not None  # its memory was the target
+            counts.in_place += given.byte_size
+            return
         if given is None:
-            self._last = np.array(values)
+            self._last = np.array(logits)
         elif isinstance(given, RemoteTensor):
-            given.copy_from(values)
+            given.copy_from(logits)
         else:
-            given.data[...] = values
-        counts.device_to_host += values.nbytes
+            given.data[...] = logits
+        counts.device_to_host += logits.nbytes
 
     def _reaches(self, tensor: RemoteTensor) -> bool:
         """Whether programs can be bound to a tensor, wherever they run."""

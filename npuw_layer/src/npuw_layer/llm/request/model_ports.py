@@ -1,36 +1,24 @@
 """Inputs and outputs of a language model as they were before it was split.
 
-How it works. Static models keep the order of inputs. What the split took away is known from the
-rest: beam_idx, which is the last one that exporters write (openvino_genai adds states and masks of
-trees behind it), and the marks of images' tokens, which exporters write before their features. So
-nothing has to be kept of the model, and a blob of anybody's shows what its programs take.
+How it works. Static models keep the order of inputs. Inputs that the split took away are known
+from the rest: beam_idx, which is the last one that exporters write (openvino_genai adds inputs of
+traits behind it), and inputs that a trait replaced. So nothing has to be kept of the model, and a
+blob from anywhere shows what its programs take.
 
 Source: fact sheet npuw §a.6; the files that the exporter wrote, in tests/goldens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from npuw_layer.api.model_port import OPEN, OpenPort
 from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import (
-    BEAMS,
-    HIDDEN_STATES,
-    INTERNAL_HIDDEN_STATES,
-    LOGITS,
-    MASK,
-    VISUAL_EMBEDS,
-    VISUAL_MASKS,
-)
+from npuw_layer.llm.names import BEAMS, LOGITS, MASK
 from npuw_layer.llm.request.token_inputs import TokenInput
-from npuw_layer.traits.trees.names import TREE_MASK
-
-_Kind = tuple[str, str, tuple[int, ...]]
-"""Name, element type and dimensions."""
-
-_BEHIND_BEAMS = (HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK)
+from npuw_layer.llm.trait import OpenInput
+from npuw_layer.llm.traits import traits
 
 
 def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
@@ -48,29 +36,26 @@ def outputs_of(compiled: CompiledLLM) -> list[OpenPort]:
     return numbered([(LOGITS, "f32", (OPEN, OPEN, vocabulary)), *beside])
 
 
-def numbered(kinds: list[_Kind]) -> list[OpenPort]:
+def numbered(kinds: list[OpenInput]) -> list[OpenPort]:
     """Make ports of kinds, in their order."""
     return [OpenPort(name, element, n, shape) for n, (name, element, shape) in enumerate(kinds)]
 
 
-def with_beams(kinds: list[_Kind]) -> list[_Kind]:
+def with_beams(kinds: list[OpenInput]) -> list[OpenInput]:
     """Put beam_idx, which is ignored, where exporters do."""
-    first = [kind for kind in kinds if kind[0] not in _BEHIND_BEAMS]
-    last = [kind for kind in kinds if kind[0] in _BEHIND_BEAMS]
+    behind = {name for trait in traits() for name in trait.last_inputs}
+    first = [kind for kind in kinds if kind[0] not in behind]
+    last = [kind for kind in kinds if kind[0] in behind]
     return [*first, (BEAMS, "i32", (OPEN,)), *last]
 
 
-def _kinds(info: TensorInfo) -> Iterator[_Kind]:
-    """What of the model an input of a static model is; nothing if it came with the split."""
+def _kinds(info: TensorInfo) -> Sequence[OpenInput]:
+    """Return the model's inputs that a static model's stands for; none if the split added it."""
+    for trait in traits():
+        found = trait.open_inputs(info)
+        if found is not None:
+            return found
     if info.name == MASK:
-        yield MASK, info.element, (OPEN, OPEN)
-    if info.name == TREE_MASK:
-        yield TREE_MASK, info.element, (OPEN, 1, OPEN, OPEN)
+        return [(MASK, info.element, (OPEN, OPEN))]
     one = TokenInput.of(info)
-    if one is None:
-        return
-    if one.name != VISUAL_EMBEDS:
-        yield one.name, one.element, one.shape(OPEN, OPEN)
-        return
-    yield VISUAL_MASKS, "boolean", (OPEN, OPEN)
-    yield one.name, one.element, (*one.axes, OPEN, *one.row)
+    return [] if one is None else [(one.name, one.element, one.shape(OPEN, OPEN))]

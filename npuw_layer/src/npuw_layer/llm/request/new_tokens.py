@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,15 +19,14 @@ class NewTokens:
         rows: for each input that follows tokens [n, ...]; position_ids, i64 [n] or [n, axes], are
             always among them.
         mask: i64, over all that is stored and new.
-        tree: what is added to scores, f32 or f16 [n, stored + n], where new tokens are candidates
-            that do not all see one another; see ``trees``.
+        pairs: values [n, stored + n] of inputs for pairs of a new token and a position, by name.
         last: the largest position of all that are read in the same inference, if these are a part
             of them.
     """
 
     rows: Mapping[str, Array]
     mask: Array
-    tree: Array | None = None
+    pairs: Mapping[str, Array] = field(default_factory=dict[str, Array])
     last: int | None = None
 
     @staticmethod
@@ -69,8 +68,8 @@ class NewTokens:
         """Some of them, after those before are stored."""
         rows = {name: values[begin:end] for name, values in self.rows.items()}
         seen = self.stored + end
-        tree = None if self.tree is None else self.tree[begin:end, :seen]
-        return NewTokens(rows, self.mask[:seen], tree, self.reach)
+        pairs = {name: values[begin:end, :seen] for name, values in self.pairs.items()}
+        return NewTokens(rows, self.mask[:seen], pairs, self.reach)
 
     def moved(self, mask: Array, by: int) -> NewTokens:
         """The same after others, so that they are elsewhere."""

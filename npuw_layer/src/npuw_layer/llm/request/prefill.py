@@ -1,4 +1,4 @@
-"""Prefill: how a prompt is read, by which models, and from which cache."""
+"""Prefill: a prompt is read in chunks, by the models that fit, or from the prefix cache."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from npuw_layer.errors import PromptTooLong
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
-from npuw_layer.llm.names import TOKEN_TYPES
 from npuw_layer.llm.plan.stages import Stage, choose_prefill
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.request_buffers import ProgramBuffers
+from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.llm.request.token_outputs import Gathered
-from npuw_layer.traits.lora.values import AdapterValues
 
 Pieces = Generator[int, None, Submodel]
 """Breaks after each piece of a prompt but the last; then the model that read that."""
@@ -35,7 +33,7 @@ class Prefill:
     Args:
         compiled: all static models.
         cache: the conversation's K and V.
-        buffers: its adapters.
+        parts: the conversation's parts of traits.
         gathered: takes what outputs beside the logits give.
         check_wanted: called before each run of a program; raises to end the inference there.
     """
@@ -44,21 +42,22 @@ class Prefill:
         self,
         compiled: CompiledLLM,
         cache: KVStrategy,
-        buffers: ProgramBuffers,
+        parts: Parts,
         gathered: Gathered,
         check_wanted: Callable[[], None],
     ) -> None:
         self._compiled = compiled
         self._plan = compiled.plan
         self._cache = cache
+        self._parts = parts
         self._gathered = gathered
         self._check_wanted = check_wanted
-        device, bank = compiled.device, compiled.bank
         self._models = {
-            stage: Submodel(device, stage, compiled.models[stage], cache, buffers, bank)
-            for stage in self._plan.prefill
+            stage: Submodel(compiled, stage, cache, parts) for stage in self._plan.prefill
         }
         self.counts = Counts([])
+        self.unfinished = False
+        """Whether a prompt was read in part: it is being read, or was given up."""
         self.last: Submodel | None = None
         """What read the last piece; its output is of that."""
 
@@ -68,13 +67,16 @@ class Prefill:
         assert first is not None  # without stored tokens every model fits
         self._models[first].prepare(0 if self._direct(first) else None)
 
-    def read(self, tokens: NewTokens, history: History, adapters: AdapterValues) -> Pieces:
+    def forget(self) -> None:
+        """Begin a new conversation."""
+        self.counts, self.unfinished = Counts([]), False
+
+    def read(self, tokens: NewTokens, history: History) -> Pieces:
         """Read tokens behind those that are stored, chunk by chunk if need be.
 
         Args:
             tokens: with the mask and the positions of what is kept.
             history: grows by them.
-            adapters: those in force.
 
         Yields:
             How many tokens were read since the last break.
@@ -85,7 +87,8 @@ class Prefill:
         Raises:
             PromptTooLong: no model goes on behind what is stored.
         """
-        done = self._restore(tokens, history, adapters)
+        self.unfinished = True
+        done = self._restore(tokens, history)
         count, begin = len(tokens), self._cache.rows.tokens - done
         told = 0
         while done < count:
@@ -105,7 +108,8 @@ class Prefill:
                 told = end
             done = end
         assert self.last is not None  # at least one token is computed
-        self._keep(tokens, begin, adapters)
+        self.unfinished = False
+        self._keep(tokens, begin)
         return self.last
 
     def _direct(self, stage: Stage) -> bool:
@@ -120,12 +124,12 @@ class Prefill:
             and self._cache.together(tokens, stage.tokens)
         )
 
-    def _restore(self, tokens: NewTokens, history: History, adapters: AdapterValues) -> int:
+    def _restore(self, tokens: NewTokens, history: History) -> int:
         """Take the beginning of a new conversation's prompt from the prefix cache."""
-        prefixes = self._compiled.prefixes
-        if prefixes is None or self._cache.rows.tokens or not _told_by_what_is_before(tokens):
+        prefixes, key = self._compiled.prefixes, self._prefix_key(tokens)
+        if prefixes is None or self._cache.rows.tokens or key is None:
             return 0
-        blocks = prefixes.find(tokens.identity, self._computed_by(tokens, adapters))
+        blocks = prefixes.find(tokens.identity, key)
         size = prefixes.block_size
         for block in blocks:
             self._cache.restore(block, size)
@@ -134,24 +138,18 @@ class Prefill:
         self.counts.cached_tokens = done
         return done
 
-    def _keep(self, tokens: NewTokens, begin: int, adapters: AdapterValues) -> None:
+    def _keep(self, tokens: NewTokens, begin: int) -> None:
         """Let the prefix cache keep a new conversation's prompt."""
-        prefixes = self._compiled.prefixes
-        if prefixes is not None and begin == 0 and _told_by_what_is_before(tokens):
-            computed_by = self._computed_by(tokens, adapters)
-            prefixes.store(tokens.identity, self._cache.between, computed_by)
+        prefixes, key = self._compiled.prefixes, self._prefix_key(tokens)
+        if prefixes is not None and begin == 0 and key is not None:
+            prefixes.store(tokens.identity, self._cache.between, key)
 
-    def _computed_by(self, tokens: NewTokens, adapters: AdapterValues) -> bytes:
-        """What rows depend on beside tokens: adapters, and which factors turn keys."""
-        long = next(iter(self._models.values())).long_from
-        is_long = long is not None and tokens.reach >= long[1]
-        return adapters.digest + (b"long" if is_long else b"")
+    def _prefix_key(self, tokens: NewTokens) -> bytes | None:
+        """Return what rows depend on beside tokens.
 
-
-def _told_by_what_is_before(tokens: NewTokens) -> bool:
-    """Whether K and V of each token depend on it and those before alone, all of which count.
-
-    Tokens of an image, where both ways are attended to, depend on later ones, too.
-    """
-    types = tokens.rows.get(TOKEN_TYPES)
-    return bool(tokens.mask.all()) and (types is None or not types.any())
+        None if nothing is cached, if rows of a token depend on later ones, or if some of the
+        tokens are masked out.
+        """
+        if self._compiled.prefixes is None:
+            return None
+        return self._parts.prefix_key(tokens) if tokens.mask.all() else None

@@ -29,13 +29,13 @@ from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import NpuwFault, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.kv.cache_inputs import is_cache_input
 from npuw_layer.llm.names import IDS
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.history import Said
 from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.cache.replace import replacing
-from npuw_layer.traits.lora.names import is_cache_input
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28
@@ -73,7 +73,7 @@ class _Said(BaseModel):
     numbers: list[Count]
     """Of the tokens whose rows are stored."""
     adapters: str = ""
-    """What tells those in force from others; see ``AdapterValues.digest``."""
+    """Identity of the settings in force, hexadecimal; see ``Parts.digest``."""
 
 
 class _Metadata(BaseModel):
@@ -112,11 +112,12 @@ def save_state(conversation: Conversation, path: Path) -> None:
         sinks=history.sinks,
         dropped=history.dropped,
         numbers=cache.rows.numbers().tolist(),
-        adapters=conversation.adapters.digest.hex(),
+        adapters=conversation.parts.digest.hex(),
     )
     rows = {name: np.ascontiguousarray(cache.read(name)) for name in cache.names}
-    states = conversation.states
-    rows |= {name: np.ascontiguousarray(states.read(name)) for name in states.names}
+    rows |= {
+        name: np.ascontiguousarray(each) for name, each in conversation.parts.tensors().items()
+    }
     rows |= {
         _SAID + name: np.array(values)
         for name, values in history.rows.items()
@@ -185,7 +186,7 @@ def _restore(conversation: Conversation, content: Array) -> None:
     if metadata.model != _fingerprint(conversation):
         raise StateError("it was saved with another model, or with other options")
     said = _Said.model_validate_json(metadata.conversation)
-    if said.adapters != conversation.adapters.digest.hex():
+    if said.adapters != conversation.parts.digest.hex():
         with_or_without = "with other adapters" if said.adapters else "without adapters"
         raise StateError(
             f"it was saved {with_or_without}; set query_state() as it was before load_state"
@@ -237,7 +238,7 @@ def _tensors(
 ) -> dict[str, Array]:
     """The rows of all variables that grow; views."""
     cache, found = conversation.cache, dict[str, Array]()
-    wanted = {*cache.names, *conversation.states.names}
+    wanted = {*cache.names, *conversation.parts.tensors()}
     if {name for name in header if not name.startswith(_SAID)} != wanted:
         raise ValueError("it has other variables")
     for name in cache.names:
@@ -248,9 +249,9 @@ def _tensors(
 
 def _states(conversation: Conversation, header: Mapping[str, Any], data: Array) -> dict[str, Array]:
     """The variables of fixed size; views."""
-    likes = {name: conversation.states.read(name) for name in conversation.states.names}
     return {
-        name: _tensor(header, name, data, like.dtype, like.shape) for name, like in likes.items()
+        name: _tensor(header, name, data, like.dtype, like.shape)
+        for name, like in conversation.parts.tensors().items()
     }
 
 
@@ -264,7 +265,7 @@ def _given(
         raise ValueError("it does not know tokens behind some that it knows")
     found = {IDS: ids[len(unknown) :]}
     check_ids(found[IDS], conversation.compiled.vocabulary)
-    inputs = {_SAID + one.name: one for one in conversation.token_inputs}
+    inputs = {_SAID + one.name: one for one in conversation.compiled.token_inputs}
     for name in (name for name in header if name.startswith(_SAID)):
         if name not in inputs or name == _SAID + IDS:
             raise ValueError(f"it has {name}")
@@ -274,7 +275,7 @@ def _given(
             raise ValueError(f"{name} is of other tokens")
         dtype = ELEMENT_TYPES[port.element]
         found[port.name] = _tensor(header, name, data, dtype, (*count, *port.each))
-    wanted = [found[one.name] for one in conversation.token_inputs if one.name in found]
+    wanted = [found[one.name] for one in conversation.compiled.token_inputs if one.name in found]
     if len({len(rows) for rows in wanted}) > 1:
         raise ValueError("its tokens do not fit one another")
     return found
@@ -316,8 +317,8 @@ def _kept_in(compiled: CompiledLLM) -> str:
 
 
 def _most_bytes(conversation: Conversation) -> int:
-    rows = (math.prod(one.each) * 8 for one in conversation.token_inputs)
-    own = conversation.cache.most_bytes + conversation.states.nbytes
+    rows = (math.prod(one.each) * 8 for one in conversation.compiled.token_inputs)
+    own = conversation.cache.most_bytes + conversation.parts.nbytes(persists=False)
     return own + len(conversation.cache.rows) * sum(rows) + _MAX_HEADER
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import Arena
+from npuw_layer.backends.chains import in_order
 from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
     READ_PREFIX,
     Array,
-    Device,
-    LoadedModel,
     Program,
 )
-from npuw_layer.kinds.whisper.names import ENCODER_STATES
+from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.copies import RowCopy
 from npuw_layer.llm.kv.kv_kinds import present_rows
 from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
@@ -22,16 +23,14 @@ from npuw_layer.llm.names import (
     LAST_TOKEN,
     LOGITS,
     MASK,
-    long_from,
 )
 from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.request_buffers import ProgramBuffers
-from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
+from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.token_inputs import token_inputs
 from npuw_layer.llm.request.token_outputs import Gathered, token_outputs
-from npuw_layer.traits.trees.names import TREE_MASK
-from npuw_layer.traits.trees.tree_mask import fill
-from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.llm.traits import traits
 
 
 class Submodel:
@@ -43,82 +42,80 @@ class Submodel:
     part of a run.
 
     Args:
-        device: where it runs.
-        stage: what it is.
-        loaded: the program.
+        compiled: all static models.
+        stage: the one.
         cache: the conversation's K and V.
-        buffers: what else the conversation has in device memory.
-        bank: the model's weights.
+        parts: the conversation's parts of traits.
+        head: reads the hidden states where this model writes them, if it takes as many rows.
     """
 
     def __init__(
         self,
-        device: Device,
+        compiled: CompiledLLM,
         stage: Stage,
-        loaded: LoadedModel,
         cache: KVStrategy,
-        buffers: ProgramBuffers,
-        bank: WeightsBank,
+        parts: Parts,
+        head: LMHead | None = None,
     ) -> None:
         self.stage = stage
-        self._device = device
-        self._loaded = loaded
+        self._device = device = compiled.device
+        self._loaded = loaded = compiled.models[stage]
         self._cache = cache
-        self._buffers = buffers
-        self._bank = bank
-        elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX, ENCODER_STATES)
+        self._parts = parts
+        self._bank = compiled.bank
+        bound = (name for trait in traits() for name in trait.bound_inputs)
+        elsewhere = (READ_PREFIX, ASSIGN_PREFIX, WEIGHT_PREFIX, *bound)
         own = (*loaded.inputs, *loaded.outputs)
-        self._arena = Arena(device, [t for t in own if not t.name.startswith(elsewhere)])
+        own = [info for info in own if not info.name.startswith(elsewhere)]
+        embed = [info for info in own if info.name == EMBED]
+        self._head = head if head is not None and embed == [head.states.info] else None
+        self._arena = Arena(device, [one for one in own if self._head is None or one not in embed])
         self._token_inputs = token_inputs(loaded.inputs)
-        self.long_from = long_from(self._arena.tensors)
-        """The input that tells of long inferences, and where these begin; see ``long_rope``."""
+        self._inputs = {
+            info.name: self._arena[info.name]
+            for info in loaded.inputs
+            if info.name in self._arena.tensors
+        }
         self._token_outputs = token_outputs(loaded.outputs)
         self._presents: Arena | None = None
         self._present: list[Array] = []
         """The new rows of caches that are alike, [variables, width, heads, channels]."""
         self._programs: dict[int | None, tuple[Program, Attachment]] = {}
         """By the row that new ones are written to from on; None has a buffer for them."""
+        self._runs: dict[tuple[Program, Program | None], Callable[[], None]] = {}
+        """By program, and by the one of the head behind it."""
         self._used = 0
-
-    @property
-    def token_inputs(self) -> tuple[TokenInput, ...]:
-        """What it wants of each new token."""
-        return self._token_inputs
 
     def gather(self, gathered: Gathered) -> None:
         """Add what outputs that follow tokens gave in the last run."""
         for port in self._token_outputs:
             gathered.add(port.name, self._arena[port.name][0, : self._used])
 
-    @property
-    def has_head(self) -> bool:
-        """Whether it computes logits itself."""
-        return LOGITS in self._arena.tensors
-
     def prepare(self, direct_row: int | None) -> None:
         """Do now what the first run would do; see ``run``."""
         self._program(direct_row).prepare()
 
-    def run(self, new: NewTokens, direct: bool) -> None:
+    def run(self, new: NewTokens, direct: bool, head: Program | None = None) -> None:
         """Run on new tokens after those in the cache, and store their rows.
 
         Args:
             new: at most as many as the stage takes.
             direct: whether the new rows are written right into the cache.
+            head: runs behind this model, on its hidden states.
         """
         used, cache = len(new), self._cache
         cache.make_room(used)
-        program = self._program(cache.rows.tokens if direct else None)
+        run = self._running(self._program(cache.rows.tokens if direct else None), head)
         self._fill(new)
         cache.prepare_past(self.stage.past)
         if direct:
             cache.rows.expect(self.stage.tokens)  # a run that fails may have written some
-            program.run()
+            run()
             cache.rows.append(used)
         else:
-            program.run()
+            run()
             cache.update_kvcache_for(self._present, RowCopy(used, cache.rows.place(used)))
-        self._buffers.advance(used)
+        self._parts.advance(used)
         self._used = used
 
     def output(self, count: int) -> Array:
@@ -127,7 +124,7 @@ class Submodel:
         Returns:
             f32 [1, count, V], or hidden states [1, count, channels] if the head is cut off.
         """
-        if not self.has_head:
+        if LOGITS not in self._arena.tensors:
             return self._arena[EMBED][:, self._used - count : self._used]
         logits = self._arena[LOGITS]
         return logits[:, self._used - count : self._used] if logits.shape[1] > 1 else logits
@@ -153,11 +150,7 @@ class Submodel:
         arena[MASK][0, :past] = rows.columns(new.mask, past)
         arena[MASK][0, past : past + used] = new.mask[rows.tokens :]
         arena[MASK][0, past + used :] = 0
-        if self.long_from is not None:
-            name, limit = self.long_from
-            arena[name][...] = new.reach >= limit
-        if TREE_MASK in arena.tensors:
-            fill(arena[TREE_MASK], new.tree, past)
+        self._parts.fill(self._inputs, new, past)
 
     def _program(self, direct_row: int | None) -> Program:
         """The program whose rows go to the cache from a row on, or to a buffer."""
@@ -165,7 +158,9 @@ class Submodel:
             program = self._loaded.create_program()
             self._arena.bind(program)
             self._bank.bind(program, self._loaded.inputs)
-            self._buffers.bind(program, (*self._loaded.inputs, *self._loaded.outputs))
+            self._parts.bind(program, (*self._loaded.inputs, *self._loaded.outputs))
+            if self._head is not None:
+                program.bind(EMBED, self._head.states.memory, self._head.states.offset)
             attached = self._cache.attach(program, self._loaded.inputs, self.stage.past, direct_row)
             if direct_row is None:
                 self._take_presents(program)
@@ -173,6 +168,14 @@ class Submodel:
         program, attached = self._programs[direct_row]
         attached.refresh()
         return program
+
+    def _running(self, program: Program, head: Program | None) -> Callable[[], None]:
+        """Return what runs a program, and the head's behind it."""
+        if head is None:
+            return program.run
+        if (program, head) not in self._runs:
+            self._runs[program, head] = in_order(program, head)
+        return self._runs[program, head]
 
     def _take_presents(self, program: Program) -> None:
         """Give a program a buffer for its new rows."""

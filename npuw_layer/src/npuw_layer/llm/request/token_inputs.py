@@ -1,57 +1,94 @@
 """Inputs that follow tokens: they have a row for each new token, whatever the token is given as.
 
-A text model takes ids, the language part of a model that sees takes embeddings; positions go with
-either, one for each token or (M-RoPE) one for each of several axes; and what else there is of a
-token: its type, states, an embedding for each layer, an image's features for some of them. Whatever
-there is, prompts are cut into pieces, padded and read anew in the same way.
+A text model takes ids, the language part of a model that sees takes embeddings. Positions go with
+either, one for each token or (M-RoPE) one for each of several axes; traits bring other inputs.
+Prompts are cut into pieces, padded and read anew in the same way, whatever the inputs.
 
 Source: fact sheet npuw §a.6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from npuw_layer.backends.protocols import Array, TensorInfo
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.names import (
+    CACHE_POSITION,
     EMBEDS,
-    HIDDEN_STATES,
     IDS,
-    INTERNAL_HIDDEN_STATES,
+    LAST_TOKEN,
     LOGITS,
-    PER_LAYER,
+    MASK,
     POSITIONS,
-    TOKEN_TYPES,
-    VISUAL_EMBEDS,
 )
+from npuw_layer.llm.traits import traits
 
 Shape = tuple[int, ...]
 
 TOKENS = (IDS, EMBEDS)
 """What a token itself may be given as: a model has one of them."""
 
-_KINDS: Mapping[str, tuple[str, int]] = {
-    IDS: ("i64", 0),
-    EMBEDS: ("f32", 1),
-    POSITIONS: ("i64", 0),
-    TOKEN_TYPES: ("i64", 0),
-    VISUAL_EMBEDS: ("f32", 1),
-    PER_LAYER: ("f32", 2),
-    HIDDEN_STATES: ("f32", 1),
-    INTERNAL_HIDDEN_STATES: ("f32", 1),
+
+@dataclass(frozen=True, slots=True)
+class TokenKind:
+    """What is known of an input with a row for each token, whatever the model.
+
+    Attributes:
+        element: its element type.
+        width: dimensions of a token's row.
+        axes: how many axes there may be before sequences and tokens, if there are any.
+        axes_needed: whether there must be some.
+    """
+
+    element: str
+    width: int = 0
+    axes: Container[int] = ()
+    axes_needed: bool = False
+
+    def has_axes(self, axes: Shape) -> bool:
+        """Return whether the input may have dimensions before those of sequences and tokens."""
+        if not axes:
+            return not self.axes_needed
+        return len(axes) == 1 and axes[0] in self.axes
+
+
+_OWN: Mapping[str, TokenKind] = {
+    IDS: TokenKind("i64"),
+    EMBEDS: TokenKind("f32", 1),
+    # M-RoPE has axes: time, height and width; Qwen 3 adds the text's (fact sheet npuw §a.6).
+    POSITIONS: TokenKind("i64", axes=(3, 4)),
 }
-"""Element type, and how many dimensions a token's row has; by name, in the order of errors."""
 
-BESIDE = tuple(name for name in _KINDS if name not in TOKENS)
-"""What may go with it."""
 
-_POSITION_AXES = (3, 4)
-"""Of M-RoPE: time, height and width; Qwen 3 adds the text's (fact sheet npuw §a.6)."""
+@cache
+def _kinds() -> Mapping[str, TokenKind]:
+    """Return all such inputs by name, in the order of errors."""
+    found = dict(_OWN)
+    for trait in traits():
+        found |= trait.token_kinds
+    return found
 
-OPTIONAL = (TOKEN_TYPES, PER_LAYER)
-"""What exporters leave to models that do not read it: it may be given all the same."""
+
+def beside_tokens() -> tuple[str, ...]:
+    """Return the inputs that may go with a token."""
+    return tuple(name for name in _kinds() if name not in TOKENS)
+
+
+def ignored_inputs() -> tuple[str, ...]:
+    """Return inputs that exporters leave to models that do not read them.
+
+    The caller may give them all the same.
+    """
+    return tuple(name for trait in traits() for name in trait.ignored_inputs)
+
+
+def of_tokens() -> tuple[str, ...]:
+    """Return all inputs of static models with a row, or a column, for each token."""
+    pairs = (name for trait in traits() for name in trait.pair_names)
+    return (*_kinds(), MASK, CACHE_POSITION, LAST_TOKEN, *pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +104,7 @@ class TokenInput:
     """Of positions, if they have several: how many; of features, for how many layers."""
     row: Shape = ()
     """What a token has, e.g. the width of embeddings."""
+    per_token: bool = True
 
     @staticmethod
     def of(port: TensorInfo) -> TokenInput | None:
@@ -79,13 +117,14 @@ class TokenInput:
             ModelError: it is called so, but is of another type or shape.
         """
         name, element, shape = port.name, port.element, port.shape
-        if name not in _KINDS:
+        kind = _kinds().get(name)
+        if kind is None:
             return None
-        wanted, width = _KINDS[name]
+        width = kind.width
         split = max(len(shape) - width, 0)
         axes, row = shape[: max(split - 2, 0)], shape[split:]
         known = all(size > 0 for size in row) and len(row) == width
-        if element != wanted or not known or split < 2 or not _has_axes(name, axes):
+        if element != kind.element or not known or split < 2 or not kind.has_axes(axes):
             raise ModelError(f"{name} of {element} {list(shape)}, which follows no tokens")
         return TokenInput(name, element, axes, row)
 
@@ -123,13 +162,6 @@ class TokenInput:
         target[len(rows) :] = 0
 
 
-def _has_axes(name: str, axes: Shape) -> bool:
-    """Whether an input may have dimensions before those of sequences and tokens."""
-    if name == VISUAL_EMBEDS:
-        return len(axes) == 1 and axes[0] > 0
-    return not axes or (name == POSITIONS and len(axes) == 1 and axes[0] in _POSITION_AXES)
-
-
 def token_inputs(ports: Iterable[TensorInfo]) -> tuple[TokenInput, ...]:
     """The inputs that follow tokens; what the tokens are given as comes first.
 
@@ -137,7 +169,7 @@ def token_inputs(ports: Iterable[TensorInfo]) -> tuple[TokenInput, ...]:
         ModelError: one is of another type or shape.
     """
     found = map(TokenInput.of, ports)
-    order = list(_KINDS)
+    order = list(_kinds())
     return tuple(sorted(filter(None, found), key=lambda one: order.index(one.name)))
 
 

@@ -1,9 +1,9 @@
 """Outputs that follow tokens: beside the logits, a row for each new token.
 
-Eagle's target model gives hidden states, `last_hidden_state`, which its draft model takes. There is
-a row for each token of an inference, however many pieces a prompt was read in.
+Such an output is ``last_hidden_state``, which a draft model may take. There is a row for each token
+of an inference, however many pieces a prompt was read in.
 
-Source: fact sheet npuw §a.3, step 5, and §f 25; NPUW's Eagle 3 extension for the names.
+Source: fact sheet npuw §a.3, step 5, and §f 25.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, TensorInfo
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.whisper.names import SCORES
 from npuw_layer.llm.names import EMBED, LOGITS
+from npuw_layer.llm.traits import traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,15 @@ class TokenOutput:
 
 
 def token_outputs(ports: Iterable[TensorInfo]) -> tuple[TokenOutput, ...]:
-    """All outputs but the logits, or what they are made of, caches, and scores of attention.
+    """Return all outputs but logits, or what they are made of, caches, and outputs of traits.
 
     Raises:
         ModelError: one is no f32 [sequences, tokens, width].
     """
+    others = (ASSIGN_PREFIX, *(name for trait in traits() for name in trait.other_outputs))
     found: list[TokenOutput] = []
     for port in ports:
-        if port.name in (LOGITS, EMBED) or port.name.startswith((ASSIGN_PREFIX, SCORES)):
+        if port.name in (LOGITS, EMBED) or port.name.startswith(others):
             continue
         if port.element != "f32" or len(port.shape) != 3 or port.shape[-1] <= 0:
             raise ModelError(

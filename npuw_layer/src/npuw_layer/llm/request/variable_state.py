@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,27 @@ from npuw_layer.errors import StateError
 from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.remote.tensor import AnyTensor, values_of
+
+
+class RequestState(Protocol):
+    """A variable of a request, as OpenVINO's ``VariableState``."""
+
+    @property
+    def name(self) -> str:
+        """The variable's id in the model."""
+        ...
+
+    @property
+    def state(self) -> Tensor:
+        """The value; a copy."""
+        ...
+
+    @state.setter
+    def state(self, tensor: AnyTensor) -> None: ...
+
+    def reset(self) -> None:
+        """Reset the variable."""
+        ...
 
 
 class ConversationState:

@@ -17,8 +17,8 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
-from npuw_layer.llm.names import VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.llm.request.token_inputs import TokenInput
+from npuw_layer.traits.images.names import VISUAL_EMBEDS, VISUAL_MASKS
 
 MARKS = TokenInput(VISUAL_MASKS, "boolean")
 """Which tokens are of images."""
@@ -33,6 +33,7 @@ class VisualRows:
     width: int
     name: str = VISUAL_EMBEDS
     element: str = "f32"
+    per_token: bool = False
 
     @staticmethod
     def of(port: TokenInput) -> VisualRows:

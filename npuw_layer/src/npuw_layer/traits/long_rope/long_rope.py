@@ -27,7 +27,8 @@ from compiler_layer.model import Model
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of
-from npuw_layer.llm.names import LONG_ROPE, POSITIONS, long_from
+from npuw_layer.llm.names import POSITIONS
+from npuw_layer.traits.long_rope.names import LONG_ROPE, long_from
 
 _LARGEST = (1 << 31) - 1
 

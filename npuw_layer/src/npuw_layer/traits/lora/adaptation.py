@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
 
 
 class Mode(Enum):
@@ -66,9 +69,13 @@ class Adaptation:
     products: Mapping[str, LowRank]
     mode: Mode
 
-    @cached_property
+    @property
     def digest(self) -> str:
-        """Tells adapted models of one model from others."""
+        """Identity of a model's adaptation."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         found = hashlib.sha256(self.mode.value.encode())
         for name in sorted(self.products):
             found.update(_described(self.products[name], name))
@@ -79,8 +86,15 @@ class Adaptation:
 
     @property
     def of_weights(self) -> str:
-        """Tells what stays of a conversation's rows from others: empty if requests set adapters."""
+        """Identity of the adapters in the weights; empty if requests set adapters."""
         return "" if self.mode.is_settable else self.digest
+
+    def apply(self, model: Model) -> None:
+        """Put the adapters into a model; see ``insert``."""
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.traits.lora.insert import insert_adapters
+
+        insert_adapters(model, self)
 
     @property
     def rank(self) -> int:

@@ -19,8 +19,6 @@ from npuw_layer.traits.lora.values import AdapterValues
 class AdapterBuffers:
     """The variables of adapters in device memory, zeros behind an adapter's own rank.
 
-    Satisfies ``llm.request_buffers``.
-
     Args:
         device: where they lie.
         inputs: of the static models, each variable once.
@@ -73,6 +71,3 @@ class AdapterBuffers:
             tensor.data[tuple(map(slice, given.shape))] = held
             self._held[name] = given
         self._version = version
-
-    def advance(self, tokens: int) -> None:
-        """Do nothing: adapters stay as they are."""

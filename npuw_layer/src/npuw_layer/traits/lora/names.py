@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from npuw_layer.backends.protocols import READ_PREFIX, TensorInfo
-from npuw_layer.kinds.whisper.names import is_cross_variable
 from npuw_layer.llm.names import slot_of
-from npuw_layer.traits.linear_states.names import is_linear_cache
 
 _STATE = re.compile(r"(lora_state.*MatMul)\.(A|alpha|B)", re.DOTALL)
 
@@ -49,19 +47,17 @@ def adapter_name(variable: str) -> AdapterName | None:
     return None if found is None else AdapterName(found[1], Part(found[2]))
 
 
-def is_adapter_input(info: TensorInfo) -> bool:
-    """Whether an input of a static model is an adapter's, of whatever slot."""
-    if not info.name.startswith(READ_PREFIX):
-        return False
-    variable, _ = slot_of(info.name.removeprefix(READ_PREFIX))
+def is_adapter_variable(name: str) -> bool:
+    """Return whether a variable is an adapter's, of whatever slot."""
+    variable, _ = slot_of(name)
     return adapter_name(variable) is not None
 
 
-def is_cache_input(info: TensorInfo) -> bool:
-    """Whether an input of a static model is what it reads of a K or V cache that grows."""
-    variable = info.name.removeprefix(READ_PREFIX)
-    others = is_adapter_input(info) or is_cross_variable(variable) or is_linear_cache(variable)
-    return info.name.startswith(READ_PREFIX) and not others
+def is_adapter_input(info: TensorInfo) -> bool:
+    """Return whether an input of a static model reads a variable of an adapter."""
+    return info.name.startswith(READ_PREFIX) and is_adapter_variable(
+        info.name.removeprefix(READ_PREFIX)
+    )
 
 
 def adapter_inputs(models: Iterable[Iterable[TensorInfo]]) -> list[TensorInfo]:

@@ -68,6 +68,10 @@ class AdapterValues:
         """Let a variable have no effect."""
         self.set(name, self._of_rank_0(name))
 
+    def check(self) -> None:
+        """Check the parts of all adapters against one another; raises as ``check_ranks``."""
+        self.check_ranks(self.names)
+
     def check_ranks(self, names: Iterable[str]) -> None:
         """Refuse parts of one adapter beside parts of another.
 

@@ -1,6 +1,9 @@
-"""The tokens of the last step, and what stays of them once it is told which were accepted."""
+"""Candidates of the last step, and the path of them that the caller accepts."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,11 +13,17 @@ from npuw_layer.execution.host_attention.masks import ATTENDED
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.trait import Part
 from npuw_layer.traits.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT, TREE_MASK
+from npuw_layer.traits.trees.tree_mask import check_read_in_order, fill
+from npuw_layer.traits.trees.variable_state import SamplingState
+
+if TYPE_CHECKING:
+    from npuw_layer.llm.request.conversation import Conversation
 
 
-class Candidates:
-    """The candidates that a conversation has in its cache.
+class Candidates(Part):
+    """Candidates that a conversation has in its cache.
 
     It keeps the path that was accepted as soon as it is told of it: whatever is asked of the
     conversation then, its tokens are those of that path.
@@ -22,15 +31,29 @@ class Candidates:
     Args:
         cache: the conversation's K and V.
         history: its tokens.
+        most: tokens of a step.
     """
 
-    def __init__(self, cache: KVStrategy, history: History) -> None:
+    shown_last = True
+
+    def __init__(self, cache: KVStrategy, history: History, most: int) -> None:
+        self._most = most
         self._cache = cache
         self._history = history
         self._step = NewTokens.none()
         """Those of the last step; none if there was none, or it was told what stays of it."""
         self.told: Array = _nothing()
         """What was told since the last step, i64 [2 + 512]; else zeros."""
+
+    def check(self, tokens: NewTokens, keep: int, prompt: bool) -> None:
+        """Refuse a tree in a prompt; raises as ``check_read_in_order``."""
+        if prompt:
+            check_read_in_order(tokens, self._most)
+
+    def fill(self, inputs: Mapping[str, Array], tokens: NewTokens, past: int) -> None:
+        """Fill the mask of a step; prompts have none."""
+        if TREE_MASK in inputs:
+            fill(inputs[TREE_MASK], tokens.pairs.get(TREE_MASK), past)
 
     def note(self, step: NewTokens) -> None:
         """Note a step, whose tokens are the last ones that are stored."""
@@ -40,6 +63,20 @@ class Candidates:
     def forget(self) -> None:
         """There is no step any more that something could be told of."""
         self._step, self.told = NewTokens.none(), _nothing()
+
+    def rewind(self, tokens: int) -> None:
+        """Forget the step: its tokens are not the last ones any more."""
+        self.forget()
+
+    def hold(self, tokens: int) -> None:
+        """Forget the step."""
+        self.forget()
+
+    def variable_states(
+        self, talk: Conversation, check_idle: Callable[[], None]
+    ) -> Sequence[SamplingState]:
+        """Return the variable by which a path is accepted."""
+        return [SamplingState(SAMPLING_RESULT, talk, check_idle, self)]
 
     def settle(self, result: Array) -> bool:
         """Keep those alone that were accepted.
@@ -97,7 +134,7 @@ class Candidates:
 
     def _seen(self) -> Array:
         """Which candidates each one saw, boolean [candidates, candidates], as far as masks say."""
-        count, tree = len(self._step), self._step.tree
+        count, tree = len(self._step), self._step.pairs.get(TREE_MASK)
         return np.ones((count, count), np.bool_) if tree is None else tree[:, -count:] > ATTENDED
 
     def _keep(self, kept: Array) -> None:

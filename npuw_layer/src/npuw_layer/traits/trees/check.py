@@ -1,12 +1,12 @@
-"""What trees of candidates rule out: whatever lets rows be other tokens than the last ones said."""
+"""Options that trees of candidates rule out: rows must be those of the last tokens said."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.traits import traits
 from npuw_layer.options import Options
-from npuw_layer.traits.linear_states.names import is_linear_cache
 from npuw_layer.traits.trees.names import TREE_MASK
 
 
@@ -36,7 +36,7 @@ def check_trees(inputs: Iterable[str], variables: Iterable[str], options: Option
         )
     elif not options.generates:
         problem = "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK: texts are read alone; leave them out"
-    elif any(map(is_linear_cache, variables)):
+    elif any(not one.forgets_tokens and one.owns(v) for v in variables for one in traits()):
         problem = (
             "its layers with a state in the place of K and V cannot forget single tokens; export "
             f"it without {TREE_MASK}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npuw_layer.backends.protocols import Array, TensorInfo
+from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.traits.trees.names import TREE_MASK
@@ -39,11 +39,7 @@ class TreeMask:
 
     element: str
     name: str = TREE_MASK
-
-    @staticmethod
-    def of(inputs: Sequence[TensorInfo]) -> TreeMask | None:
-        """Find it among a static model's inputs, if there is one."""
-        return next((TreeMask(one.element) for one in inputs if one.name == TREE_MASK), None)
+    per_token: bool = False
 
     @property
     def described(self) -> str:
@@ -115,7 +111,7 @@ def check_read_in_order(tokens: NewTokens, most: int) -> None:
     Raises:
         TensorError: they are candidates.
     """
-    if tokens.tree is not None:
+    if TREE_MASK in tokens.pairs:
         raise TensorError(
             f"{TREE_MASK}: {len(tokens)} tokens are read as a prompt, each of which sees all "
             f"before it; candidates come behind stored tokens, at most {most} at once "

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from npuw_layer.backends.tensor import Tensor
@@ -10,9 +13,30 @@ from npuw_layer.llm.request.variable_state import ConversationState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.traits.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT
 
+if TYPE_CHECKING:
+    from npuw_layer.llm.request.conversation import Conversation
+    from npuw_layer.traits.trees.candidates import Candidates
+
 
 class SamplingState(ConversationState):
-    """The variable npuw_eagle3_sampling_result of a request."""
+    """The variable npuw_eagle3_sampling_result of a request.
+
+    Args:
+        name: its id.
+        conversation: the request's.
+        check_idle: raises if the request is running.
+        candidates: of the conversation.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        conversation: Conversation,
+        check_idle: Callable[[], None],
+        candidates: Candidates,
+    ) -> None:
+        super().__init__(name, conversation, check_idle)
+        self._candidates = candidates
 
     @property
     def state(self) -> Tensor:
@@ -29,7 +53,7 @@ class SamplingState(ConversationState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        return Tensor(self._conversation.candidates.told.copy())
+        return Tensor(self._candidates.told.copy())
 
     @state.setter
     def state(self, tensor: AnyTensor) -> None:
@@ -41,7 +65,8 @@ class SamplingState(ConversationState):
                 f"state {SAMPLING_RESULT!r} is int64 [{HEADER} to {most}], not {values.dtype} "
                 f"{list(values.shape)}"
             )
-        self._conversation.accept(values)
+        if self._candidates.settle(values):
+            self._conversation.continuation.end()
 
     def reset(self) -> None:
         """Let it be zeros; rows that went do not come back.
@@ -50,4 +75,4 @@ class SamplingState(ConversationState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        self._conversation.candidates.told[:] = 0
+        self._candidates.told[:] = 0

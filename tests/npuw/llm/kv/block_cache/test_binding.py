@@ -52,7 +52,9 @@ def addresses(program: RecordedProgram) -> dict[str, int]:
 
 def variants(request: InferRequest) -> list[RecordedProgram]:
     """The programs that generate."""
-    return [variant._programs[None][0] for variant in request._conversation._generate._variants]
+    return [
+        variant._programs[None][0] for variant in request._conversation.reader.generate._variants
+    ]
 
 
 def test_the_first_blocks_ports_are_the_same_in_all_variants(talks) -> None:
@@ -104,10 +106,12 @@ def test_a_switch_of_variants_only_binds_blocks(talks) -> None:
         talk.tell([token])
     before = {name: cache.read(name) for name in cache.names}
     copied, blocks = cache.copied_bytes, list(cache._pool._blocks)
-    assert talk.request._conversation.variant == 1, "128: a prompt leaves room for 64"
+    assert talk.request._conversation.reader.generate.variant == 1, (
+        "128: a prompt leaves room for 64"
+    )
     for token in IDS[71:128]:
         talk.tell([token])
-    assert talk.request._conversation.variant == 2
+    assert talk.request._conversation.reader.generate.variant == 2
     row = sum(values[:1].nbytes for values in before.values())
     cache.settle()
     assert cache.copied_bytes - copied == 57 * row, "each new row, once"

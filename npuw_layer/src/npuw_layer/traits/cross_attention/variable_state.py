@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
-from npuw_layer.kinds.whisper.conversation import WhisperConversation
 from npuw_layer.llm.request.variable_state import VariableState
 from npuw_layer.remote.tensor import AnyTensor, values_of
+
+if TYPE_CHECKING:
+    from npuw_layer.llm.request.conversation import Conversation
+    from npuw_layer.traits.cross_attention.buffers import CrossBuffers
 
 
 class CrossVariableState(VariableState):
     """K or V of one layer's cross-attention.
 
     Args:
-        name: as ``whisper.names`` calls it.
+        name: as ``names`` calls it.
         conversation: whose.
         check_idle: raises if the request is running.
+        audio: the conversation's buffers.
     """
 
     def __init__(
-        self, name: str, conversation: WhisperConversation, check_idle: Callable[[], None]
+        self,
+        name: str,
+        conversation: Conversation,
+        check_idle: Callable[[], None],
+        audio: CrossBuffers,
     ) -> None:
         super().__init__(name, conversation, check_idle)
-        self._audio = conversation.audio
+        self._audio = audio
 
     @property
     def state(self) -> Tensor:

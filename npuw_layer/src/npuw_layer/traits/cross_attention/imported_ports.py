@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.kinds.whisper.names import ENCODER_STATES, is_cross_variable
 from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.traits.cross_attention.names import ENCODER_STATES, is_cross_variable
 
 _Kinds = dict[str, tuple[str, tuple[int, ...]]]
 """Element type and shape of variables."""

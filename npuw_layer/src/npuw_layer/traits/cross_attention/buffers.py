@@ -1,11 +1,12 @@
-"""Where a request's audio lies: what the encoder gave, and K and V of it for cross-attention.
+"""Memory of a conversation's encoder states, and of K and V that are made of them.
 
 Prefill writes K and V to the very memory that all generate variants read: nothing is copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from npuw_layer.backends.arena import Arena, nbytes
 from npuw_layer.backends.protocols import (
@@ -16,22 +17,29 @@ from npuw_layer.backends.protocols import (
     Program,
     TensorInfo,
 )
-from npuw_layer.kinds.whisper.names import ENCODER_STATES, is_cross_variable
-from npuw_layer.traits.lora.values import AdapterValues
+from npuw_layer.llm.trait import Part
+from npuw_layer.traits.cross_attention.names import ENCODER_STATES
+from npuw_layer.traits.cross_attention.variable_state import CrossVariableState
+
+if TYPE_CHECKING:
+    from npuw_layer.llm.request.conversation import Conversation
 
 
-class CrossBuffers:
-    """What the static models of a decoder hear; satisfies ``llm.request_buffers``.
+class CrossBuffers(Part):
+    """Encoder states, K and V of a decoder's conversation.
 
     Args:
-        device: where it lies.
-        prefill: inputs and outputs of the model that reads prompts; it makes all there is.
+        device: where they lie.
+        held: the input of encoder states, and the inputs that read K and V.
     """
 
-    def __init__(self, device: Device, prefill: Iterable[TensorInfo]) -> None:
-        held = [info for info in map(_variable, prefill) if _is_held(info)]
-        self._arena = Arena(device, held)
-        self._nbytes = sum(map(nbytes, held))
+    persists = True
+    shown_last = True
+
+    def __init__(self, device: Device, held: Iterable[TensorInfo]) -> None:
+        own = [_variable(info) for info in held]
+        self._arena = Arena(device, own)
+        self._nbytes = sum(map(nbytes, own))
 
     @property
     def nbytes(self) -> int:
@@ -40,7 +48,7 @@ class CrossBuffers:
 
     @property
     def states(self) -> Array:
-        """What the encoder gave, f32 [1, frames, channels]; the next prompt is read with it."""
+        """Encoder states f32 [1, frames, channels]; the next prompt is read with them."""
         return self._arena[ENCODER_STATES]
 
     @property
@@ -59,18 +67,14 @@ class CrossBuffers:
             if tensor is not None:
                 program.bind(info.name, tensor.memory, tensor.offset)
 
-    def apply(self, values: AdapterValues) -> None:
-        """Do nothing: a decoder has no adapters."""
-
-    def advance(self, tokens: int) -> None:
-        """Do nothing: what was heard stays."""
+    def variable_states(
+        self, talk: Conversation, check_idle: Callable[[], None]
+    ) -> Sequence[CrossVariableState]:
+        """Return the variables as a request shows them."""
+        return [CrossVariableState(name, talk, check_idle, self) for name in self.names]
 
 
 def _variable(info: TensorInfo) -> TensorInfo:
     """The same under its own name."""
     name = info.name.removeprefix(READ_PREFIX).removeprefix(ASSIGN_PREFIX)
     return TensorInfo(name, info.element, info.shape)
-
-
-def _is_held(info: TensorInfo) -> bool:
-    return info.name == ENCODER_STATES or is_cross_variable(info.name)

@@ -1,0 +1,77 @@
+"""Life cycle of a conversation: states, events, and what each event does in each state.
+
+A conversation's state is computed from what it stores, so an interrupt never leaves it wrong. Each
+row of ``TABLE`` says what an event does in a state, and the state behind it:
+
+    idle        prompt    begin      prefilling   chunks by choose_prefill
+    idle        step      start      generating   the variant by select_generate_request
+    prefilling  read      select     generating   rows are in place, or copied before the next run
+    generating  step      step       generating   a full variant hands its rows over to the next
+    generating  filled    nothing    full         no variant has room for one more token
+    generating  text      read on    prefilling   behind the rows that are stored
+    full        step      make room  generating   TRUNCATE; ERROR is refused, SLIDE is never full
+    full        text      read on    prefilling
+    any         prompt    begin      prefilling   all that was stored is forgotten
+
+Before a step or a text, and at any time from outside, a conversation may go back: it keeps its
+first tokens, and is idle, generating or full by what it keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+
+class State(Enum):
+    """What a conversation stores."""
+
+    IDLE = "nothing"
+    PREFILLING = "a prompt in part: it is being read, or was given up"
+    GENERATING = "all that was said"
+    FULL = "all that was said, without room for one more token"
+
+
+class Event(Enum):
+    """What happens to a conversation."""
+
+    PROMPT = "several tokens come at the first position"
+    TEXT = "more tokens come behind stored ones than one step takes"
+    STEP = "tokens come behind stored ones, as many as one step takes"
+    READ = "the last chunk of a prompt was read"
+    FILLED = "a step took the last room"
+
+
+class Act(Enum):
+    """What is done then."""
+
+    BEGIN = "forget everything, and read a prompt"
+    READ_ON = "read a prompt behind stored tokens"
+    SELECT = "choose a variant with room for a response"
+    START = "choose a variant, and run a step"
+    STEP = "run a step"
+    MAKE_ROOM = "drop the middle of the history, read the rest anew, and run a step"
+    NOTHING = "nothing"
+
+
+class Transition(NamedTuple):
+    """A row of the table."""
+
+    act: Act
+    next: State
+
+
+TABLE: Mapping[tuple[State, Event], Transition] = {
+    (State.IDLE, Event.PROMPT): Transition(Act.BEGIN, State.PREFILLING),
+    (State.IDLE, Event.STEP): Transition(Act.START, State.GENERATING),
+    (State.PREFILLING, Event.READ): Transition(Act.SELECT, State.GENERATING),
+    (State.PREFILLING, Event.PROMPT): Transition(Act.BEGIN, State.PREFILLING),
+    (State.GENERATING, Event.STEP): Transition(Act.STEP, State.GENERATING),
+    (State.GENERATING, Event.FILLED): Transition(Act.NOTHING, State.FULL),
+    (State.GENERATING, Event.TEXT): Transition(Act.READ_ON, State.PREFILLING),
+    (State.GENERATING, Event.PROMPT): Transition(Act.BEGIN, State.PREFILLING),
+    (State.FULL, Event.STEP): Transition(Act.MAKE_ROOM, State.GENERATING),
+    (State.FULL, Event.TEXT): Transition(Act.READ_ON, State.PREFILLING),
+    (State.FULL, Event.PROMPT): Transition(Act.BEGIN, State.PREFILLING),
+}

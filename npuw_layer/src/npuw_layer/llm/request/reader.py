@@ -1,0 +1,162 @@
+"""How a conversation's tokens are read: prompts by prefill, few tokens by generate."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+
+import numpy as np
+
+from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import StateError
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.plan.stages import Kind, choose_prefill
+from npuw_layer.llm.request.generate import Generate
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.request.lm_head import LMHead, Target
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.prefill import Prefill
+from npuw_layer.llm.request.token_outputs import Gathered
+
+_log = logging.getLogger(__name__)
+
+Logits = Array | None
+"""f32 [1, rows, V], overwritten by the next inference; None if the device wrote them elsewhere."""
+
+Reading = Generator[int, None, Logits]
+"""Tokens that are read piece by piece: yields how many; returns their logits."""
+
+
+class Reader:
+    """The static models as one conversation uses them.
+
+    Args:
+        compiled: the static models; nothing here changes them.
+        cache: the conversation's K and V.
+        history: its tokens.
+        parts: its parts of traits.
+        check_wanted: called before each run of a program; raises to end the inference there.
+        generate: the class of its generate models.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledLLM,
+        cache: KVStrategy,
+        history: History,
+        parts: Parts,
+        check_wanted: Callable[[], None],
+        generate: type[Generate] = Generate,
+    ) -> None:
+        self._options, self._plan = compiled.options, compiled.plan
+        self._cache, self._history, self._parts = cache, history, parts
+        self._check_wanted = check_wanted
+        self.gathered = Gathered(compiled.token_outputs)
+        """Rows of outputs beside the logits, for the tokens of the last inference."""
+        self.head = LMHead.of(compiled, parts)
+        self.prefill = Prefill(compiled, cache, parts, self.gathered, check_wanted)
+        self.generate = generate(compiled, cache, parts, self.gathered, self.head)
+        self.prefill.prepare()
+        self.generate.prepare()
+
+    def start(self) -> None:
+        """Choose a variant for a conversation that begins without a prompt."""
+        self.prefill.forget()
+        self.generate.select()
+
+    def step(self, tokens: NewTokens, target: Target | None = None) -> Logits:
+        """Read few tokens behind those that are stored, and compute the logits of all."""
+        self._check_wanted()
+        logits = self.generate.run(tokens, target)
+        self._history.extend(tokens)
+        self._parts.note(tokens)
+        return logits
+
+    def prompt(self, tokens: NewTokens, rows: int, target: Target | None) -> Reading:
+        """Read a prompt behind what is stored, and compute the logits of its last tokens."""
+        anew = not self._cache.rows.tokens
+        try:
+            last = yield from self.prefill.read(tokens, self._history)
+        finally:
+            if anew:
+                self._history.settle()
+        self.generate.select()
+        if self.head is None:
+            return last.output(rows)
+        return self.head.logits(last.output(rows), target) if rows else None
+
+    def slide(self, tokens: NewTokens, target: Target | None) -> Reading:
+        """Read tokens that prefill has no room for by generate steps, which let old ones go."""
+        at_once, begin = self._plan.generate[0].tokens, 0
+        while begin + at_once < len(tokens):
+            self.step(tokens.part(begin, begin + at_once))
+            begin += at_once
+            yield at_once
+        last = tokens.part(begin, len(tokens))
+        logits = self.step(last, target if len(last) == 1 else None)
+        return None if logits is None else logits[:, -1:]
+
+    def make_room(self, tokens: NewTokens, room: int) -> NewTokens:
+        """Drop the middle of the history, and read the rest anew.
+
+        Args:
+            tokens: new ones, which follow.
+            room: how many may stand before them.
+
+        Returns:
+            The new tokens where they are now.
+
+        Raises:
+            StateError: the tokens are not known.
+        """
+        history, sinks = self._history, self._options.sink_tokens
+        stored, recent = history.count, min(self._plan.lengths.max_prompt // 2, room) - sinks
+        if history.unknown:
+            raise StateError(
+                "the KV cache is full, and what was set by set_state cannot be read anew: its "
+                "tokens are not known"
+            )
+        kept = history.drop(history.since(0, tokens.mask[:stored]), recent, sinks)
+        gone = stored - len(kept)
+        _log.warning("the KV cache is full: %d of %d tokens were dropped", gone, stored)
+        self._cache.reset(len(kept))
+        self._parts.forget()
+        finished(self.prompt(kept, 0, None))
+        return tokens.moved(np.concatenate([kept.mask, tokens.mask[stored:]]), -gone)
+
+    def reread(self, mask: Array) -> None:
+        """Read tokens anew that a part forgot because it went back further than was asked.
+
+        Args:
+            mask: over all that stays, and what is new.
+        """
+        kept, begin = self._history.count, self._parts.known(self._history.count)
+        if begin >= kept:
+            return
+        tokens = self._history.since(begin, mask[:kept])
+        self._history.forget(begin)
+        self._cache.truncate(begin)
+        while len(tokens):
+            stage = choose_prefill(self._plan.prefill, len(tokens), self._cache.rows.tokens)
+            if stage is None or len(tokens) <= self._plan.generate[0].tokens:
+                stage = self._plan.generate[0]
+            piece = tokens.part(0, stage.tokens)
+            if stage.kind is Kind.GENERATE:
+                if not self._cache.rows.tokens:
+                    self.start()
+                self.step(piece)
+            else:
+                finished(self.prompt(piece, 0, None))
+            tokens = tokens.part(stage.tokens, len(tokens))
+        self.gathered.begin()  # nobody asked for the outputs of these tokens again
+
+
+def finished(reading: Reading) -> Logits:
+    """Read on to the end."""
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            return end.value

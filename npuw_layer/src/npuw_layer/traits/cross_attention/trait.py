@@ -1,0 +1,60 @@
+"""Cross-attention as the main path meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, TensorInfo
+from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.trait import Instance, Part, Trait
+from npuw_layer.options import Options
+from npuw_layer.traits.cross_attention.buffers import CrossBuffers
+from npuw_layer.traits.cross_attention.imported_ports import check_cross_attention
+from npuw_layer.traits.cross_attention.names import ENCODER_STATES, SCORES, is_cross_variable
+
+
+class _OfModel(Instance):
+    """The encoder's states and K and V of one decoder.
+
+    Args:
+        held: the input, and the inputs that read variables.
+    """
+
+    def __init__(self, held: Sequence[TensorInfo]) -> None:
+        self._held = held
+
+    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+        """Allocate the buffers of a conversation."""
+        return CrossBuffers(device, self._held)
+
+
+class CrossAttention(Trait):
+    """K and V of an encoder's states, beside those that grow."""
+
+    bound_inputs = (ENCODER_STATES,)
+    other_outputs = (SCORES,)
+
+    def owns(self, variable: str) -> bool:
+        """Return whether a variable is K or V of cross-attention."""
+        return is_cross_variable(variable)
+
+    def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
+        """Return the tensors of a decoder that attends to an encoder."""
+        held = [
+            info
+            for info in inputs
+            if info.name == ENCODER_STATES or is_cross_variable(info.name.removeprefix(READ_PREFIX))
+        ]
+        return _OfModel(held) if held else None
+
+    def check_ports(
+        self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
+    ) -> None:
+        """Compare K and V of cross-attention, which only decoders of speech have."""
+        if options.named("NPUW_WHISPER"):
+            check_cross_attention(stages, loaded, options.named("NPUW_WHISPER_ENCODER_LEN"))
+
+
+TRAIT = CrossAttention("cross_attention")

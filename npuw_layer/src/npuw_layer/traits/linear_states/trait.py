@@ -1,0 +1,61 @@
+"""Layers with a state of fixed size, as the main path meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
+from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.trait import Instance, ModelNames, Part, Trait
+from npuw_layer.options import Options
+from npuw_layer.traits.linear_states.check import check_linear_caches
+from npuw_layer.traits.linear_states.imported_ports import check_states
+from npuw_layer.traits.linear_states.names import is_linear_cache, linear_inputs
+from npuw_layer.traits.linear_states.states import LinearStates
+
+
+class _OfModel(Instance):
+    """The states of one model.
+
+    Args:
+        inputs: that read them, each variable once.
+    """
+
+    rereads = True
+
+    def __init__(self, inputs: Sequence[TensorInfo]) -> None:
+        self._inputs = inputs
+
+    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+        """Allocate the states of a conversation."""
+        return LinearStates(device, self._inputs)
+
+
+class LinearStatesTrait(Trait):
+    """Layers with a state of fixed size in the place of K and V."""
+
+    forgets_tokens = False
+
+    def owns(self, variable: str) -> bool:
+        """Return whether a variable is such a state."""
+        return is_linear_cache(variable)
+
+    def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
+        """Return the states that a model reads."""
+        found = linear_inputs(inputs)
+        return _OfModel(found) if found else None
+
+    def check_options(self, names: ModelNames, options: Options) -> None:
+        """Check that options leave states alone; see ``check``."""
+        check_linear_caches(names.variables, options)
+
+    def check_ports(
+        self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
+    ) -> None:
+        """Compare the states that programs read and assign; see ``imported_ports``."""
+        check_states(stages, loaded)
+
+
+TRAIT = LinearStatesTrait("linear_states")

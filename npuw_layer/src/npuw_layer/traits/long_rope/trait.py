@@ -1,0 +1,48 @@
+"""LongRoPE in a conversation: the host tells programs whether the inference is long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from npuw_layer.backends.protocols import Array, Device, TensorInfo
+from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.trait import Instance, Part, Trait
+from npuw_layer.traits.long_rope.names import long_from
+
+
+class _Reach(Instance, Part):
+    """Input that tells of long inferences; it keeps nothing, so all conversations share it.
+
+    Args:
+        name: of the input.
+        limit: position that makes an inference long.
+    """
+
+    def __init__(self, name: str, limit: int) -> None:
+        self._name, self._limit = name, limit
+
+    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+        """Return the instance itself."""
+        return self
+
+    def fill(self, inputs: Mapping[str, Array], tokens: NewTokens, past: int) -> None:
+        """Set the input to 1 if the inference is long, else to 0."""
+        inputs[self._name][...] = tokens.reach >= self._limit
+
+    def prefix_key(self, tokens: NewTokens) -> bytes:
+        """Tell keys that were turned by the factors of long inferences from others."""
+        return b"long" if tokens.reach >= self._limit else b""
+
+
+class LongRoPE(Trait):
+    """Rotary factors that depend on how far an inference reaches."""
+
+    def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
+        """Return the input's meaning, if there is the input."""
+        found = long_from(info.name for info in inputs)
+        return None if found is None else _Reach(*found)
+
+
+TRAIT = LongRoPE("long_rope")

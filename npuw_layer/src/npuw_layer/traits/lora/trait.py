@@ -1,0 +1,127 @@
+"""LoRA adapters as the main path meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, Program, TensorInfo
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.trait import Instance, Part, Settings, Trait
+from npuw_layer.options import Options
+from npuw_layer.traits.lora.buffers import AdapterBuffers
+from npuw_layer.traits.lora.names import adapter_inputs, is_adapter_variable
+from npuw_layer.traits.lora.ports import check_adapters
+from npuw_layer.traits.lora.values import AdapterValues
+from npuw_layer.traits.lora.variable_state import AdapterVariableState
+
+if TYPE_CHECKING:
+    from npuw_layer.llm.request.conversation import Conversation
+
+
+class _Adapters(Part):
+    """The adapters of one conversation.
+
+    Args:
+        device: its memory holds them.
+        inputs: that read them, each variable once.
+        values: the adapters in force; none has an effect yet.
+    """
+
+    persists = True
+
+    def __init__(self, device: Device, inputs: Sequence[TensorInfo], values: AdapterValues) -> None:
+        self._buffers = AdapterBuffers(device, inputs)
+        self._values = values
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory of the buffers."""
+        return self._buffers.nbytes
+
+    @property
+    def digest(self) -> bytes:
+        """Identity of the adapters in force; empty if none has an effect."""
+        return self._values.digest
+
+    def use(self, settings: Settings | None) -> None:
+        """Take over the adapters of a conversation that got this place."""
+        assert isinstance(settings, AdapterValues)  # made by this trait's instance
+        self._values = settings
+
+    def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
+        """Bind the inputs that read adapters."""
+        self._buffers.bind(program, ports)
+
+    def begin(self) -> None:
+        """Copy adapters to the device if they were set anew."""
+        self._buffers.apply(self._values)
+
+    def prefix_key(self, tokens: NewTokens) -> bytes:
+        """Tell rows that were computed with these adapters from others."""
+        return self._values.digest
+
+    def variable_states(
+        self, talk: Conversation, check_idle: Callable[[], None]
+    ) -> Sequence[AdapterVariableState]:
+        """Return the variables as a request shows them."""
+        values = self._values
+        return [AdapterVariableState(name, values, check_idle) for name in values.names]
+
+
+class _OfModel(Instance):
+    """The variables of adapters that one model has.
+
+    Args:
+        inputs: that read them, each variable once.
+    """
+
+    def __init__(self, inputs: Sequence[TensorInfo]) -> None:
+        self._inputs = inputs
+        self._shapes = {info.name.removeprefix(READ_PREFIX): info.shape for info in inputs}
+
+    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+        """Allocate the buffers of a conversation."""
+        return _Adapters(device, self._inputs, self.settings())
+
+    def settings(self) -> AdapterValues:
+        """Return adapters without effect."""
+        return AdapterValues(self._shapes)
+
+
+class LoRA(Trait):
+    """Adapters in variables that a request sets."""
+
+    def owns(self, variable: str) -> bool:
+        """Return whether a variable is an adapter's, of whatever slot."""
+        return is_adapter_variable(variable)
+
+    def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
+        """Return the adapters that a model reads."""
+        found = adapter_inputs([inputs])
+        return _OfModel(found) if found else None
+
+    def check_head(self, variables: Sequence[str], options: Options) -> None:
+        """Check that the head of several conversations has no adapters.
+
+        Raises:
+            ModelError: it would need each conversation's.
+        """
+        if max(options.batch_slots) > 1 and any(map(is_adapter_variable, variables)):
+            raise ModelError(
+                "for several conversations at once: the LM head has an adapter, and would need "
+                "each conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
+            )
+
+    def check_ports(
+        self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
+    ) -> None:
+        """Compare the adapters that programs read; see ``ports``."""
+        check_adapters(stages, loaded, options.max_lora_rank)
+
+
+TRAIT = LoRA("lora")

@@ -1,0 +1,88 @@
+"""Eagle's models as the main path meets them: hidden states of a target, trees of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from npuw_layer.api.model_port import OPEN
+from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.names import LAST_HIDDEN_STATE
+from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.request.history import History
+from npuw_layer.llm.request.token_inputs import TokenKind
+from npuw_layer.llm.trait import Instance, ModelNames, OpenInput, PairInput, Part, Trait
+from npuw_layer.options import Options
+from npuw_layer.traits.trees.candidates import Candidates
+from npuw_layer.traits.trees.check import check_trees
+from npuw_layer.traits.trees.imported_ports import check_tree_masks
+from npuw_layer.traits.trees.names import HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK
+from npuw_layer.traits.trees.tree_mask import TreeMask
+
+
+class _OfModel(Instance):
+    """The mask of one model.
+
+    Args:
+        mask: as the caller sets it.
+        most: tokens of a step.
+    """
+
+    def __init__(self, mask: TreeMask, most: int) -> None:
+        self._mask, self._most = mask, most
+
+    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+        """Return the candidates of a conversation: none yet."""
+        return Candidates(cache, history, self._most)
+
+    def pair_inputs(self) -> Sequence[PairInput]:
+        """Return the mask."""
+        return (self._mask,)
+
+
+class Trees(Trait):
+    """Trees of candidates, and the hidden states that Eagle's drafts take."""
+
+    token_kinds: ClassVar[Mapping[str, TokenKind]] = {
+        HIDDEN_STATES: TokenKind("f32", 1),
+        INTERNAL_HIDDEN_STATES: TokenKind("f32", 1),
+    }
+    pair_names = (TREE_MASK,)
+    last_inputs = (HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK)
+
+    def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
+        """Return the mask of a model that takes one."""
+        for info in inputs:
+            if info.name == TREE_MASK:
+                return _OfModel(TreeMask(info.element), info.shape[2])
+        return None
+
+    def open_inputs(self, info: TensorInfo) -> Sequence[OpenInput] | None:
+        """Show the mask with the dimensions that the caller chooses."""
+        if info.name != TREE_MASK:
+            return None
+        return [(TREE_MASK, info.element, (OPEN, 1, OPEN, OPEN))]
+
+    def check_options(self, names: ModelNames, options: Options) -> None:
+        """Check that candidates can be taken back, and that Eagle's models are such.
+
+        Raises:
+            ModelError: they are not.
+        """
+        if options.eagle and LAST_HIDDEN_STATE not in names.outputs:
+            raise ModelError(
+                f"NPUW_EAGLE = YES: the model has no output {LAST_HIDDEN_STATE}, which targets and "
+                "drafts of Eagle 3 have; leave the option out"
+            )
+        check_trees(names.inputs, names.variables, options)
+
+    def check_ports(
+        self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
+    ) -> None:
+        """Compare the masks of programs; see ``imported_ports``."""
+        check_tree_masks(stages, loaded, options)
+
+
+TRAIT = Trees("trees")
