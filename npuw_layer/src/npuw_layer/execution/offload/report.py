@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from npuw_layer.execution.offload.timeline import PassTime
+if TYPE_CHECKING:
+    from npuw_layer.execution.offload.timeline import PassTime
 
 
 @dataclass(frozen=True, slots=True)
