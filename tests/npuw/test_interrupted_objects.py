@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -35,9 +35,9 @@ from npuw_layer.llm.kv.block_cache.attachment import BlockAttachment, Blocks
 from npuw_layer.llm.kv.block_cache.layout import BlockLayout
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
 from npuw_layer.llm.kv.kv_rows import KVRows
-from npuw_layer.llm.names import EMBED, IDS, LOGITS, POSITIONS
+from npuw_layer.llm.names import IDS, LOGITS, POSITIONS
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.llm.request.lm_head import LMHead, Target
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.traits.linear_states.states import LinearStates
 from npuw_layer.traits.lora.buffers import AdapterBuffers
@@ -351,11 +351,16 @@ def test_logits_are_written_where_they_are_wanted() -> None:
         programs.append(Bindings())
         return programs[-1]
 
-    states = np.zeros((1, 1, 2))
-    made._models, made._make, made._elsewhere = {1: ({EMBED: states}, None)}, {1: make}, {}
-    made.write(states, "one", 0)
-    for _ in interruptions(lambda: made.write(states, "other", 64)):
-        made.write(states, "one", 0)
+    made._models, made._make, made._elsewhere = {1: ({}, None)}, {1: make}, {}
+
+    def write(memory: str, offset: int) -> None:
+        program, logits = made.program(1, Target(cast(Any, memory), offset, 1))
+        assert logits is None
+        program.run()
+
+    write("one", 0)
+    for _ in interruptions(lambda: write("other", 64)):
+        write("one", 0)
         program, *_ = made._elsewhere[1]
         assert program.ran == {LOGITS: ("one", 0)}
 

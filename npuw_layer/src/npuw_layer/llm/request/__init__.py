@@ -1,4 +1,5 @@
 """One conversation: its requests, tokens and logits.
 
-Begin with ``conversation``; ``prefill`` and ``generate`` run the programs.
+Begin with ``life_cycle``, the table of states, and ``conversation``, which follows it; ``reader``,
+``prefill`` and ``generate`` run the programs. docs/life-of-a-token.md lists the calls of a token.
 """

@@ -3,7 +3,7 @@
 ``life_cycle.TABLE`` says what tokens do in each state. The rules are those of NPUW's
 llm_infer_request (fact sheet npuw §c.1, §c.2, §c.6): several tokens at the first position are a new
 conversation. All others go on with it; if their positions begin earlier, it first forgets what
-follows. That is exact to any depth, because masks are made from what is stored, each time.
+follows. That is exact to any depth: each time, masks are made from what is stored.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Conversation:
             tokens: as for ``infer``.
 
         Yields:
-            How many tokens were read since the last break. Nothing else is asked of this
-            conversation until it returns or is given up; then what was read so far stays.
+            How many tokens were read since the last break. The conversation does nothing else until
+            it returns or is given up; then what was read so far stays.
 
         Returns:
             The logits, as ``infer`` does; it raises the same errors.
@@ -107,9 +107,8 @@ class Conversation:
 
     def _event_of(self, tokens: NewTokens) -> Event:
         """Return what new tokens are to the conversation."""
-        if self._begins(tokens):
-            return Event.PROMPT
-        return Event.STEP if self._admission.is_step(len(tokens)) else Event.TEXT
+        behind = Event.STEP if self._admission.is_step(len(tokens)) else Event.TEXT
+        return Event.PROMPT if self._begins(tokens) else behind
 
     def _begins(self, tokens: NewTokens) -> bool:
         """Return whether tokens are a new conversation."""

@@ -73,8 +73,10 @@ class Gathered:
 
     def value(self, name: str) -> Array | None:
         """What an output gave, f32 [1, tokens, width]; None before the first inference."""
-        rows = self._pieces.get(name)
-        return np.concatenate(rows)[None] if rows else None
+        pieces = self._pieces.get(name)
+        if not pieces:
+            return None
+        return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[None]
 
     def values(self) -> dict[str, Array]:
         """What each gave, by name."""

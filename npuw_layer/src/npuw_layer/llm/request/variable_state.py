@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
 from npuw_layer.llm.request.conversation import Conversation
+from npuw_layer.llm.trait import Part
 from npuw_layer.remote.tensor import AnyTensor, values_of
 
 
@@ -67,6 +68,23 @@ class ConversationState:
         """
         self._check_idle()
         self._conversation.reset()
+
+
+class PartState(ConversationState):
+    """A variable that a part of the conversation holds.
+
+    Args:
+        name: its id in the model.
+        conversation: whose.
+        check_idle: raises if the request is running.
+        part: of the conversation.
+    """
+
+    def __init__(
+        self, name: str, conversation: Conversation, check_idle: Callable[[], None], part: Part
+    ) -> None:
+        super().__init__(name, conversation, check_idle)
+        self._part: Any = part  # each variable declares the class of its part
 
 
 class VariableState(ConversationState):

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
-from npuw_layer.llm.request.variable_state import VariableState
+from npuw_layer.llm.request.variable_state import PartState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 
 if TYPE_CHECKING:
-    from npuw_layer.llm.request.conversation import Conversation
     from npuw_layer.traits.cross_attention.buffers import CrossBuffers
 
 
-class CrossVariableState(VariableState):
-    """K or V of one layer's cross-attention.
+class CrossVariableState(PartState):
+    """K or V of one layer's cross-attention."""
 
-    Args:
-        name: as ``names`` calls it.
-        conversation: whose.
-        check_idle: raises if the request is running.
-        audio: the conversation's buffers.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        conversation: Conversation,
-        check_idle: Callable[[], None],
-        audio: CrossBuffers,
-    ) -> None:
-        super().__init__(name, conversation, check_idle)
-        self._audio = audio
+    _part: CrossBuffers
 
     @property
     def state(self) -> Tensor:
@@ -45,7 +28,7 @@ class CrossVariableState(VariableState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        rows = self._audio.rows(self._name)
+        rows = self._part.rows(self._name)
         return Tensor(np.ascontiguousarray(rows.transpose(1, 0, 2))[None])
 
     @state.setter
@@ -57,7 +40,7 @@ class CrossVariableState(VariableState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        values, rows = values_of(tensor), self._audio.rows(self._name)
+        values, rows = values_of(tensor), self._part.rows(self._name)
         frames, heads, width = rows.shape
         if values.shape != (1, heads, frames, width) or values.dtype != rows.dtype:
             raise StateError(

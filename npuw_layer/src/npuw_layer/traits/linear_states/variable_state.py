@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
-from npuw_layer.llm.request.variable_state import ConversationState
+from npuw_layer.llm.request.variable_state import PartState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 
 if TYPE_CHECKING:
-    from npuw_layer.llm.request.conversation import Conversation
     from npuw_layer.traits.linear_states.states import LinearStates
 
 
-class LinearVariableState(ConversationState):
-    """One variable of a request.
+class LinearVariableState(PartState):
+    """One variable of a request."""
 
-    Args:
-        name: its id in the model.
-        conversation: the request's.
-        check_idle: raises if the request is running.
-        states: of the conversation.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        conversation: Conversation,
-        check_idle: Callable[[], None],
-        states: LinearStates,
-    ) -> None:
-        super().__init__(name, conversation, check_idle)
-        self._states = states
+    _part: LinearStates
 
     @property
     def state(self) -> Tensor:
@@ -47,12 +30,12 @@ class LinearVariableState(ConversationState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        return Tensor(self._states.read(self._name).copy())
+        return Tensor(self._part.read(self._name).copy())
 
     @state.setter
     def state(self, tensor: AnyTensor) -> None:
         self._check_idle()
-        values, states = values_of(tensor), self._states
+        values, states = values_of(tensor), self._part
         like = states.read(self._name)
         if values.shape != like.shape or values.dtype != like.dtype:
             raise StateError(

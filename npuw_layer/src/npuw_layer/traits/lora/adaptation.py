@@ -71,7 +71,7 @@ class Adaptation:
 
     @property
     def digest(self) -> str:
-        """Identity of a model's adaptation."""
+        """Identity of the adaptation: tells adapted models of one model apart."""
         return self._digest
 
     @cached_property
@@ -106,12 +106,18 @@ def adapted_options(options: Options, adaptation: Adaptation) -> Options:
     """Settle the options of a model that is to be adapted.
 
     Args:
-        options: those of a language model, settled.
+        options: after ``routing.route``.
         adaptation: with what.
 
     Raises:
-        OptionError: a rank is too large.
+        OptionError: the model goes a way on which there are no adapters; or a rank is too large.
     """
+    others = options.reads_texts or options.whisper
+    if not options.llm or others or (options.blob_path and not options.export_blob):
+        raise OptionError(
+            "adapters are put into language models that are compiled: not into those that read "
+            "texts or hear, static ones (NPUW_LLM = NO), or blobs (BLOB_PATH), which have them"
+        )
     if adaptation.mode is Mode.STATIC_RANK:
         return options.model_copy(update={"max_lora_rank": max(1, adaptation.rank)})
     if adaptation.mode is Mode.DYNAMIC and adaptation.rank > options.max_lora_rank:

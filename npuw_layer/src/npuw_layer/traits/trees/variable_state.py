@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
-from npuw_layer.llm.request.variable_state import ConversationState
+from npuw_layer.llm.request.variable_state import PartState
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.traits.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT
 
 if TYPE_CHECKING:
-    from npuw_layer.llm.request.conversation import Conversation
     from npuw_layer.traits.trees.candidates import Candidates
 
 
-class SamplingState(ConversationState):
-    """The variable npuw_eagle3_sampling_result of a request.
+class SamplingState(PartState):
+    """The variable npuw_eagle3_sampling_result of a request."""
 
-    Args:
-        name: its id.
-        conversation: the request's.
-        check_idle: raises if the request is running.
-        candidates: of the conversation.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        conversation: Conversation,
-        check_idle: Callable[[], None],
-        candidates: Candidates,
-    ) -> None:
-        super().__init__(name, conversation, check_idle)
-        self._candidates = candidates
+    _part: Candidates
 
     @property
     def state(self) -> Tensor:
@@ -53,7 +36,7 @@ class SamplingState(ConversationState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        return Tensor(self._candidates.told.copy())
+        return Tensor(self._part.told.copy())
 
     @state.setter
     def state(self, tensor: AnyTensor) -> None:
@@ -65,7 +48,7 @@ class SamplingState(ConversationState):
                 f"state {SAMPLING_RESULT!r} is int64 [{HEADER} to {most}], not {values.dtype} "
                 f"{list(values.shape)}"
             )
-        if self._candidates.settle(values):
+        if self._part.settle(values):
             self._conversation.continuation.end()
 
     def reset(self) -> None:
@@ -75,4 +58,4 @@ class SamplingState(ConversationState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        self._candidates.told[:] = 0
+        self._part.told[:] = 0
