@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.options.base import written
 from npuw_layer.options.kinds import KindOptions, waiting
-from npuw_layer.options.model import NAMES
+from npuw_layer.options.model import KIND_GROUPS, NAMES
 
 if TYPE_CHECKING:
     from npuw_layer.options.model import Options
@@ -58,7 +58,10 @@ WAITING: Mapping[str, Waits] = {
     "NPUW_WEIGHTS_RESERVED": _OFFLOAD,
     "NPUW_ACC_THRESH": _CHECK,
     "NPUW_ACC_DEVICE": _CHECK,
-    **{name: (f"{flags} = YES", partial(_is_requested, of)) for name, of, flags in waiting()},
+    **{
+        name: (f"{flags} = YES", partial(_is_requested, of))
+        for name, of, flags in waiting(KIND_GROUPS)
+    },
 }
 
 

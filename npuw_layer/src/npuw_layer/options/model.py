@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar, cast
+from importlib import import_module
+from typing import Any, Self, cast
 
 from pydantic import create_model, model_validator
 
@@ -16,7 +17,7 @@ from npuw_layer.options.devices import DeviceOptions
 from npuw_layer.options.dumps import DumpOptions
 from npuw_layer.options.experts import ExpertOptions
 from npuw_layer.options.generate import GenerateOptions
-from npuw_layer.options.kinds import KIND_GROUPS, check_kinds, listed
+from npuw_layer.options.kinds import KindOptions, check_kinds, listed
 from npuw_layer.options.kv import KV_ELEMENTS, KvElement, KvOptions
 from npuw_layer.options.lengths import LengthOptions
 from npuw_layer.options.logs import LogOptions
@@ -28,8 +29,6 @@ from npuw_layer.options.profiling import ProfilingOptions
 from npuw_layer.options.stages import KINDS, StageKind, StageOptions
 from npuw_layer.options.turns import TurnOptions
 from npuw_layer.options.weights import WeightOptions
-
-G = TypeVar("G", bound=OptionGroup)
 
 
 class Options(
@@ -57,7 +56,7 @@ class Options(
     def _check_all(self) -> Self:
         for check in CONTRADICTIONS:
             check(self)
-        check_kinds(self)
+        check_kinds(self, KIND_GROUPS)
         return self
 
     @property
@@ -119,12 +118,12 @@ class Options(
     @property
     def gives_hidden_states(self) -> bool:
         """Whether a split model's output is hidden states, and not logits."""
-        return any(group.gives_hidden_states(self) for group in KIND_GROUPS)
+        return any(group.hidden_states_only(self.group(group)) for group in KIND_GROUPS)
 
     @property
     def kinds_key(self) -> dict[str, str]:
         """What programs depend on among the options of kinds."""
-        every = (group.cache_key(self) for group in KIND_GROUPS)
+        every = (group.cache_key(self.group(group)) for group in KIND_GROUPS)
         return {name: value for key in every for name, value in key.items()}
 
     @property
@@ -187,16 +186,6 @@ class Options(
         """Return an option by OpenVINO's name; None if its kind is not installed."""
         return getattr(self, NAMES[name]) if name in NAMES else None
 
-    def group(self, group: type[G]) -> G:
-        """Return these options as one of their groups, which types the fields of a kind.
-
-        Raises:
-            TypeError: the group's kind is not installed.
-        """
-        if not isinstance(self, group):
-            raise TypeError(f"{group.__name__} is no group of these options")
-        return self
-
     @property
     def of_stages(self) -> Sequence[Options]:
         """Those of each kind; of a model that is not split there is one."""
@@ -224,7 +213,11 @@ class Options(
         }
 
 
-GROUPS = listed([base for base in Options.__bases__ if issubclass(base, OptionGroup)])
+# By name: kinds stand above options, and read those that are declared above this line.
+KIND_GROUPS: Sequence[type[KindOptions]] = import_module("npuw_layer.kinds.registry").groups()
+"""Groups of the installed kinds, in the order in which kinds are asked."""
+
+GROUPS = listed([base for base in Options.__bases__ if issubclass(base, OptionGroup)], KIND_GROUPS)
 """All groups in the order in which they are listed."""
 
 ALL = cast(type[Options], create_model("Options", __base__=(Options, *KIND_GROUPS)))
