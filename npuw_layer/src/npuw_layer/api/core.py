@@ -89,7 +89,7 @@ class Core(Uncopied):
         Args:
             device_name: "NPU"; it may be left out.
             name: of an option; or SUPPORTED_PROPERTIES, a dict of all names with "RO" or "RW"; or a
-                fact, such as FULL_DEVICE_NAME or NPU_MAX_TILES (``adapters.level_zero_facts``).
+                fact, such as FULL_DEVICE_NAME or NPU_MAX_TILES (``backends.level_zero_facts``).
 
         Raises:
             OptionError: there is no such property, or no such device.

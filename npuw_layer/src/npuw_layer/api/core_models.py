@@ -41,7 +41,7 @@ def compile_any(
     Args:
         devices: what runs it.
         path: an IR's ``.xml``, or a Hugging Face folder.
-        options: that say which way it goes (``routing``).
+        options: that say which way it goes (``kinds.routing``).
 
     Raises:
         NpuwError: as ``Core.compile_model``.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StaticCompiler:
-    """Compiles static graphs to ELF blobs; satisfies ``ports.Compiler``."""
+    """Compiles static graphs to ELF blobs; satisfies ``backends.protocols.Compiler``."""
 
     @property
     def version(self) -> str:
@@ -42,7 +42,7 @@ class StaticCompiler:
             raise ModelError(f"compilation failed: {error}") from error
 
     def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
-        """Cut a graph at its repeated block; see ``offload.ports.OffloadingDevice``.
+        """Cut a graph at its repeated block; see ``execution.offload.ports.OffloadingDevice``.
 
         Raises:
             NotFolded: it repeats no block, or not often enough.
@@ -62,7 +62,7 @@ class StaticCompiler:
             raise ModelError(f"the model cannot be offloaded: {error}") from error
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
-        """Compile a part that is called several times; see ``partition.ports.CompilesFunctions``.
+        """Compile a part that is called several times; see ``CompilesFunctions``.
 
         Raises:
             ModelError: it is not supported, or does not fit the device.

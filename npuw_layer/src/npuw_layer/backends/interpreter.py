@@ -31,7 +31,7 @@ from npuw_layer.storage.versions import package_version
 
 
 class HostMemory:
-    """Memory of the host; satisfies ``ports.Memory``."""
+    """Memory of the host; satisfies ``backends.protocols.Memory``."""
 
     def __init__(self, data: Array) -> None:
         self._data = data
@@ -46,7 +46,7 @@ class HostMemory:
 
 
 class InterpreterDevice:
-    """Runs graphs in numpy; satisfies ``ports.Device``.
+    """Runs graphs in numpy; satisfies ``backends.protocols.Device``.
 
     Args:
         compiler: not used: there is nothing to compile.
@@ -106,7 +106,7 @@ class InterpreterDevice:
 
 
 class LoadedGraph:
-    """A graph; satisfies ``ports.LoadedModel``."""
+    """A graph; satisfies ``backends.protocols.LoadedModel``."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -133,7 +133,7 @@ def _info(port: Port) -> TensorInfo:
 
 
 class GraphProgram:
-    """A graph with bound memory; satisfies ``ports.Program``."""
+    """A graph with bound memory; satisfies ``backends.protocols.Program``."""
 
     def __init__(
         self, model: Model, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]

@@ -39,7 +39,7 @@ _DESCRIPTOR = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DM
 
 
 class LevelZeroDevice:
-    """A context and a queue on one NPU; satisfies ``ports.Device``.
+    """A context and a queue on one NPU; satisfies ``backends.protocols.Device``.
 
     Args:
         compiler: makes the blobs.
@@ -95,15 +95,15 @@ class LevelZeroDevice:
         return self._table.pfnQueryContextMemory(self._context).allocated
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
-        """Compile a static graph to a blob; see ``ports.Compiler.compile``."""
+        """Compile a static graph to a blob; see ``backends.protocols.Compiler.compile``."""
         return self._compiler.compile(model, config)
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give graphs that stand for a stateful one; see ``ports.Compiler.foldings``."""
+        """Give graphs that stand for a stateful one; see ``Compiler.foldings``."""
         return self._compiler.foldings(model)
 
     def constants(self, program: bytes | memoryview) -> list[tuple[int, int]]:
-        """Tell where a blob has its weights; see ``ports.FindsConstants``."""
+        """Tell where a blob has its weights; see ``backends.protocols.FindsConstants``."""
         return constant_spans(program)
 
     def load(self, program: bytes | memoryview) -> LoadedBlob:
@@ -120,7 +120,7 @@ class LevelZeroDevice:
         return LoadedBlob(self._table, self._queue, graph, self._profiling, mapped_file_of(program))
 
     def set_urgency(self, urgency: Urgency) -> bool:
-        """Let programs of what is loaded from now on be so urgent; see ``ports.TakesTurns``."""
+        """Let programs of what is loaded from now on be so urgent; see ``TakesTurns``."""
         if urgency != self._urgency:
             queue = ze.ze_command_queue_desc_t(priority=_PRIORITIES[urgency.priority])
             with reported(f"a queue for MODEL_PRIORITY = {urgency.priority}"):
@@ -133,7 +133,7 @@ class LevelZeroDevice:
         return True
 
     def profile_programs(self) -> None:
-        """Let programs tell what their layers take; see ``ports.ProfilesPrograms``."""
+        """Let programs tell what their layers take; see ``backends.protocols.ProfilesPrograms``."""
         driver = self._device.driver
         self._profiling = ze.zeDriverGetExtensionFunctionAddress(driver, ze.PROFILING_EXTENSION)
 
@@ -149,7 +149,7 @@ class LevelZeroDevice:
         return DeviceMemory(self._context, memory, held=True)
 
     def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledPieces:
-        """Cut a graph and compile the pieces; see ``offload.ports.OffloadingDevice``.
+        """Cut a graph and compile the pieces; see ``execution.offload.ports.OffloadingDevice``.
 
         Raises:
             OptionError: the compiler cannot.
@@ -159,7 +159,7 @@ class LevelZeroDevice:
         return self._compiler.compile_pieces(model, config)
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
-        """Compile a part that is called several times; see ``partition.ports.CompilesFunctions``.
+        """Compile a part that is called several times; see ``CompilesFunctions``.
 
         Raises:
             OptionError: the compiler cannot.
@@ -221,7 +221,7 @@ class LevelZeroDevice:
         return DeviceMemory(self._context, memory, held=True)
 
     def allocate_shared(self, nbytes: int) -> DeviceMemory:
-        """Take memory that can be exported; see ``ports.SharingDevice``.
+        """Take memory that can be exported; see ``backends.protocols.SharingDevice``.
 
         Raises:
             DeviceError: there is none left.

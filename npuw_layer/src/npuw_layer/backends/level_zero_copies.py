@@ -47,7 +47,7 @@ class CopyQueue:
 class RecordedCopies:
     """A command list of copies, and the event that tells when they are made.
 
-    Satisfies ``offload.ports.Transfer``.
+    Satisfies ``execution.offload.ports.Transfer``.
 
     Args:
         queue: where they are made.

@@ -40,7 +40,7 @@ def check_file(file: MappedFile | None) -> None:
 
 
 class DeviceMemory:
-    """Memory that host and NPU share; satisfies ``ports.Memory``.
+    """Memory that host and NPU share; satisfies ``backends.protocols.Memory``.
 
     Args:
         context: where it is.

@@ -21,7 +21,7 @@ _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TY
 
 
 class LoadedBlob:
-    """A graph of the driver; satisfies ``ports.LoadedModel``.
+    """A graph of the driver; satisfies ``backends.protocols.LoadedModel``.
 
     Args:
         table: the graph extension's functions.
@@ -75,7 +75,7 @@ class LoadedBlob:
 
 
 class RecordedProgram:
-    """A command list that executes a graph on bound memory; satisfies ``ports.Program``."""
+    """A command list that executes a graph on bound memory; satisfies ``Program``."""
 
     def __init__(self, loaded: LoadedBlob) -> None:
         self._loaded = loaded

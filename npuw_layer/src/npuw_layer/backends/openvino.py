@@ -65,7 +65,7 @@ def _core() -> Any:
 
 
 class OpenVINODevice:
-    """Runs graphs in OpenVINO's CPU plugin; satisfies ``ports.Device``.
+    """Runs graphs in OpenVINO's CPU plugin; satisfies ``backends.protocols.Device``.
 
     Args:
         compiler: not used: OpenVINO compiles by itself.
@@ -164,7 +164,7 @@ class OpenVINODevice:
 
 
 class LoadedIR:
-    """A graph of OpenVINO's; satisfies ``ports.LoadedModel``.
+    """A graph of OpenVINO's; satisfies ``backends.protocols.LoadedModel``.
 
     Its weights, where they are inputs, lie in memory that somebody binds: that is when they become
     constants in place, and the plugin compiles the graph, once for all programs.
@@ -240,7 +240,7 @@ def _size(info: TensorInfo) -> int:
 
 
 class IRProgram:
-    """A request of OpenVINO's with bound memory; satisfies ``ports.Program``."""
+    """A request of OpenVINO's with bound memory; satisfies ``backends.protocols.Program``."""
 
     def __init__(self, loaded: LoadedIR) -> None:
         self._loaded = loaded

@@ -286,7 +286,7 @@ class TakesTurns(Protocol):
 class ProfilesPrograms(Protocol):
     """An optional ability of a device: its programs tell what their layers take.
 
-    They tell it after each run to whoever listens (``profiling.recording``).
+    They tell it after each run to whoever listens (``execution.profiling.recording``).
     """
 
     def profile_programs(self) -> None:

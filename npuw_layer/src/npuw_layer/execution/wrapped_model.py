@@ -22,7 +22,7 @@ def with_programs(model: LoadedModel, wrap: Wrap) -> LoadedModel:
 
 
 class _WrappedModel:
-    """Satisfies ``ports.LoadedModel``."""
+    """Satisfies ``backends.protocols.LoadedModel``."""
 
     def __init__(self, model: LoadedModel, wrap: Wrap) -> None:
         self._model = model

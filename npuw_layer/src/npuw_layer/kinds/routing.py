@@ -160,7 +160,7 @@ def check_plain(options: Options) -> None:
 def is_dynamic(path: Path) -> bool:
     """Whether a model has an input of dynamic shape; a Hugging Face folder always has.
 
-    A batch of any size does not count: the NPU runs item by item (``static.batch``).
+    A batch of any size does not count: the NPU runs item by item (``kinds.static.batch``).
 
     The file is looked through without reading the model; whether it is one shows later.
     """

@@ -206,7 +206,7 @@ class Options(
         return hints.get(kind, "")
 
     def experts_config(self, kind: StageKind) -> dict[str, str]:
-        """What the compiler of one kind of static model is told of experts (``ports.EXPERTS``)."""
+        """What the compiler of one kind of static model is told of experts (``EXPERTS``)."""
         by_device = kind == "generate" and self.generate_moe_hint == DEVICE_ROUTED
         return {EXPERTS: DEVICE_ROUTED} if by_device else {}
 

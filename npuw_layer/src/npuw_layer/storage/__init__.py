@@ -1,1 +1,5 @@
-"""Programs in one file: an entry of the cache, or a whole model that was exported."""
+"""Files: the blob cache, exported models and encryption.
+
+Begin with ``container``, the format of cache entries (``cache``) and of exported models
+(``model_blob``).
+"""

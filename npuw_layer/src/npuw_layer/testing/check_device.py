@@ -109,7 +109,7 @@ def check_device(make: Callable[[], Device]) -> None:
     """Run all checks, each on a new device.
 
     Raises:
-        AssertionError: the device does not do what ``ports.Device`` says.
+        AssertionError: the device does not do what ``backends.protocols.Device`` says.
     """
     for check in DEVICE_CHECKS:
         check(make())
@@ -262,7 +262,7 @@ def check_compiler(make: Callable[[], Compiler], device: Callable[[Compiler], De
         device: gives a device that runs its programs.
 
     Raises:
-        AssertionError: the compiler does not do what ``ports.Compiler`` says.
+        AssertionError: the compiler does not do what ``backends.protocols.Compiler`` says.
     """
     compiler = make()
     assert compiler.version == make().version, "two compilers of one kind differ in version"

@@ -19,7 +19,7 @@ def check_sharing_device(make: Callable[[], SharingDevice]) -> None:
     """Run all checks, each on new devices.
 
     Raises:
-        AssertionError: the device does not do what ``ports.SharingDevice`` says.
+        AssertionError: the device does not do what ``backends.protocols.SharingDevice`` says.
     """
     for check in SHARING_CHECKS:
         check(make)

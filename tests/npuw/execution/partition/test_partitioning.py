@@ -36,7 +36,7 @@ SMALL = {
 
 
 class Attention:
-    """Isolates attention; satisfies ``partition.ports.Isolation``."""
+    """Isolates attention; satisfies ``execution.partition.ports.Isolation``."""
 
     def __init__(self, device: Device) -> None:
         self.device = device

@@ -72,7 +72,7 @@ class Rules:
 
 
 class PlacedModel:
-    """A submodel, wherever it runs; satisfies ``ports.LoadedModel``.
+    """A submodel, wherever it runs; satisfies ``backends.protocols.LoadedModel``.
 
     Args:
         head: whose program it is.
@@ -95,7 +95,7 @@ class PlacedModel:
         self._notes = list(head.notes)
         self.findings = Findings()
         self.refusal = "" if isinstance(first, Place) else str(first)
-        """Why the device that it was compiled for did not load it; see ``ports.MovesOn``."""
+        """Why the device that it was compiled for did not load it; see ``MovesOn``."""
         if isinstance(first, Place):
             self._place = first
         else:

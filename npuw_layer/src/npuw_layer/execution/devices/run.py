@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PlacedProgram:
-    """A program that follows its submodel; satisfies ``ports.Program``.
+    """A program that follows its submodel; satisfies ``backends.protocols.Program``.
 
     Args:
         model: the submodel.

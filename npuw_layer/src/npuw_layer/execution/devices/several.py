@@ -52,7 +52,7 @@ class Policy:
 
 
 class SeveralDevices:
-    """Devices in order; satisfies ``ports.Device``.
+    """Devices in order; satisfies ``backends.protocols.Device``.
 
     A graph may go to any of them, so it is never a folded one. Memory is that of the one device
     which needs its own; the others compute on the host and use its host view (a device says so by
@@ -127,7 +127,7 @@ class SeveralDevices:
 
         Args:
             model: a static graph.
-            config: as for ``ports.Compiler``; SUBMODEL says what it is called.
+            config: as for ``backends.protocols.Compiler``; SUBMODEL says what it is called.
 
         Raises:
             ModelError: nobody takes it; the message has the reason of each device.
@@ -174,7 +174,7 @@ class SeveralDevices:
         return placed
 
     def exported(self, program: bytes | memoryview) -> bytes:
-        """Give a program without its graph; see ``ports.ExportsPrograms``.
+        """Give a program without its graph; see ``backends.protocols.ExportsPrograms``.
 
         Raises:
             DeviceError: it is one of a device whose programs name files themselves.
@@ -184,7 +184,7 @@ class SeveralDevices:
         return replace(stored, graph=b"").to_bytes()
 
     def load_exported(self, program: bytes | memoryview) -> PlacedModel:
-        """Load a program that no other device can take over; see ``ports.ExportsPrograms``."""
+        """Load a program that no other device can take over; see ``ExportsPrograms``."""
         stored = StoredProgram.parse(program)
         self._check_alone(stored.head)
         if stored.graph:
@@ -207,13 +207,13 @@ class SeveralDevices:
         return self._memory.map_host(data)
 
     def profile_programs(self) -> None:
-        """Let those programs tell their times whose device can; see ``ports.ProfilesPrograms``."""
+        """Let those programs tell their times whose device can; see ``ProfilesPrograms``."""
         for device in self._devices.values():
             if isinstance(device, ProfilesPrograms):
                 device.profile_programs()
 
     def set_urgency(self, urgency: Urgency) -> bool:
-        """Tell those devices that can; see ``ports.TakesTurns``."""
+        """Tell those devices that can; see ``backends.protocols.TakesTurns``."""
         able = [each for each in self._devices.values() if isinstance(each, TakesTurns)]
         return any([device.set_urgency(urgency) for device in able])
 

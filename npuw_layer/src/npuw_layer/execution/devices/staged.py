@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StagedDevice:
-    """The device of prefill models, and beside it those of others; satisfies ``ports.Device``.
+    """The device of prefill models, and beside it those of others; satisfies ``Device``.
 
     What belongs to all, memory and weights, is that of the one device which needs its own; the
     others use its host view. Who compiles or loads a stage asks ``of_stage``.
@@ -55,15 +55,15 @@ class StagedDevice:
         return " | ".join(dict.fromkeys(device.version for device in self._devices.values()))
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
-        """Compile a prefill model; see ``ports.Device``."""
+        """Compile a prefill model; see ``backends.protocols.Device``."""
         return self._first.compile(model, config)
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give graphs that stand for one; see ``ports.Device``."""
+        """Give graphs that stand for one; see ``backends.protocols.Device``."""
         return self._first.foldings(model)
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
-        """Load a prefill model; see ``ports.Device``."""
+        """Load a prefill model; see ``backends.protocols.Device``."""
         return self._first.load(program)
 
     def allocate(self, nbytes: int) -> Memory:
@@ -76,7 +76,7 @@ class StagedDevice:
 
 
 class ConstantFindingStages(StagedDevice):
-    """The same, where programs name no file by its path (``ports.FindsConstants``)."""
+    """The same, where programs name no file by its path (``backends.protocols.FindsConstants``)."""
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
         """Give what a program uses in place: the same, whoever it is for, but of one in parts."""

@@ -25,7 +25,7 @@ from npuw_layer.options.dumps import DumpOptions, selected
 
 
 def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:
-    """Let the chosen submodels of a static model write down tensors; see ``dumps.dumped``."""
+    """Let the chosen submodels of a static model write down tensors; see ``dumped``."""
     calls = list(model.calls()) if isinstance(model, LoadedParts) else []
     places = len(calls) or 1
     chosen = selected(options.dump_io, places)
@@ -63,7 +63,7 @@ class _Files:
 
 
 class DumpedProgram:
-    """A program that writes down its tensors, weights aside; satisfies ``ports.Program``.
+    """A program that writes down its tensors, weights aside; satisfies ``Program``.
 
     Args:
         model: whose it is.
@@ -88,7 +88,7 @@ class DumpedProgram:
         self._bound: dict[str, tuple[Memory, int]] = {}
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory; see ``ports.Program``."""
+        """Let an input or output lie in memory; see ``backends.protocols.Program``."""
         self._program.bind(name, memory, offset)
         if name in self._inputs or name in self._outputs:
             self._bound[name] = memory, offset

@@ -67,7 +67,7 @@ def compile_experts(
         model: static and lowered, with the hidden rows, the router's ids and weights as inputs, and
             the sum as its output; its constants may have a value for each of several calls.
         device: what the experts run on.
-        config: as for ``ports.Compiler.compile``.
+        config: as for ``backends.protocols.Compiler.compile``.
         asked: see ``rows_at_once``.
 
     Raises:

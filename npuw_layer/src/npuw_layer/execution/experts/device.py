@@ -30,7 +30,7 @@ TAG = "MOE"
 class HostRoutedDevice:
     """Runs of a mixture the experts that were chosen, on another device.
 
-    It satisfies ``ports.Device`` for models that are one mixture each: parts that a model is cut
+    It satisfies ``Device`` for models that are one mixture each: parts that a model is cut
     into.
 
     Args:
@@ -80,11 +80,11 @@ class HostRoutedDevice:
         return LoadedExperts(self._device, found.routed, loaded, literals, self._pool_size)
 
     def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
+        """Let the device reach bytes of the host; see ``backends.protocols.Device``."""
         return self._device.map_host(data)
 
     def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
+        """Take memory; see ``backends.protocols.Device``."""
         return self._device.allocate(nbytes)
 
     def _compiled(self, model: Model, config: Mapping[str, str]) -> CompiledExperts:
@@ -127,7 +127,7 @@ class FunctionHostRoutedDevice(HostRoutedDevice):
 
 
 class RoutedExperts:
-    """Isolates mixtures of experts; satisfies ``partition.ports.Isolation``.
+    """Isolates mixtures of experts; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
         device: what the experts run on.

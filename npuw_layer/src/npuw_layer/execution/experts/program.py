@@ -18,7 +18,7 @@ from npuw_layer.execution.experts.routes import routes
 
 
 class LoadedExperts:
-    """The programs of a mixture's experts on a device; satisfies ``ports.LoadedModel``.
+    """The programs of a mixture's experts on a device; satisfies ``LoadedModel``.
 
     Args:
         device: where they are.
@@ -55,7 +55,7 @@ class LoadedExperts:
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The experts' programs; see ``devices.report``."""
+        """The experts' programs; see ``execution.devices.report``."""
         return [("expert", each) for each in self.loaded]
 
     def _check(self, loaded: LoadedModel) -> None:
@@ -97,7 +97,7 @@ class LoadedExperts:
 
 
 class ExpertsProgram:
-    """One user of a mixture; satisfies ``ports.Program``.
+    """One user of a mixture; satisfies ``backends.protocols.Program``.
 
     An expert's program has its own rows, that are gathered for it; what it gives is added in f32,
     expert by expert in the order of the model's own sum, and rounded once.

@@ -30,7 +30,7 @@ _OPEN = -1
 
 
 class DynamicAttentionDevice:
-    """Runs models that are a single attention; satisfies ``ports.Device``.
+    """Runs models that are a single attention; satisfies ``backends.protocols.Device``.
 
     They are interpreted, as no program has open shapes. What is no attention over a cache, token by
     token, is interpreted as it is.
@@ -84,16 +84,16 @@ class DynamicAttentionDevice:
         return ()
 
     def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
+        """Take memory; see ``backends.protocols.Device``."""
         return self._device.allocate(nbytes)
 
     def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
+        """Let the device reach bytes of the host; see ``backends.protocols.Device``."""
         return self._device.map_host(data)
 
 
 _PLACEMENT = Placement(submodel="attention", device="CPU", notes=())
-"""By the name that NPUW_DEVICES has for the interpreter; see ``devices.placed``."""
+"""By the name that NPUW_DEVICES has for the interpreter; see ``execution.devices.placed``."""
 
 
 class LoadedWhole(LoadedGraph):
@@ -103,7 +103,7 @@ class LoadedWhole(LoadedGraph):
 
 
 class LoadedDynamic:
-    """An attention with an open number of stored rows; satisfies ``ports.LoadedModel``.
+    """An attention with an open number of stored rows; satisfies ``LoadedModel``.
 
     Args:
         whole: the graph with as many as there may be.
@@ -135,7 +135,7 @@ class LoadedDynamic:
 
 
 class DynamicProgram:
-    """One user of such an attention; satisfies ``ports.Program``.
+    """One user of such an attention; satisfies ``backends.protocols.Program``.
 
     Args:
         loaded: the attention.

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class FlashAttentionDevice:
-    """Runs models that are a single attention; satisfies ``ports.Device``.
+    """Runs models that are a single attention; satisfies ``backends.protocols.Device``.
 
     What is no attention over a cache, token by token, is compiled as it is.
 
@@ -86,11 +86,11 @@ class FlashAttentionDevice:
         return ()
 
     def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
+        """Take memory; see ``backends.protocols.Device``."""
         return self._device.allocate(nbytes)
 
     def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
+        """Let the device reach bytes of the host; see ``backends.protocols.Device``."""
         return self._device.map_host(data)
 
 

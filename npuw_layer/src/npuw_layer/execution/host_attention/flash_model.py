@@ -1,4 +1,4 @@
-"""An attention in tiles, loaded: it satisfies ``ports.LoadedModel`` and ``ports.Program``."""
+"""An attention in tiles, loaded: it satisfies ``LoadedModel`` and ``Program``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from npuw_layer.execution.host_attention.workspace import Workspace
 
 
 class LoadedFlash:
-    """The programs of an attention on a device; satisfies ``ports.LoadedModel``.
+    """The programs of an attention on a device; satisfies ``backends.protocols.LoadedModel``.
 
     Args:
         device: where they run.
@@ -44,7 +44,7 @@ class LoadedFlash:
         shape = self.attention.shape
         self._tile, last = device.load(programs.tile), device.load(programs.last)
         self.members = [("tile", self._tile), ("last", last)]
-        """What runs; see ``devices.report``."""
+        """What runs; see ``execution.devices.report``."""
         _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
         _check(last, last_inputs(shape), last_outputs(shape))
         self._copies = _copies(shape)
@@ -150,7 +150,7 @@ KnownTiles = dict[int, BoundTile]
 
 
 class FlashProgram:
-    """One user of an attention in tiles; satisfies ``ports.Program``.
+    """One user of an attention in tiles; satisfies ``backends.protocols.Program``.
 
     Only tiles run that somebody attends to. A program that is bound to rows in the cache is made
     when they are first attended to, as that costs a part of a run.

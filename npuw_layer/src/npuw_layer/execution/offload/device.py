@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OffloadDevice:
-    """Runs models in pieces on another device; satisfies ``ports.Device``.
+    """Runs models in pieces on another device; satisfies ``backends.protocols.Device``.
 
     The static models of one LLM share its slots, and conversations take turns.
 
@@ -100,11 +100,11 @@ class OffloadDevice:
         return ()
 
     def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
+        """Take memory; see ``backends.protocols.Device``."""
         return self._device.allocate(nbytes)
 
     def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
+        """Let the device reach bytes of the host; see ``backends.protocols.Device``."""
         return self._device.map_host(data)
 
     def offload_report(self) -> OffloadReport:

@@ -1,4 +1,4 @@
-"""The pieces of a model as one: they satisfy ``ports.LoadedModel`` and ``ports.Program``."""
+"""The pieces of a model as one: they satisfy ``LoadedModel`` and ``Program``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INSIDE = (HIDDEN_IN, HIDDEN_OUT, SHARED, WEIGHT_PREFIX, LITERAL_PREFIX)
 
 
 class LoadedPieces:
-    """Prologue, block and epilogue on a device; satisfies ``ports.LoadedModel``.
+    """Prologue, block and epilogue on a device; satisfies ``backends.protocols.LoadedModel``.
 
     Args:
         device: where they are.
@@ -80,7 +80,7 @@ class LoadedPieces:
 
 
 class PiecesProgram:
-    """One user of a model in pieces; satisfies ``ports.Program``.
+    """One user of a model in pieces; satisfies ``backends.protocols.Program``.
 
     Each layer has a program of the block of its own, always bound to the same slot, K and V: so
     nothing is bound anew while it runs. Hidden values lie in two places that layers read and write

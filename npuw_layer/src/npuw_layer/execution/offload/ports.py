@@ -1,4 +1,4 @@
-"""What offload needs of a device besides ``ports.Device``, and what it tells.
+"""What offload needs of a device besides ``backends.protocols.Device``, and what it tells.
 
 Nothing here loads the rest of it: whoever does not offload has no use for that.
 """

@@ -36,7 +36,7 @@ Isolations = Mapping[str, Mapping[str, Isolation]]
 
 
 class PartitioningDevice:
-    """Cuts models around groups of ops, and runs the parts; satisfies ``ports.Device``.
+    """Cuts models around groups of ops, and runs the parts; satisfies ``Device``.
 
     Models without such groups run as they are.
 
@@ -139,11 +139,11 @@ class PartitioningDevice:
         return LoadedParts(self._device, parts, loaded)
 
     def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
+        """Take memory; see ``backends.protocols.Device``."""
         return self._device.allocate(nbytes)
 
     def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
+        """Let the device reach bytes of the host; see ``backends.protocols.Device``."""
         return self._device.map_host(data)
 
     def _device_of(self, tag: str) -> Device:
@@ -156,7 +156,7 @@ class PartitioningDevice:
 
 
 class ConstantFindingDevice(PartitioningDevice):
-    """The same, where programs name no file by its path (``ports.FindsConstants``)."""
+    """The same, where programs name no file by its path (``backends.protocols.FindsConstants``)."""
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
         """Give what the device uses in place; of a model in parts nothing: weights are in files."""

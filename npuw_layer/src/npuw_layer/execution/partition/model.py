@@ -1,4 +1,4 @@
-"""The parts of a model as one: they satisfy ``ports.LoadedModel`` and ``ports.Program``."""
+"""The parts of a model as one: they satisfy ``LoadedModel`` and ``Program``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WrapsPrograms = Callable[[int, Program], Program]
 
 
 class LoadedParts:
-    """The parts of a model on their devices; satisfies ``ports.LoadedModel``.
+    """The parts of a model on their devices; satisfies ``backends.protocols.LoadedModel``.
 
     Args:
         device: whose memory they share.
@@ -77,7 +77,7 @@ class LoadedParts:
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The programs of the calls with their groups' tags; see ``devices.report``."""
+        """The programs of the calls with their groups' tags; see ``execution.devices.report``."""
         functions = self._parts.functions
         return [(functions[call.function].tag, loaded) for call, loaded in self.calls()]
 
@@ -154,7 +154,7 @@ class LoadedParts:
 
 
 class PartsProgram:
-    """One user of a model in parts; satisfies ``ports.Program``.
+    """One user of a model in parts; satisfies ``backends.protocols.Program``.
 
     Args:
         loaded: the parts.

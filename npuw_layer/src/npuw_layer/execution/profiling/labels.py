@@ -37,14 +37,14 @@ def _subgraph(number: int) -> str:
 
 
 class LabelledProgram:
-    """A program that says whose it is; satisfies ``ports.Program``."""
+    """A program that says whose it is; satisfies ``backends.protocols.Program``."""
 
     def __init__(self, program: Program, label: str) -> None:
         self._program = program
         self._label = label
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory; see ``ports.Program``."""
+        """Let an input or output lie in memory; see ``backends.protocols.Program``."""
         self._program.bind(name, memory, offset)
 
     def prepare(self) -> None:
@@ -52,6 +52,6 @@ class LabelledProgram:
         self._program.prepare()
 
     def run(self) -> None:
-        """Execute once; errors as ``ports.Program.run``."""
+        """Execute once; errors as ``backends.protocols.Program.run``."""
         with within(self._label):
             self._program.run()

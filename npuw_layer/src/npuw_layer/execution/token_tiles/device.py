@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class RowTilesDevice:
-    """Runs models that are one block each; satisfies ``ports.Device``.
+    """Runs models that are one block each; satisfies ``backends.protocols.Device``.
 
     What mixes rows, or has no more of them than a tile, is compiled as it is.
 
@@ -57,7 +57,7 @@ class RowTilesDevice:
         return f"{self._device.version} SPATIAL 1 {self._size} {self._leaves_out}"
 
     def within(self, inputs: Sequence[TensorInfo]) -> Device:
-        """Give the same for parts of a model; see ``partition.ports.ReadsModelInputs``."""
+        """Give the same for parts of a model; see ``ReadsModelInputs``."""
         return type(self)(self._device, self._size, self._leaves_out, inputs)
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
@@ -88,11 +88,11 @@ class RowTilesDevice:
         return LoadedRowTiles(self._device.load(found.program), found.tiling)
 
     def allocate(self, nbytes: int) -> Memory:
-        """Take memory; see ``ports.Device``."""
+        """Take memory; see ``backends.protocols.Device``."""
         return self._device.allocate(nbytes)
 
     def map_host(self, data: Array) -> Memory | None:
-        """Let the device reach bytes of the host; see ``ports.Device``."""
+        """Let the device reach bytes of the host; see ``backends.protocols.Device``."""
         return self._device.map_host(data)
 
     def _tile(self, model: Model, config: Mapping[str, str]) -> tuple[Tiling, Model] | None:

@@ -1,4 +1,4 @@
-"""A block in tiles of rows, loaded: it satisfies ``ports.LoadedModel`` and ``ports.Program``."""
+"""A block in tiles of rows, loaded: it satisfies ``LoadedModel`` and ``Program``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Tile:
 
 
 class LoadedRowTiles:
-    """The program of a tile on a device, as that of the block; satisfies ``ports.LoadedModel``.
+    """The program of a tile on a device, as that of the block; satisfies ``LoadedModel``.
 
     Args:
         tile: the program.
@@ -62,7 +62,7 @@ class LoadedRowTiles:
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The tile's program; see ``devices.report``."""
+        """The tile's program; see ``execution.devices.report``."""
         return [("tile", self.tile)]
 
     @property
@@ -98,7 +98,7 @@ def _another() -> DeviceError:
 
 
 class RowTilesProgram:
-    """One user of a block in tiles; satisfies ``ports.Program``.
+    """One user of a block in tiles; satisfies ``backends.protocols.Program``.
 
     The tile's program is bound to the rows of each tile in turn; where few tokens come again and
     again, one tile runs and stays bound.

@@ -1,4 +1,4 @@
-"""Lets what the host computes stand alone; both satisfy ``partition.ports.Isolation``."""
+"""Lets what the host computes stand alone; both satisfy ``execution.partition.ports.Isolation``."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from npuw_layer.traits.lora.values import AdapterValues
 
 
 class CrossBuffers:
-    """What the static models of a decoder hear; satisfies ``llm.request_buffers``.
+    """What the static models of a decoder hear; satisfies ``llm.request.request_buffers``.
 
     Args:
         device: where it lies.

@@ -17,7 +17,7 @@ class CrossVariableState(VariableState):
     """K or V of one layer's cross-attention.
 
     Args:
-        name: as ``whisper.names`` calls it.
+        name: as ``kinds.whisper.names`` calls it.
         conversation: whose.
         check_idle: raises if the request is running.
     """

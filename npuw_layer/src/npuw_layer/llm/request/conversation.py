@@ -141,7 +141,7 @@ class Conversation:
         self.continuation.propose(tokens, self.history, self.cache.rows)
 
     def accept(self, result: Array) -> None:
-        """Keep those of the last step's tokens alone that were accepted; see ``trees``.
+        """Keep those of the last step's tokens alone that were accepted; see ``traits.trees``.
 
         What was proposed before is taken back.
 

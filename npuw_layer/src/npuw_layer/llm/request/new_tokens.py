@@ -20,7 +20,7 @@ class NewTokens:
             always among them.
         mask: i64, over all that is stored and new.
         tree: what is added to scores, f32 or f16 [n, stored + n], where new tokens are candidates
-            that do not all see one another; see ``trees``.
+            that do not all see one another; see ``traits.trees``.
         last: the largest position of all that are read in the same inference, if these are a part
             of them.
     """

@@ -1,7 +1,7 @@
 """What a request's static models read besides tokens and caches, in memory of the request's own.
 
-``lora.buffers`` has adapters there, ``whisper.cross_buffers`` what a decoder hears,
-``linear_caches.states`` what layers without K and V keep.
+``traits.lora.buffers`` has adapters there, ``kinds.whisper.cross_buffers`` what a decoder hears,
+``traits.linear_states.states`` what layers without K and V keep.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from npuw_layer.traits.lora.values import AdapterValues
 class AdapterBuffers:
     """The variables of adapters in device memory, zeros behind an adapter's own rank.
 
-    Satisfies ``llm.request_buffers``.
+    Satisfies ``llm.request.request_buffers``.
 
     Args:
         device: where they lie.
