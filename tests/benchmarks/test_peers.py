@@ -45,6 +45,7 @@ def test_a_peer_that_fails_says_why(place: Place, tmp_path: Path) -> None:
         Session(parse_peer("ours-fp16"), "llama-1b", 16, 4, place)
 
 
+@pytest.mark.long
 def test_what_is_asked_in_vain_fails_and_ends(place: Place) -> None:
     with (
         Session(parse_peer("ours-fp16"), "llama-8m", 16, 4, place) as session,

@@ -40,6 +40,7 @@ def numbers(model: Model, seed: int) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", MODELS)
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 999))

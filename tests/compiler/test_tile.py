@@ -152,6 +152,7 @@ def test_the_price_of_a_product_is_near_what_the_timeline_predicts(m: int, n: in
     assert 0.6 * predicted <= priced <= 1.4 * (predicted + tasks * TASK_NS)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("shape", [(8, 1, 1024, 1024, 64), (4, 4, 2048, 4096, 128)])
 def test_the_price_of_attention_is_near_what_the_timeline_predicts(
     shape: tuple[int, int, int, int, int],

@@ -63,6 +63,7 @@ def check_round_trip(source: Path, folder: Path) -> None:
     assert [p.name for p in found.outputs] == [p.name for p in expected.outputs]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("source", ["llama_8m_ir", "demo_ir"])
 def test_an_exported_ir_is_written_as_it_was_read(
     request: pytest.FixtureRequest, source: str, tmp_path: Path

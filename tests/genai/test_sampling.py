@@ -31,8 +31,8 @@ def kept(values: np.ndarray) -> set[int]:
     return set(np.flatnonzero(np.isfinite(values) & (values != 0)).tolist())
 
 
-def choose(logits: np.ndarray, said: TokenHistory = NOTHING, **config: object) -> int:
-    return Sampler(GenerationConfig(max_new_tokens=9, **config)).next_token(logits, said)
+def choose(logits: np.ndarray, history: TokenHistory = NOTHING, **config: object) -> int:
+    return Sampler(GenerationConfig(max_new_tokens=9, **config)).next_token(logits, history)
 
 
 def test_greedy_takes_the_first_of_the_highest() -> None:
@@ -160,7 +160,7 @@ def test_a_possible_token_is_always_left(logits, k, p, share, temperature) -> No
 @given(finite)
 def test_steps_leave_the_given_logits_alone(logits) -> None:
     before = logits.copy()
-    said = TokenHistory([0, 1], [1])
+    history = TokenHistory([0, 1], [1])
     for step in (
         min_new_tokens(5, {0}),
         repetition_penalty(1.5),
@@ -168,5 +168,5 @@ def test_steps_leave_the_given_logits_alone(logits) -> None:
         frequency_penalty(1.0),
         top_k(1),
     ):
-        step(logits, said)
+        step(logits, history)
         assert np.array_equal(logits, before)

@@ -99,6 +99,7 @@ def test_attention_reads_them_where_they_lie(
     assert all(isinstance(op.v.owner, Concat) for op in attention)
 
 
+@pytest.mark.matrix
 @LAYOUTS
 def test_states_are_as_the_model_has_them(
     talks: Talks, written: Callable[[Layout], Path], layout: Layout

@@ -129,6 +129,7 @@ def test_what_is_loaded_mapped_or_shared_goes_when_nobody_holds_it(device) -> No
         assert device.allocated_bytes == 0
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [

@@ -101,6 +101,7 @@ def test_each_submodel_goes_to_the_first_device(tiny: Path, answer: list[int]) -
     assert talk.say(80) == answer
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("pins", "expected"),
     [
@@ -119,6 +120,7 @@ def test_submodels_are_pinned_in_any_mix(
     assert talk.say(80) == answer
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kv", ["", "i8"])
 @pytest.mark.parametrize("devices", ["NPU", "CPU", "OPENVINO_CPU", "NPU,CPU"])
 def test_new_rows_may_lie_where_masked_ones_are_read(tiny: Path, devices: str, kv: str) -> None:
@@ -183,6 +185,7 @@ def test_a_device_that_is_not_there_is_passed_over_with_its_reason(
         chat(tiny, NPUW_DEVICES="OPENVINO_CPU")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("good_runs", [0, 1, 5, 40])
 @pytest.mark.parametrize("first", ["NPU", "CPU"])
 def test_a_device_that_is_lost_hands_over_in_the_middle(
@@ -291,6 +294,7 @@ def test_memory_is_that_of_the_device_which_needs_its_own() -> None:
         SeveralDevices({"NPU": npu, "NPU2": npu})
 
 
+@pytest.mark.long
 def test_the_cache_remembers_the_device_and_the_graph(
     tiny: Path, answer: list[int], faulty: Any, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
 def test_a_quantised_model_says_what_openvino_says(
     quantised: Path, said: Mapping[str, np.ndarray], way: str
@@ -106,6 +107,7 @@ def test_a_quantised_model_says_what_openvino_says(
     assert stored == {np.dtype(np.float32 if way == "as it is" else np.uint8)}
 
 
+@pytest.mark.long
 def test_resolved_rows_are_half_as_large_as_f16(quantised: Path) -> None:
     def nbytes(**options: Any) -> int:
         request = request_of(quantised, **(options | {"INFERENCE_PRECISION_HINT": "f16"}))
@@ -148,6 +150,7 @@ def rounding(model: Path, folder: Path) -> Path:
     return folder / "openvino_model.xml"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("precision", ["f32", "f16"])
 def test_each_cache_has_a_scale_of_its_own(tiny: Path, tmp_path: Path, precision: str) -> None:
     model = rounding(tiny, tmp_path)
@@ -228,6 +231,7 @@ def test_another_type_that_is_asked_for_is_stored(
     assert np.dtype(np.int8) in {rows.dtype for rows in rows_of(request).values()}
 
 
+@pytest.mark.matrix
 @TYPES
 def test_logits_stay_close_to_those_of_exact_caches(
     llama_8m: Path, llama_8m_goldens: Mapping[str, np.ndarray], kind: str
@@ -238,6 +242,7 @@ def test_logits_stay_close_to_those_of_exact_caches(
     assert 1e-4 < error < {"f8e4m3": 0.15, "f8e5m2": 0.25}[kind]
 
 
+@pytest.mark.matrix
 @TYPES
 def test_rows_are_those_of_exact_caches_rounded(demo: Path, kind: str) -> None:
     """Of the first layer, which reads none of them."""
@@ -254,6 +259,7 @@ def test_rows_are_those_of_exact_caches_rounded(demo: Path, kind: str) -> None:
         assert np.all(np.abs(values - exact[name]) <= 1.01 * step * np.abs(exact[name]) + least)
 
 
+@pytest.mark.matrix
 @TYPES
 def test_the_device_computes_what_the_graph_means(demo: Path, kind: str) -> None:
     ids = np.random.RandomState(3).randint(3, 2000, (1, 62))

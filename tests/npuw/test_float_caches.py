@@ -30,6 +30,7 @@ def said(request: Any) -> np.ndarray:
     return np.stack([ask(request, IDS[:, begin:end], begin) for begin, end in steps])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_rows_are_those_of_exact_caches_rounded(tiny: Path, kind: str) -> None:
     """Of the first layer, which reads none of them."""
@@ -46,6 +47,7 @@ def test_rows_are_those_of_exact_caches_rounded(tiny: Path, kind: str) -> None:
         assert np.mean(rounded[name] != raw) < 0.01
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("activations", ["f16", "bf16"])
 def test_wider_rows_change_no_number(tiny: Path, activations: str) -> None:
     own, wide = request_of(tiny, activations, ""), request_of(tiny, activations, "f32")
@@ -57,6 +59,7 @@ def test_wider_rows_change_no_number(tiny: Path, activations: str) -> None:
         assert np.array_equal(rows, values.astype(np.float32))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("activations", "kv"), [("f16", "bf16"), ("bf16", "f16")])
 def test_neither_type_of_16_bits_need_be_the_other(tiny: Path, activations: str, kv: str) -> None:
     device = request_of(tiny, activations, kv)

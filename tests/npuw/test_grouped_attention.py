@@ -84,16 +84,19 @@ def begun(grouped: Path, kind: str, options: dict[str, Any]) -> Talk:
     return Talk(compiled.create_infer_request())
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
 def test_it_is_the_same_however_it_runs(grouped: Path, way: str) -> None:
     check(begun(grouped, "window", WAYS[way]), said("window"), 1e-5)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 def test_whatever_its_attention_is_like(grouped: Path, kind: str) -> None:
     check(begun(grouped, kind, CHUNKED), said(kind), 1e-5)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("way", ["host flash attention", "in blocks", "static, V as it is"])
 def test_nothing_is_attended_to_in_all_layouts(grouped: Path, way: str) -> None:
     check(begun(grouped, "sinks", WAYS[way]), said("sinks"), 1e-5)
@@ -138,6 +141,7 @@ def begin(grouped: Path) -> Callable[..., Talk]:
     return start
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None)
 @given(kind=st.sampled_from(["window", "sinks"]), data=st.data())
 def test_tokens_may_be_cut_anywhere_and_taken_back(
@@ -158,6 +162,7 @@ def test_tokens_may_be_cut_anywhere_and_taken_back(
     assert distance(found, begin(kind).tell(told)) <= 1e-5
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["window", "sinks"])
 def test_conversations_run_together(grouped: Path, kind: str) -> None:
     """Each slot counts its own tokens."""

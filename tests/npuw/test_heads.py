@@ -72,6 +72,7 @@ def test_nor_is_one_whose_logits_are_by_the_vocabulary(tiny: Path) -> None:
         cut_head(model, 1)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("ending", [transposed_twice, by_tokens, softened])
 @pytest.mark.parametrize("shared", ["YES", "NO"])
 def test_transposed_logits_have_a_head(
@@ -98,6 +99,7 @@ def test_such_a_head_computes_one_token_of_a_prompt(
     assert shape_of(logits)[1:] == (1, VOCABULARY)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("shared", ["YES", "NO"])
 def test_a_model_whose_head_is_not_found_says_the_same(
     talks: Talks, tiny: Path, hidden: Path, shared: str, caplog: pytest.LogCaptureFixture

@@ -111,6 +111,7 @@ def saved(talks, tmp_path) -> tuple[Header, bytes]:
     return parts((tmp_path / "saved").read_bytes())
 
 
+@pytest.mark.long
 def test_any_value_anywhere_in_the_header(talks, tmp_path, saved) -> None:
     talk, (header, rows) = talks(**SMALL, NPUW_LLM_ON_FULL="TRUNCATE"), saved
     loaded: set[tuple[Any, ...]] = set()
@@ -133,6 +134,7 @@ def test_no_length_but_its_own(talks, tmp_path, saved) -> None:
     assert not is_refused(talk, tmp_path / "talk", content)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [

@@ -104,6 +104,7 @@ FORMS: dict[str, Callable[[Kind], Any]] = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("form", FORMS)
 def test_all_forms_of_inputs_mean_the_same(kind: Kind, form: str) -> None:
     given, expected = FORMS[form](kind), kind.expected()

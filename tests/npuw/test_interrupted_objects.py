@@ -236,6 +236,7 @@ class Late:
             span.target.data[:4] = span.source.data[:4]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("ahead", [True, False])
 def test_a_layer_never_runs_on_weights_that_are_still_coming(ahead: bool) -> None:
     machine = SimpleNamespace(

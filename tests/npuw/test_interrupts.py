@@ -28,6 +28,7 @@ class Stop(Exception):
     """What a handler raises that is no KeyboardInterrupt."""
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("options", [{}, COPIED | BLOCKS], ids=["ZERO_COPY", "copied, in blocks"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, Stop, TimeoutError, SystemExit])
 def test_the_conversation_goes_on_as_if_nothing_had_been(talks, error, options) -> None:
@@ -50,6 +51,7 @@ def test_the_conversation_goes_on_as_if_nothing_had_been(talks, error, options) 
     assert "failed" not in str(talk.request.execution_report())
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "module"),
     [(COPIED, kv_cache), (COPIED | BLOCKS, block_cache)],

@@ -52,6 +52,7 @@ def test_a_row_is_a_byte_per_channel_and_one_scale(demo: Path) -> None:
     assert plain * 34 == whole * 64
 
 
+@pytest.mark.long
 def test_chunks_change_nothing_but_roundings(demo: Path, ids: np.ndarray) -> None:
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
     whole = ask(request_of(demo, **exact), ids)
@@ -86,6 +87,7 @@ def test_other_types_are_refused_by_name(demo: Path) -> None:
         request_of(demo, KV_CACHE_PRECISION="u4")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("one", "same"), [("u8", "i8"), ("f16", "")])
 def test_some_names_mean_the_same(demo: Path, one: str, same: str) -> None:
     asked = {"INFERENCE_PRECISION_HINT": "f16"}

@@ -84,6 +84,7 @@ class _Interpreted:
         return self._interpreter.run(inputs | {"beam_idx": np.zeros(1, np.int32)})
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("platform", ["3720", "4000", "5010"])
 @pytest.mark.parametrize(("precision", "error"), [("f32", 1e-5), ("f16", 1e-2)])
 def test_they_are_those_of_the_interpreter(

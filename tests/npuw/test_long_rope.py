@@ -57,6 +57,7 @@ def stories(talk: Talk, said: dict[str, np.ndarray]) -> Iterator[tuple[np.ndarra
         yield np.array(found), expected
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [

@@ -36,6 +36,7 @@ def shown(ports: list[OpenPort]) -> dict[str, tuple[str, tuple[int, ...]]]:
     return {port.any_name: (port.element_type, port.partial_shape) for port in ports}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
 def test_ports_are_those_before_the_split_however_it_is_split(tiny: Path, way: str) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | WAYS[way])
@@ -60,6 +61,7 @@ def test_a_port_that_is_not_there_is_refused_with_those_that_are(tiny: Path) -> 
         compiled.input()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "inputs", "outputs"),
     [

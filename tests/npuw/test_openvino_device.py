@@ -66,6 +66,7 @@ def converse(device: Any, path: Path, **options: Any) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("weightless", ["YES", "NO"])
 def test_it_computes_what_the_interpreter_does(exported, name: str, weightless: str) -> None:
@@ -84,6 +85,7 @@ def test_states_have_the_precision_that_is_asked_for(exported, precision: str) -
     assert kinds == {precision}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("precision", "bound"), [("f16", 5e-3), ("bf16", 5e-2)])
 def test_narrow_types_are_nearly_right(exported, precision: str, bound: float) -> None:
     """A processor without f16 has the CPU plugin compute in bf16 when it is asked for f16."""

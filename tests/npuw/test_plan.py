@@ -222,6 +222,7 @@ def error(predicted: float, actual: float) -> float:
     return abs(predicted / actual - 1)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("case", CASES, ids=map(str, CASES))
 def test_times_and_sizes_are_those_of_compiled_programs(case: Case, tmp_path: Path) -> None:
     folder = write_config(tmp_path, case.config)
@@ -245,6 +246,7 @@ class CountingDevice(LevelZeroDevice):
         return super().allocate(nbytes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", ["int8", "int4"])
 def test_the_memory_map_is_that_of_a_running_conversation(
     weights: str, demo: Path, tmp_path: Path
@@ -279,6 +281,7 @@ def test_the_memory_map_is_that_of_a_running_conversation(
     del request
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("head", ["YES", "NO"])
 def test_weights_are_planned_once_wherever_blobs_have_them(
     demo: Path, tmp_path: Path, head: str
@@ -332,6 +335,7 @@ def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_products(larg
     assert large.tokens_per_s(large.generate[0]) == 1 / token
 
 
+@pytest.mark.long
 def test_what_does_not_fit_the_device_is_said(tmp_path: Path) -> None:
     folder = write_config(tmp_path, LLAMA_70B)
     advised = re.compile(r"lower NPUW_LLM_PREFILL_CHUNK_SIZE to (\d+)$")

@@ -84,6 +84,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("options", PATHS, ids=lambda options: " ".join(map(str, options.values())))
 @few
 @given(ids=st.lists(st.integers(0, 96), min_size=1, max_size=120))
@@ -119,6 +120,7 @@ def test_zero_copy_copies_nothing_of_a_small_last_chunk(talks) -> None:
     assert copied(other) > 0
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("chunk", [0, 32])
 def test_zero_copy_copies_nothing_of_a_prompt(talks, chunk) -> None:
     """Prefill writes where generate reads; the other way every row is copied once."""

@@ -133,6 +133,7 @@ def test_many_threads_share_one_cache() -> None:
     assert cache.statistics().nbytes <= 64 * 6
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("masked", [0, 3])
 def test_a_prompt_with_padding_of_its_own_is_left_alone(talks, masked) -> None:
     """What attends to less has other rows, whatever its tokens are."""

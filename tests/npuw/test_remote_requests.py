@@ -94,6 +94,7 @@ def test_an_imported_model_has_its_cores_context_too(models) -> None:
     assert compiled.get_context().get_params()["L0_CONTEXT"] is ours
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [{"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ACC_CHECK": "YES"}],
@@ -193,6 +194,7 @@ def test_the_device_writes_the_very_memory(models) -> None:
     assert np.array_equal(pages[:ROW].view(np.float32), expected.reshape(-1))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [{"NPUW_LLM_SHARED_HEAD": "NO"}, SEVERAL],

@@ -38,6 +38,7 @@ def refused(model: Path, before: Mapping[str, object], wanted: Mapping[str, obje
     return said[0]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["NPU", "NPU,CPU"])
 def test_states_and_a_prefix_cache(restored, tmp_path, devices) -> None:
     """Tokens came from the prefix cache and states did not: logits were off by half."""
@@ -48,6 +49,7 @@ def test_states_and_a_prefix_cache(restored, tmp_path, devices) -> None:
     assert "NPUW_LLM_ENABLE_PREFIX_CACHING: the model has" in refused(model, goes_on, cached)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["NPU", "NPU,CPU"])
 def test_trees_and_a_cache_that_slides(restored, tmp_path, devices) -> None:
     both = {"CACHE_DIR": str(tmp_path), "NPUW_DEVICES": devices, "NPUW_LLM_CACHE_ROPE": "NO"}
@@ -63,6 +65,7 @@ def test_a_head_with_adapters_and_several_conversations(adapt, tmp_path) -> None
     assert "the LM head has an adapter" in refused(model, both | STEPS, together)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("folder", "name", "wanted", "why"),
     [

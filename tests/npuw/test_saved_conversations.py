@@ -26,6 +26,7 @@ def saved(talks, tmp_path: Path) -> Path:
     return tmp_path / "talk.npuw"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [

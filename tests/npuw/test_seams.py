@@ -51,6 +51,7 @@ def staged() -> Device:
     return StagedDevice({"prefill": on_host, "generate": on_npu, "head": on_host})
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("check", DEVICE_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
     "make",
@@ -89,6 +90,7 @@ def last_logits(core: Core, folder: Path, ids: np.ndarray) -> np.ndarray:
     return request.get_tensor("logits").data[0, -1]
 
 
+@pytest.mark.long
 def test_a_whole_model_runs_alike_on_all_of_them(llama_8m: Path, serial_compiler) -> None:
     ids = np.random.default_rng(0).integers(3, 8000, (1, 7))
     serial = serial_compiler()

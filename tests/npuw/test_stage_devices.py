@@ -68,6 +68,7 @@ def answer(tiny: Path) -> list[int]:
     return say(chat(tiny, NPUW_DEVICES="CPU"))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "prefill", "generate", "head"),
     [
@@ -121,6 +122,7 @@ def test_a_map_pins_submodels_of_its_stage(tiny: Path, answer: list[int]) -> Non
         chat(tiny, **{GENERATE: {"NPUW_SUBMODEL_DEVICE": "generate_128:CPU"}})
 
 
+@pytest.mark.long
 def test_one_stage_alone_is_checked(tiny: Path, answer: list[int]) -> None:
     request = chat(tiny, **{GENERATE: {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_THRESH": 1e-3}})
     assert say(request) == answer
@@ -154,6 +156,7 @@ def test_where_one_stage_fails_it_may_not_be_taken_over(
         say(chat(tiny, **{GENERATE: own | {"NPUW_FALLBACK_EXEC": "NO"}}))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "own",
     [
@@ -172,6 +175,7 @@ def test_one_stage_alone_is_cut(tiny: Path, answer: list[int], tmp_path: Path, o
     assert say(request) == answer
 
 
+@pytest.mark.long
 def test_layers_are_submodels_of_one_stage(tall: Path, tmp_path: Path) -> None:
     """The whole prefill in layers, and generate models whole."""
     own = {"NPUW_ONLINE_PIPELINE": "REP"}
@@ -183,6 +187,7 @@ def test_layers_are_submodels_of_one_stage(tall: Path, tmp_path: Path) -> None:
     assert say(request, 30) == say(chat(tall), 30)
 
 
+@pytest.mark.long
 def test_a_plan_of_one_stage_is_no_others(tiny: Path, answer: list[int], tmp_path: Path) -> None:
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     chat(tiny, NPUW_ONLINE_PIPELINE="INIT", **dump)
@@ -229,6 +234,7 @@ def test_the_cache_keeps_what_other_stages_choose_apart(
     assert again({}) == (4, 0), "programs of stages that run apart say where they do"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
 def test_stages_that_are_cut_apart_are_exported_and_imported(
     tiny: Path, answer: list[int], mode: str
@@ -257,6 +263,7 @@ def test_what_counts_in_a_run_may_differ_where_a_blobs_stages_do_not(
     assert {file.name.partition("_")[0] for file in tmp_path.iterdir()} == {"generate"}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("own", "why"),
     [

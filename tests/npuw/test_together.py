@@ -47,6 +47,7 @@ def test_adapters_reach_every_part_of_a_model(talks, adapt, options) -> None:
     check(*pair)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [HOST | HFA, HOST | BLOCKS, HOST | CUT, DEVICE | BLOCKS, DEVICE | PREFIXES, DEVICE | HFA],
@@ -61,6 +62,7 @@ def test_routed_experts_beside_all_else(
     check(talks(path, **SMALL, **options), talks(path, **SMALL))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [BLOCKS | CUT, HFA | PREFIXES, LAYERS | PREFIXES], ids=repr)
 @pytest.mark.parametrize(
     ("stored", "tolerance"),

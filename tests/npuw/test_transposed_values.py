@@ -43,6 +43,7 @@ FEATURES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("feature", FEATURES)
 def test_a_conversation_is_what_it_is_otherwise(
     talks, tiny: Path, tall: Path, feature: str

@@ -18,6 +18,7 @@ from npuw_layer.errors import NpuwFault
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("begun", [True, False], ids=["between steps", "before the first"])
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
 def test_a_blob_that_is_truncated_while_it_is_in_use_is_named(

@@ -15,6 +15,7 @@ from npuw_layer.errors import NpuwError
 ACTS = pytest.mark.parametrize("act", [copy.copy, copy.deepcopy, pickle.dumps])
 
 
+@pytest.mark.matrix
 @ACTS
 def test_a_core_its_models_and_their_requests_are_not_copied(tiny, talks, act) -> None:
     request = talks().request

@@ -36,6 +36,7 @@ def refuses(talk: Talk, wrong: int, count: int) -> None:
         talk.tell(ids)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["NPU", "CPU", "OPENVINO_CPU", "NPU,CPU"])
 def test_an_id_outside_the_vocabulary_is_refused_on_every_device(tiny, devices: str) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | {"NPUW_DEVICES": devices})
@@ -75,6 +76,7 @@ def test_programs_of_the_cache_and_of_a_blob_know_the_vocabulary(tiny, tmp_path)
         refuses(Talk(compiled.create_infer_request()), 97, 5)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [

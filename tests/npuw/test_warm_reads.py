@@ -93,6 +93,7 @@ def entry_of(path: Path) -> Container[EntryManifest]:
     return read_container(memoryview(path.read_bytes()), STAGE, EntryManifest)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
 def test_a_start_from_the_cache_reads_programs_and_no_weights(
     begin: Begin, model: Path, tmp_path, mode: str
@@ -113,6 +114,7 @@ def test_a_start_from_the_cache_reads_programs_and_no_weights(
         assert sum(found.values()) < sum(path.stat().st_size for path in entries) / 3
 
 
+@pytest.mark.long
 def test_an_import_that_is_known_to_be_whole_reads_no_weights(begin: Begin, tmp_path) -> None:
     path = tmp_path / "x.blob"
     config = {"BLOB_PATH": str(path), "CACHE_DIR": str(tmp_path), "CACHE_MODE": "OPTIMIZE_SPEED"}

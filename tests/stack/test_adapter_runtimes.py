@@ -27,11 +27,13 @@ def model(restored) -> Path:
     return restored(GOLDENS / "exported", "llama_fp16")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_npuw(model, cache, check) -> None:
     check(Setting(Core, model, "NPU", TOKENS, NPU | cache, 1e-4))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_real_openvino(model, check) -> None:
     check(Setting(load_core, model, "CPU", TOKENS, CPU, 1e-4))

@@ -68,6 +68,7 @@ def ask(files, pipeline, pairs, adapters) -> list[str]:
     return files.ask(genai_layer, pipeline, files.Step(pairs), adapters)
 
 
+@pytest.mark.long
 def test_each_step_says_what_openvino_genai_says(pipeline, files, adapters, golden) -> None:
     """One, several, other alphas, none, those of before: one generation after the other."""
     for name, step in files.STEPS.items():
@@ -105,6 +106,7 @@ def test_a_hugging_face_folder_takes_the_same_adapters(demo, make, files, adapte
         assert found == golden["steps"][name], name
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["MODE_AUTO", "MODE_STATIC_RANK", "MODE_STATIC", "MODE_FUSE"])
 def test_each_mode_says_what_openvino_genai_says(make, files, adapters, golden, mode) -> None:
     """What a mode cannot do is refused; the real one goes on as if nothing had been asked."""
@@ -149,6 +151,7 @@ def test_a_prefix_cache_tells_adapters_apart(make, files, adapters, golden) -> N
         assert found == golden["steps"][name], name
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llama_int4", "gemma2_fp16"])
 def test_exported_models_say_in_tokens_what_openvino_genai_says(
     load_module, restored, demo, tmp_path, name
@@ -188,6 +191,7 @@ def _adapted(tools: Any, path: Path) -> Any:
     return tools.insert_adapters(ov.Core().read_model(path))
 
 
+@pytest.mark.long
 def test_a_blob_keeps_its_adapters(make, files, adapters, golden, tmp_path) -> None:
     """Those that are states are set anew; fixed ones are in it."""
     known = AdapterConfig(adapters["all"])
@@ -206,6 +210,7 @@ def test_a_blob_keeps_its_adapters(make, files, adapters, golden, tmp_path) -> N
             make(config, BLOB_PATH=str(tmp_path / path))
 
 
+@pytest.mark.long
 def test_what_is_not_possible_is_refused_and_the_pipeline_goes_on(
     pipeline, make, files, adapters, golden
 ) -> None:

@@ -35,6 +35,7 @@ def exported(load_module: Callable[[Path], Any], tmp_path: Path) -> Callable[[st
     return lambda name: restore(EXPORTED, name, tmp_path)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "name",
     [
@@ -75,6 +76,7 @@ def greedy(model: Any, ids: np.ndarray, count: int) -> list[int]:
     return said
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "why"),
     [("mpt_fp16", "no dimension for several conversations"), ("gptj_fp16", "GatherElements")],

@@ -84,6 +84,7 @@ def test_pyelftools_reads_the_values_of_the_fact_sheet(path: Path) -> None:
         assert used == {0, 11, 18}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("platform", sorted(PLATFORMS))
 def test_a_blob_has_the_versions_and_links_of_its_platform(demo: Path, platform: str) -> None:
     """CMX is a symbol of the runtime's own table on 3720, and of the blob's on later platforms."""

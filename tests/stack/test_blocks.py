@@ -43,6 +43,7 @@ def past_bytes(model: Model) -> int:
     return sum(PAST * heads * width for _, heads, _, width in shapes)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_are_never_joined_in_memory(model: Model, kind: str) -> None:
     """A copy would move the past twice more: out of its blocks, and into one piece."""
@@ -60,6 +61,7 @@ def test_nor_are_those_of_several_conversations(model: Model) -> None:
     assert abs(apart - whole) < 0.05 * past_bytes(model)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 def test_layers_are_folded(model: Model, kind: str) -> None:
     """What is compiled once stands for blocks of all layers, whose names it knows."""

@@ -74,6 +74,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("model", "words"), MODELS, ids=[model for model, _ in MODELS])
 def test_npu_chat_refuses_a_bad_model(command, bad: Bad, model, words) -> None:
     result = command("npu-chat", bad[model], "--prompt", "hi", "-c", "MAX_PROMPT_LEN=64")
@@ -92,6 +93,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("model", "words"), MODELS, ids=[model for model, _ in MODELS])
 def test_npuc_refuses_a_bad_model(command, bad: Bad, model, words) -> None:
     path = bad[model]
@@ -101,6 +103,7 @@ def test_npuc_refuses_a_bad_model(command, bad: Bad, model, words) -> None:
     check_one_line(result, "npuc: ", *words)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("model", "words"), MODELS, ids=[model for model, _ in MODELS])
 def test_an_export_of_a_bad_model_is_refused_and_leaves_nothing(
     command, bad: Bad, tmp_path: Path, model, words
@@ -110,6 +113,7 @@ def test_an_export_of_a_bad_model_is_refused_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
@@ -126,6 +130,7 @@ def test_npu_chat_refuses_bad_options(command, demo, argv, words) -> None:
     check_one_line(command("npu-chat", demo, *argv), "npu-chat: ", *words)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "argv",
     [
@@ -163,6 +168,7 @@ def words(request: pytest.FixtureRequest, demo: Path) -> list[str]:
     return [word.format(demo) for word in request.param]
 
 
+@pytest.mark.matrix
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
 def test_an_output_that_is_full_is_told_in_a_line(words) -> None:
     with open("/dev/full", "w") as full:
@@ -173,12 +179,14 @@ def test_an_output_that_is_full_is_told_in_a_line(words) -> None:
     assert (done.returncode, done.stderr.decode()) == (2, told)
 
 
+@pytest.mark.matrix
 def test_streams_that_are_closed_are_no_harm(words) -> None:
     line = f"{shlex.join([str(COMMANDS / words[0]), *words[1:]])} <&- >&-"
     done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.matrix
 def test_a_reader_that_has_seen_enough_ends_a_command_quietly(words) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -191,6 +199,7 @@ def test_a_reader_that_has_seen_enough_ends_a_command_quietly(words) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.matrix
 def test_characters_that_a_terminal_has_not_are_written_as_numbers(command, words) -> None:
     done = command(*words, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
@@ -199,6 +208,7 @@ def test_characters_that_a_terminal_has_not_are_written_as_numbers(command, word
         assert "1f0c\\u2026.blob" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("typed", [False, True])
 def test_a_locale_without_characters_takes_utf8_all_the_same(demo: Path, typed: bool) -> None:
     """In a C locale Python makes a surrogate of each byte of an argument, and no text of input."""
@@ -218,6 +228,7 @@ def test_a_locale_without_characters_takes_utf8_all_the_same(demo: Path, typed: 
     assert answers[0] == answers[1] != b""
 
 
+@pytest.mark.long
 def test_the_commands_work_together(command, demo: Path, tmp_path: Path) -> None:
     """npuc writes a blob, npu-objdump shows it, npu-chat answers, npu-smi shows the device."""
     assert command("npuc", "compile", demo, "-o", "x.blob", *SHAPES).returncode == 0

@@ -41,11 +41,13 @@ def expected() -> list[str]:
     return answers({"NPU_ENGINE": "reference"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("isa", [isa for isa in Isa if isa <= native_isa()])
 def test_every_level_of_instructions_gives_the_same_words(isa: Isa, expected: list[str]) -> None:
     assert answers({"NPU_ENGINE": "native", "NPU_NATIVE_ISA": isa.name.lower()}) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_the_number_of_threads_does_not_count(threads: str, expected: list[str]) -> None:
     assert answers({"NPU_ENGINE": "native", "NPU_ENGINE_THREADS": threads}) == expected
@@ -72,6 +74,7 @@ def explanations(engine: str, cache: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_simulated_time_does_not_depend_on_the_engine(tmp_path) -> None:
     native, reference = (explanations(one, tmp_path / one) for one in ("native", "reference"))
     assert len(native) >= 2, "prefill and generate"
@@ -79,6 +82,7 @@ def test_simulated_time_does_not_depend_on_the_engine(tmp_path) -> None:
     assert native == reference
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("precision", ["f32", "bf16"])
 def test_other_precisions_give_the_same_words(precision: str) -> None:
     properties = {"INFERENCE_PRECISION_HINT": precision}
@@ -88,6 +92,7 @@ def test_other_precisions_give_the_same_words(precision: str) -> None:
     assert native == reference
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
@@ -120,6 +125,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.matrix
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork here")
 @pytest.mark.parametrize("engine", ["native", "reference"])
 def test_a_forked_process_goes_on_with_threads_of_its_own(engine: str) -> None:

@@ -28,6 +28,7 @@ def source(request: pytest.FixtureRequest) -> tuple[Path, dict[str, np.ndarray]]
     return path, named
 
 
+@pytest.mark.matrix
 def test_logits_in_f32_agree_to_a_ten_thousandth(source, converse) -> None:
     path, expected = source
     talk = converse(path, **F32)
@@ -50,6 +51,7 @@ def test_sixty_four_greedy_tokens_are_identical(source, converse) -> None:
     assert said == expected["greedy"].tolist()
 
 
+@pytest.mark.matrix
 def test_logits_in_f16_point_the_same_way(source, converse) -> None:
     path, expected = source
     talk = converse(path)
@@ -61,6 +63,7 @@ def test_logits_in_f16_point_the_same_way(source, converse) -> None:
         assert cosine >= 0.999, f"{length} tokens: {cosine:.6f}"
 
 
+@pytest.mark.matrix
 def test_a_chunked_prefill_gives_the_same_logits(source, converse) -> None:
     path, expected = source
     talk = converse(path, NPUW_LLM_PREFILL_CHUNK_SIZE=64, **F32)

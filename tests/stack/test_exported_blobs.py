@@ -27,6 +27,7 @@ def exported(request, demo, tmp_path_factory) -> tuple[Path, str]:
     return path, pipe.generate(QUESTION, max_new_tokens=8)
 
 
+@pytest.mark.matrix
 def test_a_pipeline_of_a_blob_says_what_its_exporter_said(exported, demo) -> None:
     path, answer = exported
     pipe = LLMPipeline(demo, "NPU", BLOB_PATH=str(path))

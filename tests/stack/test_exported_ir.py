@@ -58,6 +58,7 @@ def source(
     return path, dict(np.load(EXPORTED / f"{name}.npz"))
 
 
+@pytest.mark.matrix
 def test_logits_and_greedy_tokens_in_f32(source: Source, converse: Any) -> None:
     path, expected = source
     talk = converse(path, INFERENCE_PRECISION_HINT="f32", NPUW_LLM_MAX_PROMPT_LEN=128)
@@ -79,6 +80,7 @@ def test_logits_and_greedy_tokens_in_f32(source: Source, converse: Any) -> None:
         assert error <= 1e-4, f"after {len(said)} tokens: {error:.1e}"
 
 
+@pytest.mark.matrix
 def test_logits_in_f16_point_the_same_way(source: Source, converse: Any) -> None:
     path, expected = source
     talk = converse(path, NPUW_LLM_MAX_PROMPT_LEN=128)
@@ -90,6 +92,7 @@ def test_logits_in_f16_point_the_same_way(source: Source, converse: Any) -> None
         assert cosine >= 0.999, f"{length} tokens: {cosine:.6f}"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
 def test_values_may_lie_transposed(
     name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
@@ -114,6 +117,7 @@ def test_values_may_lie_transposed(
     assert np.abs(logits - reference).max() <= 1e-4 * np.abs(reference).max()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
 def test_the_host_may_drive_attention_tile_by_tile(
     name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
@@ -140,6 +144,7 @@ def test_the_host_may_drive_attention_tile_by_tile(
     assert said == expected["greedy"][:8].tolist()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
 def test_caches_may_lie_in_blocks(
     name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
@@ -161,6 +166,7 @@ def test_caches_may_lie_in_blocks(
     assert np.abs(logits - reference).max() <= 1e-4 * np.abs(reference).max()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llama_int8", "gpt2_int8", "gemma2_int8"])
 def test_integer_activations_cost_little(
     name: str,
@@ -180,6 +186,7 @@ def test_integer_activations_cost_little(
     assert 1e-4 < error < 0.1, f"{error:.1e}"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", [name for name in NAMES if "_deep_" in name])
 @pytest.mark.parametrize(("tokens", "past"), [(64, 64), (1, 127)])
 def test_layers_of_exported_models_are_compiled_as_one(

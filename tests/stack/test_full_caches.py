@@ -65,6 +65,7 @@ def greedy(converse: Callable[..., Any], demo: Path) -> Callable[..., list[int]]
     return say
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("policy", "prompt"), [("SLIDE", 64), ("TRUNCATE", 64), ("TRUNCATE", 200)])
 def test_a_generation_goes_on_as_npuw_goes_on(pipes, greedy, policy: str, prompt: int) -> None:
     ids = IDS[:, :prompt]
@@ -130,6 +131,7 @@ def test_a_chat_goes_on_when_its_history_is_longer_than_the_cache(pipes) -> None
     assert lengths[-1] > 128, "longer than prompt and response"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options",
     [
@@ -172,6 +174,7 @@ def test_a_blob_brings_what_it_was_exported_with(pipes, demo: Path, tmp_path: Pa
     assert imported.generate(IDS, max_new_tokens=9).tokens == expected.tokens
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
 def test_npuw_forgets_as_genai_wants_it(demo: Path, policy: str) -> None:
     lengths = {f"NPUW_LLM_{name}": value for name, value in LENGTHS.items()}

@@ -104,6 +104,7 @@ def test_a_plan_is_plain_where_the_terminal_is(command, model: Path) -> None:
     assert " us  " in done.stdout, "the head takes microseconds"
 
 
+@pytest.mark.long
 def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) -> None:
     def plan(*argv: object) -> dict[str, Any]:
         done = command("npuw", "plan", model / "config.json", "--prompt", 128, "--json", *argv)
@@ -121,6 +122,7 @@ def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) 
     assert first["stages"][1]["bound"] == "DDR"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
@@ -150,6 +152,7 @@ def test_bad_input_gets_one_clear_line(command, model: Path, argv, words) -> Non
     check_one_line(command("npuw", "plan", *argv), *words)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("argv", [[], ["plan"], ["plan", "m", "--weights", "i2"], ["nonsense"]])
 def test_wrong_usage_shows_the_usage(command, argv) -> None:
     done = command("npuw", *argv)
@@ -164,6 +167,7 @@ def test_help_teaches_by_examples(command, argv) -> None:
     assert done.stdout.count("npuw ") >= 3
 
 
+@pytest.mark.long
 def test_programs_are_taken_out_of_an_exported_model(command, demo, tmp_path) -> None:
     blob = tmp_path / "demo.blob"
     config = {"BLOB_PATH": str(blob), "EXPORT_BLOB": "YES", "CACHE_MODE": "OPTIMIZE_SPEED"}

@@ -47,6 +47,7 @@ def install(python: Path, *wheels: Path) -> None:
     run(python, "-m", "pip", "install", "-q", "--no-compile", *wheels)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_wheel_has_types_and_readme_and_nothing_else(wheels: Path, layer: str) -> None:
     with zipfile.ZipFile(wheel_of(wheels, layer)) as archive:
@@ -62,6 +63,7 @@ def test_a_wheel_has_types_and_readme_and_nothing_else(wheels: Path, layer: str)
     assert f"# {layer}" in str(info.get_payload())
 
 
+@pytest.mark.long
 def test_the_driver_installs_and_works_alone(wheels: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv")
     install(python, wheel_of(wheels, "driver_layer"))
@@ -72,6 +74,7 @@ def test_the_driver_installs_and_works_alone(wheels: Path, tmp_path: Path) -> No
     assert "platform 4000" in shown
 
 
+@pytest.mark.long
 def test_genai_installs_and_works_alone(wheels: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv")
     install(python, wheel_of(wheels, "genai_layer"))
@@ -82,6 +85,7 @@ def test_genai_installs_and_works_alone(wheels: Path, tmp_path: Path) -> None:
     assert "hey" in run(python, "-c", example, cwd=tmp_path)
 
 
+@pytest.mark.long
 def test_the_demo_runs_from_wheels_outside_the_checkout(
     wheels: Path, demo: Path, tmp_path: Path
 ) -> None:

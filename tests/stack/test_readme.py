@@ -18,6 +18,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("page", "example"), EXAMPLES)
 def test_an_example_runs_as_it_stands(page: Path, example: str, tmp_path: Path) -> None:
     (tmp_path / "models").symlink_to(ROOT / "models")

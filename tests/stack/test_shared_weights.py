@@ -102,6 +102,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         process.end()
 
 
+@pytest.mark.long
 def test_three_processes_say_the_same_on_one_copy_and_two_survive_the_third(
     start, llama_8m
 ) -> None:
@@ -135,6 +136,7 @@ def test_weights_in_mapped_files_are_there_once_anyway(start, demo) -> None:
     assert unshared > 1.5 * size
 
 
+@pytest.mark.long
 def test_models_and_banks_of_other_names_do_not_meet(start, llama_8m, tmp_path) -> None:
     """The same weights but for one value are other weights."""
     other = tmp_path / "other"
@@ -171,6 +173,7 @@ def test_two_models_of_one_process_share_as_well(llama_8m, tmp_path, monkeypatch
     assert one.get_property("NPUW_WEIGHTS_BANK") == "ours"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("why", ["no folder", "another device"])
 def test_where_weights_cannot_be_shared_the_model_runs_all_the_same(
     llama_8m, tmp_path, monkeypatch, caplog, why

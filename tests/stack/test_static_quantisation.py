@@ -59,6 +59,7 @@ def test_a_layer_on_the_device_computes_what_openvino_computes(
     assert np.abs(expected - floats).max() >= 1e-3 * np.abs(expected).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("precision", ["f32", "f16"])
 def test_a_whole_model_stays_within_the_noise_of_its_roundings(
     demo: Path, tmp_path: Path, converse: Callable[..., Any], precision: str

@@ -55,6 +55,7 @@ def npu_options(config: dict[str, Any]) -> dict[str, Any]:
     return {"INFERENCE_PRECISION_HINT": "f32", **LENGTHS, **length}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", SAID["embeddings"])
 def test_embeddings_are_openvino_genais(folder: Any, name: str) -> None:
     case = SAID["embeddings"][name]
@@ -67,6 +68,7 @@ def test_embeddings_are_openvino_genais(folder: Any, name: str) -> None:
         np.testing.assert_allclose(pipe.embed_query(QUERY), case["query"], **CLOSE)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", SAID["ranks"])
 def test_ranks_are_openvino_genais(folder: Any, name: str) -> None:
     case = SAID["ranks"][name]

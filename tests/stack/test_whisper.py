@@ -67,6 +67,7 @@ def test_a_spectrogram_is_that_of_transformers(tools: Any) -> None:
     np.testing.assert_allclose(found[:, ::10], expected, atol=2e-3)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", SAID)
 def test_texts_languages_and_times_are_those_of_openvino_genai(
     pipeline: WhisperPipeline, tools: Any, name: str

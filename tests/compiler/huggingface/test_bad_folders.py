@@ -197,6 +197,7 @@ def test_any_damage_to_a_sharded_folder_is_refused_or_harmless(
     assert mutations.outcome_of_folder(files, folder) in ("read", "BadModel")
 
 
+@pytest.mark.long
 def test_five_hundred_mutations_are_read_or_give_typed_errors(
     families: Any, mutations: Any, tmp_path: Path
 ) -> None:

@@ -128,6 +128,7 @@ def test_greedy_tokens_are_those_of_transformers(
     assert greedy == goldens["greedy"].tolist()
 
 
+@pytest.mark.matrix
 def test_caches_are_the_exporters_variables(
     config: Mapping[str, Any], interpreter: Interpreter, families: Any
 ) -> None:
@@ -142,6 +143,7 @@ def test_caches_are_the_exporters_variables(
     assert {value.shape[2] for value in interpreter.variables.values()} == {3}
 
 
+@pytest.mark.matrix
 def test_passes_recognise_norms_positions_and_attention(
     folder_of: FolderOf, config: Mapping[str, Any], name: str
 ) -> None:

@@ -30,6 +30,7 @@ def test_fake_quantize_to_a_byte(check: Check) -> None:
     check(lambda x: op.fake_quantize(x, *ends, 256), floats(2, 50))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("element", ["u8", "i8", "u4", "i4", "f16", "bf16"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_compressed_weights(check: Check, element: str, grouped: bool) -> None:

@@ -224,6 +224,7 @@ def test_transposed_values_are_loaded_channel_by_channel(unroll: Any, positions:
     assert runs == [2 * 16, 2 * 16, 2 * 16, 2 * 15, 2]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("positions", [40, 16])
 def test_scales_of_many_heads_are_loaded_for_those_that_are_needed(
     unroll: Any, positions: int
@@ -237,6 +238,7 @@ def test_scales_of_many_heads_are_loaded_for_those_that_are_needed(
     assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("element", ["f32", "f16"])
 @pytest.mark.parametrize("lowest", [LOWEST, -np.inf], ids=["lowest", "-inf"])
 def test_what_is_masked_contributes_exactly_nothing(
@@ -262,6 +264,7 @@ def test_what_is_masked_contributes_exactly_nothing(
     assert np.array_equal(results[0], results[1])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("lowest", [LOWEST, -np.inf], ids=["lowest", "-inf"])
 def test_a_row_that_is_masked_everywhere_gives_what_a_single_pass_gives(
     unroll: Any, lowest: float

@@ -15,6 +15,7 @@ from compiler_layer.passes.tile import Tile
 from compiler_layer.reference.interpreter import Interpreter
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_product_in_any_blocks_computes_the_product(unroll: Any, data: st.DataObject) -> None:

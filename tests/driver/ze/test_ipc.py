@@ -52,6 +52,7 @@ def test_what_is_open_outlives_the_exporters_free_and_its_death(rig, child) -> N
     assert (held.data == 2).all()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("ends", ["free", "put", "death"])
 def test_a_handle_is_of_no_use_when_the_exporter_has_ended_it(rig, child, ends) -> None:
     child("allocate", "theirs", SIZE, 1)

@@ -41,7 +41,7 @@ def test_each_conversation_goes_as_it_would_alone(
         assert [one.argmax() for one in logits] == [one.argmax() for one in expected]
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("device", ["NPU", "CPU"])
 @pytest.mark.parametrize("kind", ["i8", "f8e4m3", "f16"])
 def test_narrow_caches_lie_apart_as_others_do(
@@ -71,6 +71,7 @@ def test_transposed_values_lie_apart_as_others_do(talks, batching, crowd, precis
         assert crowd.same(logits, expected, error=5e-3 if precision else 1e-5)
 
 
+@pytest.mark.long
 def test_conversations_on_either_side_of_the_original_context_are_together(
     restored, talks, batching, crowd
 ) -> None:
@@ -214,6 +215,7 @@ def test_what_was_generated_together_is_known_to_the_conversation(talks, batchin
         assert place.cache.rows.tokens == 4
 
 
+@pytest.mark.long
 def test_prompts_that_begin_alike_are_read_once(talks, batching, crowd) -> None:
     options = {
         **crowd.CHUNKED,

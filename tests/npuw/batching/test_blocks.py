@@ -9,7 +9,7 @@ from npuw_layer.llm.kv.kv_layout import KVLayout
 BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("precision", ["", "i8"])
 def test_everyone_hears_what_they_would_alone(talks, batching, crowd, precision: str) -> None:
     """They grow past blocks and variants, go back, and begin anew, which gives blocks back."""

@@ -198,7 +198,7 @@ def _states_of(loaded: LoadedModel, slot: int) -> list[TensorInfo]:
 
 
 class _SlotView:
-    """A program as a cache sees it that sits in one of its slots; satisfies ``ports.Program``."""
+    """A program as a cache sees it that sits in one of its slots; satisfies ``Program``."""
 
     def __init__(self, program: Program, slot: int) -> None:
         self._program = program

@@ -64,6 +64,7 @@ def test_other_processors_give_it_too(
     _check(dpu, isa, kinds, data)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[1], KINDS[5], KINDS[7], KINDS[8]], ids=_named)
 @pytest.mark.parametrize("group", [0, 64])
 def test_sizes_beyond_one_tile_and_one_block(dpu: Any, kinds: Kinds, group: int) -> None:

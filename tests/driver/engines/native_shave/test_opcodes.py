@@ -69,6 +69,7 @@ def test_single_values_join_rows(native, rows, op) -> None:
             native.check(_program(op), grid, *windows, rows("f32", grid, width), **_options(op))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("op", [op for op in COMPUTING if op not in REDUCTIONS])
 def test_special_values(native, spec, op) -> None:
     """Zeros, infinities, NaNs, denormals, integers and limits, each with each."""
@@ -88,6 +89,7 @@ def test_a_nan_is_the_greatest_and_the_least(native, rows, op, cols) -> None:
     native.check(_program(op), grid, row, row, row, single, fill=[values, None, None, None])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", MEMORY_TYPES)
 @pytest.mark.parametrize("cols", [2, 5, 16, 37, 130])
 def test_every_type_is_loaded(native, rows, kind, cols) -> None:
@@ -108,6 +110,7 @@ def test_all_patterns_of_small_types_are_loaded(native, spec, kind) -> None:
     )
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", MEMORY_TYPES)
 def test_stores_round_and_stay_in_range(native, spec, kind) -> None:
     bits = np.random.default_rng(5).integers(0, 1 << 32, 4000, dtype=np.uint32)
@@ -120,6 +123,7 @@ def test_stores_round_and_stay_in_range(native, spec, kind) -> None:
         native.check("ld v0, w0\nst w1, v0\nend", (1, 1, 1), *windows, fill=[values, None])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("turn", [0, 1, 5, 16, 31, 32])
 def test_rotation_takes_columns_from_behind_the_end(native, rows, turn) -> None:
     grid = (1, 2, 2)

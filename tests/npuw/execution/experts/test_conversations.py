@@ -96,7 +96,7 @@ def test_a_token_runs_the_experts_that_it_chose_and_no_other(exported, expected:
     assert npu.runs["expert"] == 3 * 5 * 6
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["qwen3_moe_fp16", "mixtral_int4"])
 def test_each_weight_is_in_memory_once(exported, expected: Expected, name):
     """The dense prefill models and the experts of the generate models read the same bytes."""
@@ -114,6 +114,7 @@ def test_each_weight_is_in_memory_once(exported, expected: Expected, name):
     assert tokens[0] == tokens[1], "at f16"
 
 
+@pytest.mark.long
 def test_it_is_cached_exported_and_imported(exported, expected: Expected, tmp_path):
     name = "mixtral_int8"
     core, path, expects = Core(), exported(name), expected(name)
@@ -163,6 +164,7 @@ def test_several_conversations_at_once_share_the_runs_of_experts(exported, expec
     assert said == alone
 
 
+@pytest.mark.long
 def test_a_model_without_experts_is_the_same(llama_8m_ir, llama_8m_goldens, caplog):
     caplog.set_level("INFO")
     requests = [
@@ -201,7 +203,7 @@ def test_layers_and_their_experts_are_not_both_submodels(exported):
         )
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("pipeline", ["INIT", "JUST"])
 def test_a_mixture_is_cut_wherever_ops_may_be(exported, expected: Expected, pipeline):
     """Between what chooses experts and what puts weights at their numbers, too."""

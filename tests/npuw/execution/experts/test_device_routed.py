@@ -64,7 +64,7 @@ def test_experts_with_tensors_of_their_own_are_refused(exported):
         Core().compile_model(exported("mixtral_int4"), "NPU", SMALL | ROUTED)
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["qwen3_moe_fp16", "qwen3_moe_int4"])
 def test_a_token_reads_the_experts_that_it_chose(exported, name):
     """Two layers of sixteen experts with three matrices of 96 x 64, of which it takes six."""
@@ -98,6 +98,7 @@ def test_prompts_and_generation_are_cached_apart_exported_and_imported(
     assert said == expected(name)["greedy"].tolist()[:5]
 
 
+@pytest.mark.long
 def test_two_conversations_at_once(exported, expected: Expected):
     """Together they choose twelve times among sixteen."""
     name = "qwen3_moe_int4"
@@ -203,6 +204,7 @@ def in_both_ways(model: Model) -> tuple[Running, Running]:
     return Running(InterpreterDevice(), model.clone(), dense), Running(npu, model, CONFIG)
 
 
+@pytest.mark.matrix
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.permutations(range(EXPERT_COUNT)), min_size=3, max_size=3), st.integers(0, 99))
 def test_any_choice_gives_what_all_experts_give(both, order, seed):

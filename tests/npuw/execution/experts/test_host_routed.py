@@ -145,6 +145,7 @@ def test_any_choice_gives_on_the_host_what_all_experts_give(on_host, data, seed)
     on_host.check(chosen(data, on_host), seed)
 
 
+@pytest.mark.matrix
 def test_tokens_of_one_expert_go_to_it_alone_in_parts(on_npu):
     ids = np.tile(np.arange(on_npu.experts)[-on_npu.slots :], (TOKENS, 1))
     before = on_npu.npu.runs["expert"]
@@ -152,6 +153,7 @@ def test_tokens_of_one_expert_go_to_it_alone_in_parts(on_npu):
     assert on_npu.npu.runs["expert"] - before == on_npu.slots * -(-TOKENS // CHUNK)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["mixtral_int8", "qwen3_moe_int4"])
 def test_experts_of_one_mixture_share_a_program(exported, name):
     npu = CountingNpu()

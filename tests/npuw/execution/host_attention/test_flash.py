@@ -108,6 +108,7 @@ def test_only_tiles_with_live_positions_run(make) -> None:
         assert model.runs - before == expected
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("begin", "runs"), [(0, 4), (16, 3), (37, 2), (53, 1)])
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
 def test_a_window_leaves_out_the_tiles_before_it(make, begin: int, runs: int) -> None:

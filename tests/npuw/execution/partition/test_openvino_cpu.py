@@ -68,6 +68,7 @@ def test_it_takes_over_the_parts_that_the_npu_refuses(tiny: Path, whole: np.ndar
     assert compiled.get_property("EXECUTION_DEVICES") == ["OPENVINO_CPU"]
 
 
+@pytest.mark.long
 def test_it_goes_on_with_the_parts_of_an_npu_that_is_lost(tiny: Path, whole: np.ndarray) -> None:
     """In the middle of a layer."""
     lost = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), good_runs=25)
@@ -92,6 +93,7 @@ def test_its_submodels_are_written_down(tiny: Path, tmp_path: Path) -> None:
     assert openvino.Core().read_model(tmp_path / "generate_192_4.xml").outputs
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("cut", "weightless"), [({}, "NO"), ({"NPUW_ONLINE_ISOLATE": "ATTN"}, "YES")], ids=str
 )

@@ -36,7 +36,7 @@ SMALL = {
 
 
 class Attention:
-    """Isolates attention; satisfies ``partition.ports.Isolation``."""
+    """Isolates attention; satisfies ``execution.partition.ports.Isolation``."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -98,6 +98,7 @@ def test_a_partitioning_device_does_what_npuw_relies_on(check):
     check(in_parts(device, device))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fold", ["YES", "NO"])
 @pytest.mark.parametrize(("between", "attention"), [("NPU", "NPU"), ("NPU", "CPU"), ("CPU", "CPU")])
 def test_parts_on_any_device_say_what_the_whole_does(tall, whole, between, attention, fold):
@@ -108,6 +109,7 @@ def test_parts_on_any_device_say_what_the_whole_does(tall, whole, between, atten
     assert alike(said, whole)
 
 
+@pytest.mark.long
 def test_links_keep_the_types_that_lowering_chose(tall):
     device = npu()
     f16 = {"INFERENCE_PRECISION_HINT": "f16"}
@@ -116,6 +118,7 @@ def test_links_keep_the_types_that_lowering_chose(tall):
     assert np.abs(said - whole).max() < 1e-2 * np.abs(whole).max()
 
 
+@pytest.mark.long
 def test_equal_layers_are_compiled_once(tall):
     """Seven layers: what is before the first, between two, and after the last; and attention."""
     folded, single = (compiled(tall, NPUW_FOLD=fold) for fold in ("YES", "NO"))

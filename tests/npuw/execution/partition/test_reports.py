@@ -40,6 +40,7 @@ def told(model: Path, options: Mapping[str, Any], core: Core | None = None) -> M
     return {name.removeprefix("device of "): text for name, text in report.items()} | {"": where}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "generate"),
     [
@@ -70,6 +71,7 @@ def test_where_there_is_one_device_nothing_is_to_be_told(tiny: Path) -> None:
         assert "generate_192" not in told(tiny, options)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "reference"),
     [(ATTENTION, "CPU"), (dict.fromkeys(HINTS, "HFA"), "OPENVINO_CPU")],
@@ -143,6 +145,7 @@ def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
     assert attention.startswith("attn ×2: NPU; 8 runs checked, largest NRMSE ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options", [ATTENTION, {"NPUW_ONLINE_PIPELINE": "JUST"}, dict.fromkeys(HINTS, "HFA")], ids=str
 )

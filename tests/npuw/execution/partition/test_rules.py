@@ -33,6 +33,7 @@ def whole(talks, tall) -> np.ndarray:
     return story(talks(tall, **SMALL))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [
@@ -59,6 +60,7 @@ def plan(path: Path) -> list[ET.Element]:
     return list(ET.parse(path).getroot().iter("group"))
 
 
+@pytest.mark.long
 def test_each_repeated_layer_is_a_submodel_and_compiled_once(tall, tmp_path):
     options = {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     Core().compile_model(tall, "NPU", SMALL | options)
@@ -69,6 +71,7 @@ def test_each_repeated_layer_is_a_submodel_and_compiled_once(tall, tmp_path):
     assert {len(group.findall("layer")) for group in layers} == {len(layers[0].findall("layer"))}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("least", [{"KEEP_BLOCKS": 8}, {"KEEP_BLOCK_SIZE": 99}])
 def test_layers_that_are_too_few_or_too_small_stay_in_the_model(tall, tmp_path, least):
     options = {f"NPUW_ONLINE_{name}": value for name, value in least.items()}
@@ -77,6 +80,7 @@ def test_layers_that_are_too_few_or_too_small_stay_in_the_model(tall, tmp_path, 
     assert len(plan(tmp_path / "plan.generate_192.xml")) == 1
 
 
+@pytest.mark.long
 def test_stretches_are_as_many_as_asked_for_and_equal_ones_compiled_once(tall, tmp_path):
     options = {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": 14}
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
@@ -86,6 +90,7 @@ def test_stretches_are_as_many_as_asked_for_and_equal_ones_compiled_once(tall, t
     assert len({group.get("function") for group in groups}) < len(groups)
 
 
+@pytest.mark.long
 def test_compute_is_cut_out_and_compiled_one_by_one(tall, tmp_path):
     options = {"NPUW_ONLINE_PIPELINE": "COMPUTE"}
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
@@ -102,6 +107,7 @@ def exported(load_module, tmp_path_factory) -> Callable[[str], Path]:
     return lambda name: restore(folder, name, tmp_path_factory.mktemp(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "pattern", "products"),
     [
@@ -137,6 +143,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_plan_that_was_written_is_read(talks, tall, whole, tmp_path, writer) -> None:
     """That of one static model counts for all, whatever else lies between its layers there."""
@@ -170,6 +177,7 @@ def write_group(path: Path, *names: str) -> dict[str, str]:
     return {"NPUW_PLAN": str(path)}
 
 
+@pytest.mark.long
 def test_another_plan_at_the_same_path_is_another_entry_of_the_cache(tiny, tmp_path) -> None:
     cache, target = {"CACHE_DIR": str(tmp_path / "cache")}, tmp_path / "plan.xml"
     for name, cached in (("model.norm", False), ("model.norm", True), ("lm_head", False)):
@@ -217,6 +225,7 @@ def test_a_model_that_a_plan_cuts_is_not_exported(tiny, tmp_path) -> None:
         Core().compile_model(tiny, "NPU", options)
 
 
+@pytest.mark.long
 def test_tags_that_are_not_folded_are_compiled_one_by_one(tall, tmp_path):
     options = {
         "NPUW_ONLINE_ISOLATE": "P:SDPA/attn,P:RMSNorm/norm",
@@ -234,6 +243,7 @@ def test_tags_that_are_not_folded_are_compiled_one_by_one(tall, tmp_path):
     assert "ScaledDotProductAttention" in types
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("only", "once"), [("attn", ["attn"]), ("norm", ["norm"]), ("attn,norm", ["attn", "norm"])]
 )
@@ -252,6 +262,7 @@ def test_of_submodels_those_of_fold_only_alone_are_compiled_once(tall, tmp_path,
         assert len({*found}) == (1 if tag in once else len(found)), tag
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pipeline", ["REP", "REG"])
 def test_where_ops_are_chosen_layers_are_cut_around_them(tall, tmp_path, pipeline):
     options = {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_ONLINE_PIPELINE": pipeline}

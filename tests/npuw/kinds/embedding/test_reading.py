@@ -33,6 +33,7 @@ def words(draw: np.random.Generator, *shape: int) -> np.ndarray:
     return draw.integers(10, 512, shape)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["qwen3", "llama", "qwen2_windows", "gemma3", "bert", "xlmr"])
 def test_a_text_says_what_openvino_says(
     compiled: Callable[..., Any], said: Callable[[str], Any], name: str

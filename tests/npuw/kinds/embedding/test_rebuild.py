@@ -71,6 +71,7 @@ def both(text_model: Callable[[str], Path]) -> Callable[[str], tuple[Interpreter
     return give
 
 
+@pytest.mark.matrix
 @settings(max_examples=6, deadline=None)
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4), seed=st.integers(0, 99))
 @pytest.mark.parametrize("name", ["qwen3", "llama"])

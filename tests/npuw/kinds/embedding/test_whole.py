@@ -15,6 +15,7 @@ from npuw_layer.kinds.embedding.whole import whole_graph
 from npuw_layer.storage.read_model import read_model
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["bert", "xlmr", "qwen3_score", "qwen2_windows", "gemma3"])
 @pytest.mark.parametrize("n", [1, 9, 16])
 def test_padding_is_what_the_model_takes_it_for(

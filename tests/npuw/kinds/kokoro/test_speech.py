@@ -155,6 +155,7 @@ def test_parts_are_pinned_by_name_or_number(kokoro: Kokoro) -> None:
         kokoro.compile(**devices, NPUW_SUBMODEL_DEVICE="prefill:CPU")
 
 
+@pytest.mark.long
 def test_a_second_start_compiles_nothing_but_other_blocks(kokoro: Kokoro, tmp_path: Path) -> None:
     def start(**config: object) -> str:
         compiled = kokoro.compile(CACHE_DIR=str(tmp_path), **config)

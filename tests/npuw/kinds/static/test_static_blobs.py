@@ -30,6 +30,7 @@ def assert_same(compiled: StaticCompiledModel, model) -> None:
         assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("through", ["NO", "YES"], ids=["as it is", "through NPUW"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["classifier", "recurrent"])

@@ -63,6 +63,7 @@ def test_texts_are_not_written_in_batches(compiled) -> None:
         compiled.create_batching()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("device", ["CPU", "OPENVINO_CPU", "CPU,NPU"])
 def test_other_devices_say_the_same(decoder, compiled, hear, device: str) -> None:
     other = Core().compile_model(decoder, "NPU", CONFIG | {"NPUW_DEVICES": device})
@@ -88,6 +89,7 @@ def test_a_second_start_loads_from_the_cache(decoder, hear, tmp_path) -> None:
     np.testing.assert_array_equal(*(logits(each, hear(1)) for each in starts))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
 def test_what_is_imported_says_the_same_bits(decoder, hear, mode: str) -> None:
     exporter = Core().compile_model(decoder, "NPU", CONFIG | {"CACHE_MODE": mode})

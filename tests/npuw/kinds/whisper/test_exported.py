@@ -36,11 +36,13 @@ def begun(model, audio, **options):
     return infer, infer(*model.said["text"][:3])
 
 
+@pytest.mark.matrix
 def test_an_encoder_of_any_batch_is_a_static_model_of_one(model, audio) -> None:
     assert audio.shape == (1, 1500, 32)
     np.testing.assert_allclose(audio[:, ::100], model.said["heard"], atol=1e-4)
 
 
+@pytest.mark.matrix
 def test_logits_and_greedy_tokens_in_f32(model, audio) -> None:
     infer, prompt = begun(model, audio, INFERENCE_PRECISION_HINT="f32")
     given = [prompt, *(infer(token) for token in model.said["text"][3:])]
@@ -51,6 +53,7 @@ def test_logits_and_greedy_tokens_in_f32(model, audio) -> None:
     assert greedy == model.said["greedy"].tolist()
 
 
+@pytest.mark.matrix
 def test_logits_as_the_device_computes_in_f16(model, audio) -> None:
     infer, prompt = begun(model, audio)
     given = np.concatenate([prompt, *(infer(token) for token in model.said["text"][3:])])

@@ -84,6 +84,7 @@ def test_a_prompt_may_follow_sinks(begin: Begin) -> None:
     state.go_on(0, Ids(20))
 
 
+@pytest.mark.long
 def test_who_cannot_go_back_in_a_batch_still_has_everything(begin: Begin) -> None:
     """To a token whose row was given away: the refusal changes nothing."""
     state = begin("llama", 2)

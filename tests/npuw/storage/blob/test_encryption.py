@@ -91,6 +91,7 @@ def test_what_is_damaged_is_not_decrypted() -> None:
         decrypt(memoryview(whole[:14] + b"\1" + whole[15:]), BOTH)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("function", [fail, no_bytes])
 def test_what_cannot_be_encrypted_is_not_exported(tiny, tmp_path, function) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | {OPTION: (function, flip)})

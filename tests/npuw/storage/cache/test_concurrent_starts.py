@@ -120,6 +120,7 @@ def test_who_comes_later_waits_for_who_compiles(begin: Begin, tmp_path) -> None:
     assert any("from cache, waited" in line for line in others[0].lines)
 
 
+@pytest.mark.long
 def test_one_that_is_killed_hands_over(begin: Begin, tmp_path) -> None:
     first = begin(tmp_path / "never")
     first.go()
@@ -134,6 +135,7 @@ def test_one_that_is_killed_hands_over(begin: Begin, tmp_path) -> None:
     assert len({result["said"] for result in results}) == 1
 
 
+@pytest.mark.long
 def test_all_at_once_compile_each_program_once(begin: Begin) -> None:
     starts = [begin() for _ in range(4)]
     for one in starts:

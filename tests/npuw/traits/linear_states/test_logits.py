@@ -38,12 +38,13 @@ def test_it_is_the_same_however_it_runs(lfm2: Any, said: Any, way: str) -> None:
     check(talk, said("fp16"), 1e-5)
 
 
+@pytest.mark.long
 def test_with_weights_of_8_bits(lfm2: Any, said: Any) -> None:
     talk = Talk(Core().compile_model(lfm2("int8"), "NPU", CHUNKED).create_infer_request())
     check(talk, said("int8"), 1e-5)
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize(("precision", "bound"), [("f16", 2e-2), ("bf16", 2e-1)])
 def test_in_narrow_types(lfm2: Any, said: Any, precision: str, bound: float) -> None:
     options = CHUNKED | {"INFERENCE_PRECISION_HINT": precision}
@@ -86,6 +87,7 @@ def test_a_prompt_of_one_token_has_nothing_before_it(begin: Any) -> None:
     assert distance(alone.tell([401]), begin().tell([17, 40, 401])) <= 1e-5
 
 
+@pytest.mark.long
 def test_what_is_taken_back_in_the_last_step_costs_no_new_prompt(begin: Any) -> None:
     talk = begin(NPUW_LLM_MAX_GENERATION_TOKEN_LEN=4)
     talk.tell(list(range(100, 140)))

@@ -109,6 +109,7 @@ def test_a_model_is_exported_with_them(lfm2: Any, said: Any, tmp_path: Path) -> 
     np.testing.assert_array_equal(found[0], found[1])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("option", "value"),
     [

@@ -63,6 +63,7 @@ def test_each_slot_has_the_adapter_of_its_conversation(talks, adapt, name) -> No
     engine.close()
 
 
+@pytest.mark.long
 def test_who_takes_anothers_slot_brings_the_adapter(talks, llama) -> None:
     """Three conversations, two slots: by turns each sits where another sat."""
     adapters = [llama.draw(8, seed=seed) for seed in range(3)]

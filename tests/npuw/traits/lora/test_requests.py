@@ -140,7 +140,7 @@ def test_states_wait_for_the_inference(talks, llama, monkeypatch) -> None:
         talk.request.wait()
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"NPUW_WEIGHTS_OFFLOAD": "SYNC"}, {"NPUW_DEVICES": "CPU"}])
 def test_adapters_go_with_other_ways_to_run(talks, adapt, options) -> None:
     model = adapt("llama_deep_fp16")

@@ -43,6 +43,7 @@ def check(talk: Talk, name: str) -> None:
     assert distance(found[STATES], goldens["after_states"]) <= 1e-5
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("name", "way"), [("draft", "chunks"), *(("target", way) for way in WAYS)])
 def test_candidates_and_what_follows_them_are_as_openvino_says(begin, name, way) -> None:
     check(begin(name, **WAYS[way]), name)

@@ -55,6 +55,7 @@ def rounds(draw: st.DrawFn) -> Round:
     return Round(parents, node, draw(st.booleans()), draw(st.integers(0, count - 1)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(st.integers(1, 64), st.lists(rounds(), min_size=1, max_size=5), st.integers(0, 1 << 32))
@@ -124,6 +125,7 @@ def test_a_long_text_goes_on_behind_an_accepted_path(begin) -> None:
         assert distance(talk.tell(more)["logits"], plain.tell(more)["logits"]) <= 1e-5
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["i8", "f8e4m3"])
 def test_rows_of_8_bits_move_as_they_are_stored(begin, kind: str) -> None:
     talk = begin("draft", KV_CACHE_PRECISION=kind)

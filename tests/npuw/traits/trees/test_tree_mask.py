@@ -161,6 +161,7 @@ def test_several_conversations_at_once_take_none(compiled) -> None:
         compiled().create_batching()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("which", "change", "problem"),
     [

@@ -48,6 +48,7 @@ def test_memory_that_was_not_allocated_for_it_is_not_exported() -> None:
         device.export(device.allocate(100))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("options", "copied"),
     [

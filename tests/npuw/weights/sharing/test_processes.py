@@ -129,6 +129,7 @@ def test_nobody_can_write_to_weights_that_are_shared(here) -> None:
     arena.close()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("how", ["leave", "kill"])
 def test_when_the_one_who_made_it_goes_the_others_go_on_and_serve(start, how) -> None:
     maker = start()
@@ -201,6 +202,7 @@ def test_an_arena_that_nobody_refers_to_is_left(here, folder) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_processes_that_are_killed_at_any_moment_harm_no_other(start, here, folder, seed) -> None:
     """Every round one of three is killed, while it starts, waits, copies, attaches or serves."""

@@ -84,6 +84,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_what_is_no_request_gets_no_answer_and_the_next_one_is_served(
     arena, folder, here, content
@@ -215,6 +216,7 @@ ANSWERS: dict[str, Callable[[socket.socket, Any], None]] = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_an_offer_that_is_wrong_is_not_taken_and_another_process_is_asked(
     arena, here, answer, caplog

@@ -60,5 +60,5 @@ def _named(which: str, submodels: Sequence[str]) -> Sequence[str]:
 
 
 def kind_of(submodel: str) -> str:
-    """What a submodel is for, by its name (``llm.stages.Stage.name``)."""
+    """What a submodel is for, by its name (``llm.plan.stages.Stage.name``)."""
     return "head" if submodel.startswith("lm_head") else submodel.partition("_")[0]

@@ -25,7 +25,7 @@ from npuw_layer.options.reports import DumpOptions, selected
 
 
 def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:
-    """Let the chosen submodels of a static model write down tensors; see ``dumps.dumped``."""
+    """Let the chosen submodels of a static model write down tensors; see ``dumped``."""
     calls = list(model.calls()) if isinstance(model, LoadedParts) else []
     places = len(calls) or 1
     chosen = selected(options.dump_io, places)

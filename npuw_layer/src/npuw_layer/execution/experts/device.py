@@ -102,7 +102,7 @@ class HostRoutedDevice(DeviceDecorator):
 
 
 class RoutedExperts:
-    """Isolates mixtures of experts; satisfies ``partition.ports.Isolation``.
+    """Isolates mixtures of experts; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
         device: what the experts run on.

@@ -55,7 +55,7 @@ class LoadedExperts:
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The experts' programs; see ``devices.report``."""
+        """The experts' programs; see ``execution.devices.report``."""
         return [("expert", each) for each in self.loaded]
 
     def _check(self, loaded: LoadedModel) -> None:

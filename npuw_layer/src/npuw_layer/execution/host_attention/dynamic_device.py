@@ -75,7 +75,7 @@ class DynamicAttentionDevice(DeviceDecorator):
 
 
 _PLACEMENT = Placement(submodel="attention", device="CPU", notes=())
-"""By the name that NPUW_DEVICES has for the interpreter; see ``devices.placed``."""
+"""By the name that NPUW_DEVICES has for the interpreter; see ``execution.devices.placed``."""
 
 
 class LoadedWhole(LoadedGraph):

@@ -48,7 +48,7 @@ class LoadedFlash:
         shape = self.attention.shape
         self._tile, last = device.load(programs.tile), device.load(programs.last)
         self.members = [("tile", self._tile), ("last", last)]
-        """What runs; see ``devices.report``."""
+        """What runs; see ``execution.devices.report``."""
         _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
         _check(last, last_inputs(shape), last_outputs(shape))
         self._copies = _copies(shape)

@@ -23,7 +23,7 @@ _LONGEST = 1024
 
 
 class IsolatedAttention:
-    """Finds attentions and runs them; satisfies ``partition.ports.Isolation``.
+    """Finds attentions and runs them; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
         hint: how they run, which tells them from others.

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from npuw_layer.backends.protocols import TensorInfo
 
 STORED_ELEMENT, SCALE_ELEMENT = "i8", "f16"
-"""Of rows that are integers, and of their scales (``llm.stored_rows``)."""
+"""Of rows that are integers, and of their scales (``llm.graph.stored_rows``)."""
 
 _Size = Field(ge=1, le=1 << 24)
 

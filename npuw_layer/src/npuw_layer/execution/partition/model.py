@@ -77,7 +77,7 @@ class LoadedParts:
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The programs of the calls with their groups' tags; see ``devices.report``."""
+        """The programs of the calls with their groups' tags; see ``execution.devices.report``."""
         functions = self._parts.functions
         return [(functions[call.function].tag, loaded) for call, loaded in self.calls()]
 

@@ -54,7 +54,7 @@ class PlannedGroup:
 
 
 class PlannedOps:
-    """Lets a plan's groups stand alone; satisfies ``partition.ports.Isolation``.
+    """Lets a plan's groups stand alone; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
         device: runs them.

@@ -22,7 +22,7 @@ LAYER, STRETCH = "layer", "stretch"
 
 
 class SingleOps:
-    """Lets ops stand alone; satisfies ``partition.ports.Isolation``.
+    """Lets ops stand alone; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
         device: runs them.
@@ -44,7 +44,7 @@ class SingleOps:
 
 
 class Layers:
-    """Lets repeated layers stand alone; satisfies ``partition.ports.Isolation``.
+    """Lets repeated layers stand alone; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
         device: runs them.
@@ -64,7 +64,7 @@ class Layers:
 
 
 class Stretches:
-    """Lets stretches of ops stand alone; satisfies ``partition.ports.Isolation``.
+    """Lets stretches of ops stand alone; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
         device: runs them.

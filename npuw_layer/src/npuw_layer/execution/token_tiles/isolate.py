@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RowBlocks:
-    """Finds blocks of what works row by row; satisfies ``partition.ports.Isolation``.
+    """Finds blocks of what works row by row; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
         device: runs them.

@@ -62,7 +62,7 @@ class LoadedRowTiles:
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The tile's program; see ``devices.report``."""
+        """The tile's program; see ``execution.devices.report``."""
         return [("tile", self.tile)]
 
     @property

@@ -23,7 +23,7 @@ from npuw_layer.kinds.paged.names import SUBSEQUENCE_BEGINS, TABLES
 
 
 class PagedAttentionDevice:
-    """Satisfies ``ports.Device`` for models that are one attention each."""
+    """Satisfies ``backends.protocols.Device`` for models that are one attention each."""
 
     takes_any_memory: Literal[True] = True
 
@@ -61,7 +61,7 @@ class PagedAttentionDevice:
 
 
 class LoadedAttention:
-    """One attention; satisfies ``ports.LoadedModel``.
+    """One attention; satisfies ``backends.protocols.LoadedModel``.
 
     Raises:
         DeviceError: the graph is something else.
@@ -96,7 +96,7 @@ class LoadedAttention:
 
 
 class AttentionProgram:
-    """One user of an attention; satisfies ``ports.Program``."""
+    """One user of an attention; satisfies ``backends.protocols.Program``."""
 
     def __init__(self, loaded: LoadedAttention) -> None:
         self._loaded = loaded

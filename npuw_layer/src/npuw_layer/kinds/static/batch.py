@@ -43,7 +43,7 @@ def batch_of(path: Path, options: Options) -> int | None:
         OptionError: NPU_BATCH_MODE asks for what cannot be; it names the input or output.
     """
     if options.use_npuw:
-        return None  # PLUGIN is refused there (``routing``)
+        return None  # PLUGIN is refused there (``kinds.routing``)
     mode = options.batch_mode
     ends = ir_ends(path) if path.suffix == ".xml" else Ends()
     if mode == "COMPILER":

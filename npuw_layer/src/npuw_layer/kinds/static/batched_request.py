@@ -1,4 +1,4 @@
-"""Runs a static model for each item of a batch; see ``static.batch``."""
+"""Runs a static model for each item of a batch; see ``kinds.static.batch``."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ class CompiledStatic:
         sources: where they came from.
         shared: the weights that other processes use too.
         origin: where the programs came from.
-        batch: of a model that is run item by item (``static.batch``), of which this is the program
-            of one item; None if it takes its batch itself.
+        batch: batch of a model that runs item by item (``kinds.static.batch``) with this program;
+            None if the program takes its batch itself.
     """
 
     npu: ImportsMemory

@@ -1,7 +1,7 @@
 """A compiled static model as one file: its program, and what its variables start as.
 
 One that goes through NPUW is a blob of NPUW; one for the NPU itself is that of the original's
-plugin, ``native_blob``.
+plugin, ``storage.native_blob``.
 """
 
 from __future__ import annotations

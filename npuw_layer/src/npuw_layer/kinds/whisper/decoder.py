@@ -1,8 +1,8 @@
 """A stateful Whisper decoder as static graphs: one that reads the prompt, some that generate.
 
-To ``llm.split`` a language model has inputs for positions and for the mask; a Whisper decoder has
-neither: it counts the rows that are stored. In a static cache these say nothing, so the decoder
-gets both inputs here, and is then split as any language model is.
+``llm.graph.split`` takes models with inputs for positions and for the mask. A Whisper decoder has
+neither: it counts the stored rows, which say nothing in a static cache. So the decoder gets both
+inputs here, and is then split as any language model is.
 
 Source: fact sheet npuw §a.3 step 12, §a.4, §f 15.
 """
@@ -49,8 +49,8 @@ def decoder_graph(model: Model, stage: Stage, options: Options) -> Model:
         options: NPUW_WHISPER_…, and how caches are stored.
 
     Returns:
-        A graph as ``llm.split`` makes it, with input_ids, attention_mask and position_ids, whose
-        logits are those of all new tokens. That of prefill has ENCODER_STATES f32 [1, frames,
+        A graph of ``llm.graph.split`` with input_ids, attention_mask and position_ids, whose logits
+        are those of all new tokens. That of prefill has ENCODER_STATES f32 [1, frames,
         channels], too, and assigns ``cross_variable``s [1, frames, heads, width], which that of
         generate reads.
 

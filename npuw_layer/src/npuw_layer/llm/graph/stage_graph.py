@@ -55,9 +55,11 @@ def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Mode
         return decoder_graph(model, stage, options)
     if not options.generates and not model.variables():
         return whole_graph(model, stage.tokens)
+    stateful = _stateful_graph(model, stage, options)
     if stage.kind is Kind.HEAD:
-        return _head_graph(_stateful_graph(model, stage, options), stage, options)
+        return _head_graph(stateful, stage, options)
     if check:
+        # Caches of one conversation are checked; adapters of several would not fit them.
         alone = replace(stage, slots=1)
         check_lengths(_stateful_graph(model, alone, options), stage.tokens, stage.past)
     model = _stateful_graph(model, stage, options)
@@ -74,7 +76,7 @@ def _graph_of(model: Model, stage: Stage, options: Options, check: bool) -> Mode
 
 
 def _stateful_graph(model: Model, stage: Stage, options: Options) -> Model:
-    """The stateful graph as it is split: with usual axes, and made for the stage."""
+    """Return the stateful graph of a stage: usual axes, adapters of fixed rank, rope tables."""
     model = usual_axes(model, CacheAxes(options.batch_dim, options.seq_len_dim))
     if reads_adapters(model):
         model = model.clone()

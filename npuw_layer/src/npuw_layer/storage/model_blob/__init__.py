@@ -6,7 +6,7 @@
     weight_files  where a blob without weights finds them
 
 Each kind of model adds what it is made of: ``llm.exported`` and ``llm.imported``,
-``static.exported`` and ``static.imported``.
+``kinds.static.exported`` and ``kinds.static.imported``.
 
 Source: fact sheet npuw §d (what the original's blobs hold), genai §c.2 (EXPORT_BLOB).
 """

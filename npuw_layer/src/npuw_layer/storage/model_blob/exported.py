@@ -92,7 +92,7 @@ def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:
     """Write a compiled model to a stream, as a blob of NPUW.
 
     Args:
-        kind: of ``blob.container``.
+        kind: of ``storage.container``.
         model: what is written.
         file: the stream.
 

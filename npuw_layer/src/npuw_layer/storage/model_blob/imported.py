@@ -170,7 +170,7 @@ def read_model_blob(
 
     Args:
         opened: its bytes.
-        kind: of ``blob.container``.
+        kind: of ``storage.container``.
         parts_of: the programs that there should be, by options; weights may follow them.
         make_device: gives the device that options name.
 

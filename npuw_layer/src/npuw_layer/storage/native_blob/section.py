@@ -5,12 +5,12 @@
     u64        bytes of the manifest
     32 bytes   SHA-256 of the manifest
     32 bytes   SHA-256 of the blob's metadata
-    manifest   JSON, that of every exported model (``blob.manifest``): digests of ELF and initial
+    manifest   JSON, that of every exported model (``storage.manifest``): digests of ELF and initial
                values, versions, options, the files that have the weights
-    values     what variables start as (``static.initial_values``)
+    values     what variables start as (``kinds.static.initial_values``)
 
 With the digests whatever is damaged is seen, be it in the payload or in the metadata. Where the
-payload is encrypted all of this is, too, in the form of ``blob.encryption``.
+payload is encrypted all of this is, too, in the form of ``storage.encryption``.
 """
 
 from __future__ import annotations

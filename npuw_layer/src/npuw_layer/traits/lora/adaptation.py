@@ -106,7 +106,7 @@ def adapted_options(options: Options, adaptation: Adaptation) -> Options:
     """Settle the options of a model that is to be adapted.
 
     Args:
-        options: after ``routing.route``.
+        options: after ``kinds.routing.route``.
         adaptation: with what.
 
     Raises:

@@ -221,6 +221,7 @@ class Scarce(LevelZeroDevice):
         return super().allocate(nbytes)
 
 
+@pytest.mark.long
 def test_without_memory_a_step_fails_and_may_be_tried_again(tiny: Path, tmp_path: Path) -> None:
     """What might come later is not waited for: the blocks that are there are used up first."""
     device, config = Scarce(StaticCompiler(), "4000"), SMALL | BLOCKS

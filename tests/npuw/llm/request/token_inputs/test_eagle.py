@@ -87,6 +87,7 @@ WAYS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "way"),
     [

@@ -37,6 +37,7 @@ MODELS = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "way"), [(name, way) for name, ways in MODELS.items() for way in ways]
 )
@@ -69,6 +70,7 @@ def test_several_tokens_are_one_step(llava) -> None:
     assert close(logits, llava.goldens["steps"])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
 @pytest.mark.parametrize("keep", [34, 70])
 def test_a_prompt_goes_on_behind_what_stays(models, name: str, keep: int) -> None:

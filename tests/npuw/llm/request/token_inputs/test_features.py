@@ -38,6 +38,7 @@ def test_without_an_image_it_does_not_matter_how_many_rows_are_given() -> None:
         assert not spread(np.zeros(4, bool), np.ones((count, 3, 2))).any()
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.integers(0, 1 << 30), st.lists(st.integers(1, 99), max_size=2, unique=True))
 def test_a_prompt_may_be_cut_anywhere_in_any_images(qwen3, seed: int, cuts: list[int]) -> None:
@@ -74,6 +75,7 @@ def test_features_count(qwen3, gemma3n) -> None:
         ), name
 
 
+@pytest.mark.long
 def test_a_prefix_with_another_image_is_another(qwen3) -> None:
     """Blocks of 32 tokens; the image is in the first two."""
     talk = qwen3.begin(**PREFIXES)

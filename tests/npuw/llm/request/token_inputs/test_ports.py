@@ -80,6 +80,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("which", "name", "change", "problem"), WRONG)
 def test_a_program_from_elsewhere_takes_what_the_others_do(
     qwen, which: str, name: str, change, problem: str

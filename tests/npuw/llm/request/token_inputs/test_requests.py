@@ -18,6 +18,7 @@ CACHING = {
 FULL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_ON_FULL": "TRUNCATE"}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
 def test_the_prefix_cache_knows_embeddings_and_positions(models, name: str) -> None:
     model = models(name)
@@ -191,6 +192,7 @@ WHOLE = {"NPUW_LLM_PREFILL_HINT": "STATIC"}
 class TestTokensOfImages:
     """Gemma 3 attends both ways among them, if it was exported so."""
 
+    @pytest.mark.matrix
     @pytest.mark.parametrize(
         "options",
         [
