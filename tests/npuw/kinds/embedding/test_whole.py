@@ -10,7 +10,7 @@ import pytest
 
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.embedding.names import PADDING
+from npuw_layer.kinds.embedding.reading import PADDING
 from npuw_layer.kinds.embedding.whole import whole_graph
 from npuw_layer.storage.read_model import read_model
 

@@ -12,7 +12,6 @@ from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, Program
 from npuw_layer.errors import PromptTooLong, TensorError
-from npuw_layer.kinds.embedding.names import PADDING
 from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.make_cache import make_cache
@@ -26,6 +25,9 @@ from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.llm.request.token_outputs import Gathered
 from npuw_layer.traits.lora.buffers import AdapterBuffers
 from npuw_layer.traits.lora.values import AdapterValues
+
+PADDING = -1
+"""Id of the tokens behind a text, for static models that read texts whole."""
 
 
 @dataclass(frozen=True, slots=True)

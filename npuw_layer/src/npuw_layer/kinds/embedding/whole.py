@@ -19,7 +19,7 @@ from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.embedding.names import PADDING
+from npuw_layer.kinds.embedding.reading import PADDING
 from npuw_layer.llm.names import IDS, MASK, POSITIONS, TOKEN_TYPES
 from npuw_layer.llm.plan.lengths import GRAIN
 

@@ -11,8 +11,7 @@ from npuw_layer.api.model_port import OpenPort, PortKey
 from npuw_layer.api.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.kinds.whisper.conversation import WhisperConversation
-from npuw_layer.kinds.whisper.input_ports import WhisperInputPorts
-from npuw_layer.kinds.whisper.model_ports import inputs_of
+from npuw_layer.kinds.whisper.input_ports import WhisperInputPorts, inputs_of
 from npuw_layer.kinds.whisper.names import SCORES
 from npuw_layer.kinds.whisper.variable_state import CrossVariableState
 from npuw_layer.llm.compiled import CompiledLLM

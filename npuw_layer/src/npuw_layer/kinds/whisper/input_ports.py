@@ -1,4 +1,4 @@
-"""A request's inputs: tokens, and what the encoder made of the audio."""
+"""Inputs of a decoder: tokens, and what the encoder made of the audio."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from npuw_layer.api.model_port import OPEN, OpenPort
 from npuw_layer.api.tensor import Tensor
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
 from npuw_layer.kinds.whisper.conversation import WhisperConversation
 from npuw_layer.kinds.whisper.names import ENCODER_STATES
+from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS
 from npuw_layer.llm.request.input_ports import InputPorts
+from npuw_layer.llm.request.model_ports import numbered, with_beams
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.llm.request.token_inputs import TokenInput
@@ -21,6 +24,14 @@ from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_
 
 _TOKENS = TokenInput(IDS, "i64")
 _NAMES = (IDS, ENCODER_STATES, BEAMS, CACHE_POSITION)
+
+
+def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
+    """Return the inputs of the model before it was split, which adds positions and masks."""
+    prefill = compiled.models[compiled.plan.prefill[0]]
+    channels = next(info.shape[-1] for info in prefill.inputs if info.name == ENCODER_STATES)
+    ids = (IDS, "i64", (OPEN, OPEN))
+    return numbered(with_beams([ids, (ENCODER_STATES, "f32", (OPEN, OPEN, channels))]))
 
 
 class WhisperInputPorts(InputPorts):
