@@ -18,7 +18,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, ClassVar, Union, cast, get_args, get_origin
+from typing import Any, ClassVar, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -76,13 +76,26 @@ _MERE_NAMES = frozenset({"weights_bank"})
 """Text that no file is called by: any is one."""
 
 
+G = TypeVar("G", bound="OptionGroup")
+
+
 class OptionGroup(BaseModel):
-    """Options that belong together. A subclass has a title, and nothing but fields."""
+    """Options that belong together."""
 
     # Nobody validates by a group alone: what that takes is made for all of them together.
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False, defer_build=True)
 
     title: ClassVar[str] = ""
+
+    def group(self, group: type[G]) -> G:
+        """Return these options as one of their groups, which types its fields.
+
+        Raises:
+            TypeError: the group is that of a kind which is not installed.
+        """
+        if not isinstance(self, group):
+            raise TypeError(f"{group.__name__} is no group of these options")
+        return self
 
     @field_validator("*", mode="before")
     @classmethod

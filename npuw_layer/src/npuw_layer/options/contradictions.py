@@ -8,7 +8,7 @@ from functools import partial
 from driver_layer.abi.platforms import Platform
 from npuw_layer.options.base import written
 from npuw_layer.options.kinds import KindOptions, waiting
-from npuw_layer.options.model import NAMES, OptionValues
+from npuw_layer.options.model import KIND_GROUPS, NAMES, OptionValues
 from npuw_layer.options.partition import BY_LAYERS, COMPUTE
 from npuw_layer.options.stages import StageKind
 
@@ -179,7 +179,10 @@ WAITING: Mapping[str, Waits] = {
     "NPUW_WEIGHTS_RESERVED": _OFFLOAD,
     "NPUW_ACC_THRESH": _CHECK,
     "NPUW_ACC_DEVICE": _CHECK,
-    **{name: (f"{flags} = YES", partial(_is_requested, of)) for name, of, flags in waiting()},
+    **{
+        name: (f"{flags} = YES", partial(_is_requested, of))
+        for name, of, flags in waiting(KIND_GROUPS)
+    },
 }
 
 

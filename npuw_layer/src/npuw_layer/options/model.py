@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar
+from importlib import import_module
+from typing import Any, Self
 
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS, OptionGroup
-from npuw_layer.options.devices import CompilerOptions, DeviceOptions, TurnOptions
-from npuw_layer.options.kinds import KIND_GROUPS, listed
+from npuw_layer.options.devices import (
+    CompilerOptions,
+    DeviceOptions,
+    TurnOptions,
+)
+from npuw_layer.options.kinds import KindOptions, listed
 from npuw_layer.options.llm import (
     ISOLATED,
     KV_ELEMENTS,
@@ -28,9 +33,10 @@ from npuw_layer.options.reports import (
     ProfilingOptions,
 )
 from npuw_layer.options.stages import KINDS, StageKind, StageOptions
-from npuw_layer.options.storage import CacheOptions, WeightOptions
-
-G = TypeVar("G", bound=OptionGroup)
+from npuw_layer.options.storage import (
+    CacheOptions,
+    WeightOptions,
+)
 
 
 class OptionValues(
@@ -126,12 +132,12 @@ class OptionValues(
     @property
     def gives_hidden_states(self) -> bool:
         """Whether a split model's output is hidden states, and not logits."""
-        return any(group.gives_hidden_states(self) for group in KIND_GROUPS)
+        return any(group.hidden_states_only(self.group(group)) for group in KIND_GROUPS)
 
     @property
     def kinds_key(self) -> dict[str, str]:
         """What programs depend on among the options of kinds."""
-        every = (group.cache_key(self) for group in KIND_GROUPS)
+        every = (group.cache_key(self.group(group)) for group in KIND_GROUPS)
         return {name: value for key in every for name, value in key.items()}
 
     @property
@@ -194,16 +200,6 @@ class OptionValues(
         """Return an option by OpenVINO's name; None if its kind is not installed."""
         return getattr(self, NAMES[name]) if name in NAMES else None
 
-    def group(self, group: type[G]) -> G:
-        """Return these options as one of their groups, which types the fields of a kind.
-
-        Raises:
-            TypeError: the group's kind is not installed.
-        """
-        if not isinstance(self, group):
-            raise TypeError(f"{group.__name__} is no group of these options")
-        return self
-
     @property
     def of_stages(self) -> Sequence[Self]:
         """Those of each kind; of a model that is not split there is one."""
@@ -231,7 +227,13 @@ class OptionValues(
         }
 
 
-GROUPS = listed([base for base in OptionValues.__bases__ if issubclass(base, OptionGroup)])
+# By name: kinds stand above options, and read those that are declared above this line.
+KIND_GROUPS: Sequence[type[KindOptions]] = import_module("npuw_layer.kinds.registry").groups()
+"""Groups of the installed kinds, in the order in which kinds are asked."""
+
+GROUPS = listed(
+    [base for base in OptionValues.__bases__ if issubclass(base, OptionGroup)], KIND_GROUPS
+)
 """All groups in the order in which they are listed."""
 
 NAMES: dict[str, str] = {

@@ -14,9 +14,9 @@ from npuw_layer.errors import OptionError
 from npuw_layer.options.base import nearest
 from npuw_layer.options.contradictions import CONTRADICTIONS, check_stage
 from npuw_layer.options.describe import allowed
-from npuw_layer.options.kinds import KIND_GROUPS, check_kinds
+from npuw_layer.options.kinds import check_kinds
 from npuw_layer.options.mechanisms import ABSENT
-from npuw_layer.options.model import NAMES, OptionValues
+from npuw_layer.options.model import KIND_GROUPS, NAMES, OptionValues
 from npuw_layer.options.stages import CONFIGS, StageKind, refusal
 
 
@@ -27,7 +27,7 @@ class Options(OptionValues):
     def _check_all(self) -> Self:
         for check in CONTRADICTIONS:
             check(self)
-        check_kinds(self)
+        check_kinds(self, KIND_GROUPS)
         return self
 
 

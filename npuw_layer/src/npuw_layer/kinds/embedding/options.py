@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.kinds import KindOptions
 from npuw_layer.options.llm import GenerateOptions
-
-if TYPE_CHECKING:
-    from npuw_layer.options.model import OptionValues
+from npuw_layer.options.model import OptionValues
 
 
 class TextOptions(KindOptions):
@@ -39,31 +37,27 @@ class TextOptions(KindOptions):
         """Whether texts are read alone, and nothing is generated."""
         return self.text_embed or self.text_rerank
 
-    @classmethod
-    def gives_hidden_states(cls, options: OptionValues) -> bool:
+    def hidden_states_only(self) -> bool:
         """Return NPUW_TEXT_EMBED."""
-        return options.group(cls).text_embed
+        return self.text_embed
 
-    @classmethod
-    def cache_key(cls, options: OptionValues) -> Mapping[str, str]:
+    def cache_key(self) -> Mapping[str, str]:
         """Return what a model of texts gives."""
-        own = options.group(cls)
-        return {"NPUW_TEXT_EMBED": str(own.text_embed)} if own.reads_texts else {}
+        return {"NPUW_TEXT_EMBED": str(self.text_embed)} if self.reads_texts else {}
 
-    @classmethod
-    def check(cls, options: OptionValues) -> None:
+    def check(self) -> None:
         """Check that one of both is requested, and nothing of conversations."""
-        own = options.group(cls)
-        if own.text_embed and own.text_rerank:
+        options = self.group(OptionValues)
+        if self.text_embed and self.text_rerank:
             raise ValueError(
                 "NPUW_TEXT_RERANK: a model embeds texts (NPUW_TEXT_EMBED) or ranks them"
             )
-        if own.reads_texts and options.on_full != "ERROR":
+        if self.reads_texts and options.on_full != "ERROR":
             raise ValueError(
                 f"NPUW_LLM_ON_FULL: {options.on_full} is for conversations that go on; texts "
                 "that are read alone are refused if they are too long"
             )
-        if own.text_embed and options.enable_prefix_caching:
+        if self.text_embed and options.enable_prefix_caching:
             raise ValueError(
                 "NPUW_LLM_ENABLE_PREFIX_CACHING: NPUW_TEXT_EMBED wants the hidden states of all "
                 "tokens, and K and V alone are kept; leave it out"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from npuw_layer.options.base import MANY, OptionGroup
 from npuw_layer.options.kinds import KindOptions
 from npuw_layer.options.llm import KvOptions
-
-if TYPE_CHECKING:
-    from npuw_layer.options.model import OptionValues
+from npuw_layer.options.model import OptionValues
 
 
 class KokoroOptions(KindOptions):
@@ -37,21 +35,19 @@ class KokoroOptions(KindOptions):
     """How many of these are those of its neighbours, half of them on either side: less than
     NPUW_KOKORO_BLOCK_SIZE. They are heard, and their own audio is dropped."""
 
-    @classmethod
-    def excluded(cls, options: OptionValues) -> Mapping[str, object]:
+    def excluded(self) -> Mapping[str, object]:
         """Rule out sharing and exporting: both parts stay with their model."""
+        options = self.group(OptionValues)
         return {
             "NPUW_GQA": options.gqa,
             "NPUW_WEIGHTS_BANK": options.shares_weights,
             "EXPORT_BLOB": options.export_blob,
         }
 
-    @classmethod
-    def check(cls, options: OptionValues) -> None:
+    def check(self) -> None:
         """Check that a block has frames that do not overlap with its neighbours'."""
-        own = options.group(cls)
-        if own.kokoro and own.kokoro_overlap_size >= own.kokoro_block_size:
+        if self.kokoro and self.kokoro_overlap_size >= self.kokoro_block_size:
             raise ValueError(
-                f"NPUW_KOKORO_OVERLAP_SIZE: {own.kokoro_overlap_size} has to be less than "
-                f"NPUW_KOKORO_BLOCK_SIZE = {own.kokoro_block_size}"
+                f"NPUW_KOKORO_OVERLAP_SIZE: {self.kokoro_overlap_size} has to be less than "
+                f"NPUW_KOKORO_BLOCK_SIZE = {self.kokoro_block_size}"
             )

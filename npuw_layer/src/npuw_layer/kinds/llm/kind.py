@@ -61,7 +61,7 @@ class SplitKind(Kind):
         """Return compiled stages as a model of this kind."""
 
 
-class LanguageKind(SplitKind):
+class LLMKind(SplitKind):
     """Language models, which generate text token by token.
 
     Args:
@@ -96,11 +96,11 @@ class LanguageKind(SplitKind):
 
         return CompiledModel(compiled)
 
-    def adapted(self, adapters: Mapping[str, Any], mode: str) -> LanguageKind:
+    def adapted(self, adapters: Mapping[str, Any], mode: str) -> LLMKind:
         """Return language models with adapters."""
         from npuw_layer.traits.lora.adaptation import Adaptation, Mode
 
-        return LanguageKind(Adaptation(adapters, Mode(mode)))
+        return LLMKind(Adaptation(adapters, Mode(mode)))
 
     def loads(self, blob: bytes) -> bool:
         """Return whether a file has the stages of a split model, of whichever kind."""
@@ -133,4 +133,4 @@ def _is_dynamic(path: Path) -> bool:
     return any(mark in dim for dim in open_dims for mark in ("?", "-1", ".."))
 
 
-KIND = LanguageKind()
+KIND = LLMKind()

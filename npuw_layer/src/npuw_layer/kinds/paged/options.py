@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from npuw_layer.options.base import OptionGroup
 from npuw_layer.options.kinds import KindOptions
 from npuw_layer.options.llm import KvOptions
+from npuw_layer.options.model import OptionValues
 from npuw_layer.options.reports import selects
-
-if TYPE_CHECKING:
-    from npuw_layer.options.model import OptionValues
 
 
 class PagedOptions(KindOptions):
@@ -35,9 +33,9 @@ class PagedOptions(KindOptions):
     paged_device: Literal["CPU"] = Field("CPU", alias="NPUW_PA_DEVICE")
     """What computes paged attention: no NPU does, as it has to follow tables."""
 
-    @classmethod
-    def excluded(cls, options: OptionValues) -> Mapping[str, object]:
+    def excluded(self) -> Mapping[str, object]:
         """Rule out other cuts than those around attention, and what caches cannot store."""
+        options = self.group(OptionValues)
         return {
             "NPUW_GQA": options.gqa,
             "NPUW_PLAN": options.plan,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from npuw_layer.options.base import MANY, OURS, OptionGroup
 from npuw_layer.options.kinds import KindOptions
 from npuw_layer.options.llm import KvOptions
-
-if TYPE_CHECKING:
-    from npuw_layer.options.model import OptionValues
+from npuw_layer.options.model import OptionValues
 
 
 class WhisperOptions(KindOptions):
@@ -42,9 +40,9 @@ class WhisperOptions(KindOptions):
     """Frames that the encoder gives, for a decoder whose encoder_hidden_states are of any number;
     the original wants the model reshaped."""
 
-    @classmethod
-    def excluded(cls, options: OptionValues) -> Mapping[str, object]:
+    def excluded(self) -> Mapping[str, object]:
         """Rule out conversations that go on, and prompts in chunks: a prompt has a few tokens."""
+        options = self.group(OptionValues)
         return {
             "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": options.max_generation_token_len > 1,
             "NPUW_LLM_BATCH_SLOTS": {*options.batch_slots} != {1},
@@ -58,20 +56,18 @@ class WhisperOptions(KindOptions):
             "NPUW_SPATIAL": options.runs_spatial,
         }
 
-    @classmethod
-    def cache_key(cls, options: OptionValues) -> Mapping[str, str]:
+    def cache_key(self) -> Mapping[str, str]:
         """Return whether a model is a decoder, its frames, and whether it gives their scores."""
-        own = options.group(cls)
         return {
-            "NPUW_WHISPER": str(own.whisper),
-            "NPUW_WHISPER_DECOMPOSE_SDPA": str(own.whisper and own.whisper_decompose_sdpa),
-            "NPUW_WHISPER_ENCODER_LEN": str(own.whisper and own.whisper_encoder_len),
+            "NPUW_WHISPER": str(self.whisper),
+            "NPUW_WHISPER_DECOMPOSE_SDPA": str(self.whisper and self.whisper_decompose_sdpa),
+            "NPUW_WHISPER_ENCODER_LEN": str(self.whisper and self.whisper_encoder_len),
         }
 
-    @classmethod
-    def check(cls, options: OptionValues) -> None:
+    def check(self) -> None:
         """Check that caches keep the one layout that the decoder is split with."""
-        if options.group(cls).whisper and (options.batch_dim, options.seq_len_dim) != (0, 2):
+        options = self.group(OptionValues)
+        if self.whisper and (options.batch_dim, options.seq_len_dim) != (0, 2):
             raise ValueError(
                 "NPUW_LLM_SEQ_LEN_DIM: Whisper's caches count tokens along axis 2 and sequences "
                 "along axis 0; leave it and NPUW_LLM_BATCH_DIM out"
