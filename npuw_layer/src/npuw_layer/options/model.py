@@ -7,7 +7,11 @@ from importlib import import_module
 from typing import Any, Self
 
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS, OptionGroup
-from npuw_layer.options.devices import CompilerOptions, DeviceOptions, TurnOptions
+from npuw_layer.options.devices import (
+    CompilerOptions,
+    DeviceOptions,
+    TurnOptions,
+)
 from npuw_layer.options.kinds import KindOptions, listed
 from npuw_layer.options.llm import (
     ISOLATED,
@@ -29,7 +33,10 @@ from npuw_layer.options.reports import (
     ProfilingOptions,
 )
 from npuw_layer.options.stages import KINDS, StageKind, StageOptions
-from npuw_layer.options.storage import CacheOptions, WeightOptions
+from npuw_layer.options.storage import (
+    CacheOptions,
+    WeightOptions,
+)
 
 
 class OptionValues(

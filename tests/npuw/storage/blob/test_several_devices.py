@@ -17,6 +17,7 @@ from npuw_layer.backends.protocols import SUBMODEL
 from npuw_layer.errors import DeviceError, OptionError
 from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.execution.devices.stored import StoredProgram
+from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 
 BOTH = {
@@ -50,7 +51,9 @@ def test_a_submodel_of_the_cpu_is_not_exported(tiny: Path) -> None:
 
 @pytest.fixture
 def several() -> SeveralDevices:
-    device = Core()._devices.of_llm(parse_options(BOTH))
+    options = parse_options(BOTH)
+    names = [stage.name for stage in plan(options).stages]
+    device = Core()._devices.of_stages(options, names)
     assert isinstance(device, SeveralDevices)
     return device
 

@@ -149,10 +149,9 @@ def test_values_tell_fixed_adapters_apart_names_and_types_all() -> None:
         ({"NPUW_LLM_MAX_LORA_RANK": 4, "NPUW_LLM": "YES"}, "have rank 5 together, .* is 4: raise"),
     ],
 )
-def test_models_that_go_other_ways_take_no_adapters(config, why) -> None:
-    adaptation = Adaptation({"x": draw(3, 4, 5)}, Mode.DYNAMIC)
+def test_models_that_go_other_ways_take_no_adapters(tiny, config, why) -> None:
     with pytest.raises(OptionError, match=why):
-        adapted_options(parse_options(config), adaptation)
+        Core().compile_adapted(tiny, "NPU", config, {"x": draw(3, 4, 5)})
 
 
 def test_a_static_rank_is_that_of_the_adapters() -> None:

@@ -8,10 +8,10 @@ from npuw_layer.api.model_port import OpenPort
 from npuw_layer.errors import OptionError
 from npuw_layer.kinds.llm.compiled_model import CompiledModel
 from npuw_layer.kinds.whisper.infer_request import WhisperInferRequest
+from npuw_layer.kinds.whisper.input_ports import inputs_of
 from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.names import LOGITS
-from npuw_layer.llm.request.model_ports import inputs_of
 
 
 class WhisperModel(CompiledModel):

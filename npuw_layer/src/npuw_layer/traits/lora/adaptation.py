@@ -106,18 +106,12 @@ def adapted_options(options: Options, adaptation: Adaptation) -> Options:
     """Settle the options of a model that is to be adapted.
 
     Args:
-        options: after ``kinds.routing.route``.
+        options: those of a language model, settled.
         adaptation: with what.
 
     Raises:
-        OptionError: the model goes a way on which there are no adapters; or a rank is too large.
+        OptionError: a rank is too large.
     """
-    others = options.reads_texts or options.whisper
-    if not options.llm or others or (options.blob_path and not options.export_blob):
-        raise OptionError(
-            "adapters are put into language models that are compiled: not into those that read "
-            "texts or hear, static ones (NPUW_LLM = NO), or blobs (BLOB_PATH), which have them"
-        )
     if adaptation.mode is Mode.STATIC_RANK:
         return options.model_copy(update={"max_lora_rank": max(1, adaptation.rank)})
     if adaptation.mode is Mode.DYNAMIC and adaptation.rank > options.max_lora_rank:
