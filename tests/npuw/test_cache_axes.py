@@ -16,7 +16,7 @@ from compiler_layer.pipeline import Options as CompilerOptions
 from compiler_layer.pipeline import lower_graph
 from npuw_layer import Core, Tensor
 from npuw_layer.errors import ModelError, OptionError, StateError
-from npuw_layer.llm.graph.stage_graph import stage_graph
+from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model

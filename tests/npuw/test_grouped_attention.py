@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import GOLDENS
 from tests.npuw.conftest import Talk
+from tests.npuw.splitting import split
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.compile import compile_model, foldings
@@ -27,7 +28,6 @@ from compiler_layer.pipeline import Options
 from npuw_layer import Core
 from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.split import split
 
 PROMPT = 50
 LENGTHS = {

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.npuw.conftest import VOCABULARY, Talks
 from tests.npuw.layouts import by_tokens
+from tests.npuw.splitting import split
 from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
@@ -18,8 +19,9 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer import Core
 from npuw_layer.errors import NoHead
-from npuw_layer.llm.graph.head import Head, cut_head
-from npuw_layer.llm.graph.split import split
+from npuw_layer.llm.graph.head_alone import HeadAlone
+from npuw_layer.llm.graph.last_token_head import LastTokenHead
+from npuw_layer.llm.graph.pipeline import run_passes
 from npuw_layer.storage.read_model import read_model
 
 IDS = np.random.default_rng(2).integers(0, 97, 60).tolist()
@@ -61,7 +63,7 @@ def hidden(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_such_a_head_is_not_found(hidden: Path) -> None:
     with pytest.raises(NoHead, match="not the product of a hidden state"):
-        cut_head(read_model(hidden), 1)
+        run_passes(read_model(hidden), [HeadAlone(1)])
 
 
 def test_nor_is_one_whose_logits_are_by_the_vocabulary(tiny: Path) -> None:
@@ -69,7 +71,7 @@ def test_nor_is_one_whose_logits_are_by_the_vocabulary(tiny: Path) -> None:
     (port,) = model.outputs
     model.set_outputs([(port.name, GraphBuilder(model).transpose(port.value, 0, 2, 1))])
     with pytest.raises(NoHead):
-        cut_head(model, 1)
+        run_passes(model, [HeadAlone(1)])
 
 
 @pytest.mark.parametrize("ending", [transposed_twice, by_tokens, softened])
@@ -93,7 +95,8 @@ def test_such_a_head_computes_one_token_of_a_prompt(
     tiny: Path, tmp_path: Path, ending: Ending
 ) -> None:
     """Where models keep their heads, too: what is transposed after is a single row."""
-    model = split(read_model(ended(tiny, tmp_path, ending)), 16, 16, Head.LAST)
+    model = split(read_model(ended(tiny, tmp_path, ending)), 16, 16)
+    run_passes(model, [LastTokenHead(16)])
     (logits,) = [port.value for port in model.outputs]
     assert shape_of(logits)[1:] == (1, VOCABULARY)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
@@ -14,7 +15,6 @@ from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.split import split
 
 
 @pytest.fixture

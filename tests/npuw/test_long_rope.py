@@ -18,7 +18,7 @@ from tests.npuw.conftest import Talk
 from compiler_layer.dialects.ov.elementwise import Cos, Sin
 from npuw_layer import Core
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.stage_graph import stage_graph
+from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.names import LONG_ROPE, long_from
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options

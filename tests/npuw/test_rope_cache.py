@@ -14,8 +14,8 @@ from compiler_layer.dialects.ov.elementwise import Cos, Sin
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import TensorError
+from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.graph.rope_cache import MAX_ROWS, cache_rope
-from npuw_layer.llm.graph.stage_graph import stage_graph
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 

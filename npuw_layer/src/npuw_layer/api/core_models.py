@@ -15,6 +15,7 @@ from npuw_layer.kinds.kokoro.compiled_model import KokoroCompiledModel
 from npuw_layer.kinds.static.batched_model import StaticModel, ready_static
 from npuw_layer.kinds.static.compiled import compile_static
 from npuw_layer.kinds.static.source import GraphSource
+from npuw_layer.kinds.whisper.compiled import compile_decoder
 from npuw_layer.kinds.whisper.compiled_model import made_model
 from npuw_layer.llm.compiled import CompiledLLM, compile_llm
 from npuw_layer.llm.compiled_model import CompiledModel
@@ -106,6 +107,8 @@ def compile_split(
     target = _export_target(device, options)
     if options.reads_texts:
         compiled = _ready(compile_text(path, device, options))
+    elif options.whisper:
+        compiled = _ready(compile_decoder(path, device, options, adaptation))
     else:
         compiled = _ready(compile_llm(path, device, options, adaptation))
     if target is not None:

@@ -18,7 +18,14 @@ from npuw_layer.llm.model_files import ModelFiles, WeightSources
 from npuw_layer.llm.names import LAST_HIDDEN_STATE, vocabulary_of
 from npuw_layer.llm.plan.ruled_out import check_ruled_out
 from npuw_layer.llm.plan.stages import Plan, Stage, lengths_of, plan
-from npuw_layer.llm.programs import Origin, ProgramMaker, StageProgram, blob_weights
+from npuw_layer.llm.programs import (
+    GraphMaker,
+    Origin,
+    ProgramMaker,
+    StageProgram,
+    blob_weights,
+    language_model_graph,
+)
 from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
 from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
 from npuw_layer.options import Options
@@ -105,7 +112,11 @@ class CompiledLLM:
 
 
 def compile_llm(
-    path: Path, device: Device, options: Options, adaptation: Adaptation | None = None
+    path: Path,
+    device: Device,
+    options: Options,
+    adaptation: Adaptation | None = None,
+    make_graph: GraphMaker = language_model_graph,
 ) -> CompiledLLM:
     """Compile, or load from the cache, what an LLM needs.
 
@@ -116,6 +127,7 @@ def compile_llm(
             its own, as in the original (fact sheet npuw §a.3, step 5); axes of caches that are left
             out are the model's.
         adaptation: the adapters that it is compiled with, if there are any.
+        make_graph: makes the static graph of a stage.
 
     Raises:
         ModelError: the model cannot be read, adapted or split.
@@ -123,7 +135,7 @@ def compile_llm(
     """
     while True:
         try:
-            return _compile_stages(path, device, options, adaptation)
+            return _compile_stages(path, device, options, adaptation, make_graph)
         except (NoHead, OtherAxes) as error:
             options = _yielding(options, error)
 
@@ -147,13 +159,17 @@ def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
 
 
 def _compile_stages(
-    path: Path, device: Device, options: Options, adaptation: Adaptation | None
+    path: Path,
+    device: Device,
+    options: Options,
+    adaptation: Adaptation | None,
+    make_graph: GraphMaker,
 ) -> CompiledLLM:
     """Compile an LLM; errors as ``compile_llm``, NoHead and OtherAxes."""
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
-    maker = ProgramMaker(path, files, device, options, adaptation)
+    maker = ProgramMaker(path, files, device, options, adaptation, make_graph)
     loaded: list[LoadedModel] = []
     programs: list[StageProgram] = []
     compiled = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -37,6 +37,16 @@ if TYPE_CHECKING:
     from npuw_layer.traits.lora.adaptation import Adaptation
 
 _log = logging.getLogger(__name__)
+
+GraphMaker = Callable[["Model", Stage, Options, bool], "Model"]
+"""Makes the static graph of a stage; see ``stage_graph``, which is that of language models."""
+
+
+def language_model_graph(model: Model, stage: Stage, options: Options, check: bool) -> Model:
+    """Make a graph with ``stage_graph``; a warm start imports no graphs."""
+    from npuw_layer.llm.graph.pipeline import stage_graph
+
+    return stage_graph(model, stage, options, check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,7 @@ class ProgramMaker:
         device: what they are for.
         options: precision, variants, cache.
         adaptation: the adapters that the model is compiled with, if there are any.
+        make_graph: makes the static graph of a stage.
 
     Raises:
         NpuwFault: the cache's folder cannot be made.
@@ -92,8 +103,10 @@ class ProgramMaker:
         device: Device,
         options: Options,
         adaptation: Adaptation | None = None,
+        make_graph: GraphMaker = language_model_graph,
     ) -> None:
         self._path = path
+        self._make_graph = make_graph
         self._adaptation = adaptation
         self._files = files
         self._device = device
@@ -165,16 +178,13 @@ class ProgramMaker:
         return content
 
     def _compiled(self, stage: Stage) -> bytes:
-        # Imported here and below: a warm start, which compiles nothing, loads no graphs.
-        from npuw_layer.llm.graph.stage_graph import stage_graph
-
         options, device = self._options.of_stage(stage.kind.value), self._of(stage)
         graphs = self._graphs.setdefault(id(device), FoldedGraphs(device, lambda: self._whole))
         while True:
             model = graphs.smallest if options.fold else self._whole
             try:
                 like = stage.kind, stage.past > 0
-                graph = stage_graph(model, stage, self._options, check=like not in self._checked)
+                graph = self._make_graph(model, stage, self._options, like not in self._checked)
                 self._checked.add(like)
                 config = {
                     **options.compiler_config(),
@@ -198,6 +208,7 @@ class ProgramMaker:
 
     @cached_property
     def _whole(self) -> Model:
+        # Imported here: a warm start reads no model.
         from npuw_layer.kinds.embedding.prepare import prepare_text
         from npuw_layer.storage.read_model import read_model
 

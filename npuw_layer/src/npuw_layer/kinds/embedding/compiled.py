@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Device
 from npuw_layer.errors import NotCausal, OptionError
 from npuw_layer.llm.compiled import CompiledLLM, compile_llm
+from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.options import Options
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +36,7 @@ def compile_text(path: Path, device: Device, options: Options) -> CompiledLLM:
         RuntimeError: the compiler or the device refuses it.
     """
     try:
-        return compile_llm(path, device, options)
+        return compile_llm(path, device, options, make_graph=_graph)
     except NotCausal as error:
         if options.enable_block_based_kv_cache:
             raise OptionError(
@@ -39,4 +44,11 @@ def compile_text(path: Path, device: Device, options: Options) -> CompiledLLM:
                 f"chunk, and the model can only be read whole: {error}"
             ) from error
         _log.info("%s; texts are read whole", error)
-    return compile_llm(path, device, options.model_copy(update=_WHOLE))
+    return compile_llm(path, device, options.model_copy(update=_WHOLE), make_graph=_graph)
+
+
+def _graph(model: Model, stage: Stage, options: Options, check: bool) -> Model:
+    """Make a graph with ``text_graph``; a warm start imports no graphs."""
+    from npuw_layer.kinds.embedding.whole import text_graph
+
+    return text_graph(model, stage, options, check)

@@ -1,8 +1,8 @@
 """A stateful Whisper decoder as static graphs: one that reads the prompt, some that generate.
 
-To ``llm.split`` a language model has inputs for positions and for the mask; a Whisper decoder has
-neither: it counts the rows that are stored. In a static cache these say nothing, so the decoder
-gets both inputs here, and is then split as any language model is.
+A language model has inputs for positions and for the mask; a Whisper decoder has neither: it counts
+the stored rows. In a static cache their number is constant, so the decoder gets both inputs, and
+its caches are then stored as those of any language model.
 
 Source: fact sheet npuw §a.3 step 12, §a.4, §f 15.
 """
@@ -30,7 +30,9 @@ from npuw_layer.kinds.whisper.cross_attention import (
     take_cross_attention,
 )
 from npuw_layer.kinds.whisper.names import ENCODER_STATES
-from npuw_layer.llm.graph.split import drop_beams, store_caches
+from npuw_layer.llm.graph.drop_beams import drop_beams
+from npuw_layer.llm.graph.store_caches import store_caches
+from npuw_layer.llm.graph.vocabulary import tell_vocabulary
 from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
 from npuw_layer.options import Options
@@ -39,23 +41,25 @@ _MASKED = -65504.0
 """What is added to scores of rows that nobody attends to: the least number of f16."""
 
 
-def decoder_graph(model: Model, stage: Stage, options: Options) -> Model:
+def decoder_graph(model: Model, stage: Stage, options: Options, check: bool = False) -> Model:
     """Make the static graph of a stage.
 
     Args:
         model: the stateful decoder; it is not changed.
-        stage: which.
-        options: NPUW_WHISPER_…, and how caches are stored.
+        stage: the static model to make.
+        options: NPUW_WHISPER_…, and formats of caches.
+        check: without effect: a decoder computes nothing but positions from lengths.
 
     Returns:
-        A graph as ``llm.split`` makes it, with input_ids, attention_mask and position_ids, whose
-        logits are those of all new tokens. That of prefill has ENCODER_STATES f32 [1, frames,
-        channels], too, and assigns ``cross_variable``s [1, frames, heads, width], which that of
-        generate reads.
+        A graph with input_ids, attention_mask and position_ids, and caches as ``store-caches``
+        makes them, whose logits are those of all new tokens. That of prefill has ENCODER_STATES
+        f32 [1, frames, channels] as well, and assigns ``cross_variable``s [1, frames, heads,
+        width], which that of generate reads.
 
     Raises:
         ModelError: the graph is no Whisper decoder.
     """
+    del check
     try:
         return _split(model.clone(), stage, options)
     except RecursionError:
@@ -80,6 +84,7 @@ def _split(clone: Model, stage: Stage, options: Options) -> Model:
     else:
         read_cross_caches(clone, cross, states[1])
     clone.set_input_shapes(shapes)
+    tell_vocabulary(clone)
     return clone
 
 

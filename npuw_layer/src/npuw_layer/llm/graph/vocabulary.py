@@ -1,14 +1,13 @@
-"""How many token ids a model knows: as many as its table of embeddings has rows.
-
-A device looks rows up without asking whether they are there, so that the host has to; and the host
-sees no graph when programs come from the cache, or from a blob. So the number stands in the name of
-an input that no op reads, as that of ``long_rope`` does. The logits' last dimension tells something
-else: heads are padded, or cut, as exporters like.
-"""
+"""Size of the vocabulary, in the name of an input."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
@@ -22,22 +21,17 @@ _KEPT = Convert | Reshape | Squeeze | Unsqueeze
 """Ops that keep ids as they are."""
 
 
-def tell_vocabulary(graph: Model, model: Model) -> None:
-    """Let a static model's inputs tell which token ids there are, if it takes any.
-
-    Args:
-        graph: made of the model; changed in place.
-        model: that takes ids as exporters have it.
-    """
-    names = [port.name for port in graph.inputs]
+def tell_vocabulary(model: Model) -> None:
+    """Rewrite a model in place; see ``TellVocabulary``."""
+    names = [port.name for port in model.inputs]
     known = min(_tables(model), default=0)
-    if IDS in names and known:
-        graph.body.insert_arg(tensor("i64", (1,)), len(names))
-        graph.set_inputs([*names, f"{VOCABULARY}{known}"])
+    if known:
+        model.body.insert_arg(tensor("i64", (1,)), len(names))
+        model.set_inputs([*names, f"{VOCABULARY}{known}"])
 
 
 def _tables(model: Model) -> Iterator[int]:
-    """The rows of each table that ids as they are given are looked up in."""
+    """Yield the rows of each table that unchanged ids are looked up in."""
     waiting = [port.value for port in model.inputs if port.name == IDS]
     while waiting:
         for use in waiting.pop().uses:
@@ -49,8 +43,28 @@ def _tables(model: Model) -> Iterator[int]:
 
 
 def _takes_rows(op: Gather) -> bool:
-    """Whether an op looks up rows of a table whose length is known."""
+    """Return whether an op looks up rows of a table of known length."""
     try:
         return op.known_axis() == 0 and not int_value(op.batch_dims) and shape_of(op.data)[0] > 0
     except ValueError:
         return False
+
+
+@dataclass(frozen=True)
+class TellVocabulary(ModulePass):
+    """Add an input that no op reads and whose name ends with the number of token ids.
+
+    Before:  %h = ov.Gather(%table : 32000x64, %input_ids)
+    After:   the same, and an input npuw_vocabulary_32000
+
+    A device looks up embeddings without checking that the row exists, so the host has to, and the
+    host sees no graph if programs come from the cache or a blob. The last dimension of the logits
+    is no substitute: exporters pad and cut heads. A model that looks up no ids stays as it is.
+    """
+
+    name = "tell-vocabulary"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        tell_vocabulary(Model(op))

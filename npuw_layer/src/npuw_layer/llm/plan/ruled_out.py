@@ -6,7 +6,7 @@ says nothing of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import ModelError
@@ -16,7 +16,7 @@ from npuw_layer.llm.request.token_inputs import token_inputs
 from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
 from npuw_layer.options import Options
 from npuw_layer.traits.linear_states.check import check_linear_caches
-from npuw_layer.traits.lora.names import adapter_name
+from npuw_layer.traits.lora.check import check_head_adapters
 from npuw_layer.traits.trees.check import check_trees
 
 
@@ -39,7 +39,7 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Op
     check_trees(names, variables, options)
     for head in plan.heads:
         inputs = (info.name.removeprefix(READ_PREFIX) for info in models[head].inputs)
-        check_head_adapters(inputs, options)
+        check_head_adapters(inputs, max(options.batch_slots))
     if options.on_full == "TRUNCATE":
         _check_rereads(one.inputs)
     # BLOOM takes neither: its biases follow the columns of the mask, which slide out of order.
@@ -53,23 +53,6 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Op
     outputs = token_outputs(one.outputs)
     if outputs:
         check_all_computed(options, outputs)
-
-
-def check_head_adapters(variables: Iterable[str], options: Options) -> None:
-    """See that the head of several conversations has no adapters.
-
-    Args:
-        variables: of the LM head.
-        options: how many conversations there are at once.
-
-    Raises:
-        ModelError: it would need each conversation's.
-    """
-    if max(options.batch_slots) > 1 and any(adapter_name(name) for name in variables):
-        raise ModelError(
-            "for several conversations at once: the LM head has an adapter, and would need each "
-            "conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
-        )
 
 
 def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None:

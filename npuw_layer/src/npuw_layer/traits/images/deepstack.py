@@ -1,14 +1,5 @@
 """DeepStack: an image's features, added to the hidden states of its tokens behind the first layers.
 
-A stateful model takes features of the tokens of images alone, and finds the tokens by a mask: so
-many that no static shape has them. As exporters write it, that is one of
-
-    scattered    scatter(h, at, gather(h, at) + level), at = the places that are marked
-    gathered     h + level[places counted among the marked] * mask
-
-Static models take a row for each token instead, zero for text, and add it: the same to the bit, as
-zeros change nothing. The mask is the host's then; see ``visual_rows``.
-
 Source: optimum-intel writes the first in 2.0 and 2.1 (NPUW's ReplaceDeepstackScatterWithAdd), the
 second in 2.2.
 """
@@ -18,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -42,20 +36,8 @@ _ROWS = f"{VISUAL_EMBEDS}@rows"
 
 
 def spread_visual_rows(model: Model, tokens: int) -> None:
-    """Let a model take a row for each token where it takes features of images' tokens.
-
-    Args:
-        model: the stateful graph, changed in place. If it has features, f32 [levels, tokens of
-            images, width], it takes them as f32 [levels, 1, tokens, width] from then on, and no
-            mask.
-        tokens: new tokens that it takes.
-
-    Raises:
-        ModelError: they are of another type or shape, or are not added in a way that is known.
-    """
+    """Rewrite a model in place; see ``SpreadVisualRows``."""
     ports = {port.name: port.value for port in model.inputs}
-    if not {VISUAL_EMBEDS, VISUAL_MASKS} <= ports.keys():
-        return
     embeds, marks = ports[VISUAL_EMBEDS], ports[VISUAL_MASKS]
     dims = shape_of(embeds)
     types = element_of(embeds), element_of(marks)
@@ -232,3 +214,29 @@ def _unknown(op: Operation) -> ModelError:
         f"{name}: {VISUAL_EMBEDS} and {VISUAL_MASKS} meet here, which is no known way to add "
         "features to the hidden states of an image's tokens"
     )
+
+
+@dataclass(frozen=True)
+class SpreadVisualRows(ModulePass):
+    """Take a row for each token in the place of features of images' tokens alone.
+
+    Before:  %h1 = ov.ScatterNDUpdate(%h, %at, ov.Add(ov.GatherND(%h, %at), %level))
+    or:      %h1 = ov.Add(%h, ov.Multiply(ov.Gather(%level, %counted), %mask))
+    After:   %h1 = ov.Add(%h, %rows)
+
+    A stateful model takes f32 [levels, tokens of images, width] and finds the tokens by a mask: so
+    many that no static shape has them. A static model takes f32 [levels, 1, tokens, width], zero
+    for text, and no mask. The sums are the same to the bit; the host spreads the features.
+
+    Raises:
+        ModelError: features have another type or shape, or are added in an unknown way.
+    """
+
+    name = "spread-visual-rows"
+
+    tokens: int
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        spread_visual_rows(Model(op), self.tokens)

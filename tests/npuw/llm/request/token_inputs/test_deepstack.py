@@ -19,9 +19,13 @@ from compiler_layer.dialects.ov.types import shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.open_dimensions import settle_dimensions
+from npuw_layer.llm.graph.open_dimensions import SettleDimensions
+from npuw_layer.llm.graph.pipeline import run_passes
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.images.deepstack import spread_visual_rows
+from npuw_layer.traits.images.graph import passes
 
 EMBEDS, MARKS = "deepstack_visual_embeds", "visual_pos_masks"
 Use = Callable[[GraphBuilder, SSAValue, SSAValue, SSAValue], SSAValue]
@@ -185,7 +189,7 @@ def test_a_level_that_is_not_read_may_be_given() -> None:
 def test_one_without_the_other_stays_and_is_refused_later() -> None:
     model, (features,) = Model.build([(EMBEDS, tensor("f32", (-1, -1, 4)))])
     model.set_outputs([("y", features)])
-    spread_visual_rows(model, 5)
+    assert not passes(model, Stage(Kind.PREFILL, 5, 0), parse_options({}))
     assert [port.name for port in model.inputs] == [EMBEDS]
 
 
@@ -197,7 +201,7 @@ def test_as_many_layers_take_rows_as_there_are_terms_beside() -> None:
         ]
     )
     model.set_outputs([("y", add(GraphBuilder(model), rows, hidden))])
-    settle_dimensions(model)
+    run_passes(model, [SettleDimensions()])
     assert shape_of(model.inputs[1].value) == (-1, -1, 6, 4)
 
 
@@ -210,5 +214,5 @@ def test_states_that_go_in_are_as_wide_as_those_that_come_out() -> None:
     )
     total = add(GraphBuilder(model), states, embeds)
     model.set_outputs([("logits", total), ("last_hidden_state", embeds)])
-    settle_dimensions(model)
+    run_passes(model, [SettleDimensions()])
     assert shape_of(model.inputs[1].value) == (-1, -1, 4)

@@ -1,14 +1,8 @@
-"""ONNX Runtime's attention in a stateful decoder becomes the attention that all decoders have.
+"""ONNX Runtime's attention of a stateful decoder, as the attention of other decoders.
 
-An ONNX decoder whose attention is GroupQueryAttention is stateful where ONNX Runtime's OpenVINO
+An ONNX decoder whose attention is GroupQueryAttention is stateful if ONNX Runtime's OpenVINO
 execution provider has made it so: ``past_key_values.N`` are variables, read through a Gather by
-beam_idx. The op counts stored rows by attention_mask (``seqlens_k``), and they are the first ones
-of its cache. In a static cache new rows follow the whole buffer instead. So it is taken apart, with
-the mask of other decoders: what follows in the split sees K and V grow by a Concat, windows, and
-attention, and knows how to treat them.
-
-Whatever attention_mask hides is not attended to. For ONNX Runtime it is not there at all, so that
-tokens behind have smaller positions; but in one conversation nothing is hidden.
+beam_idx.
 
 Source: NPUW's DecomposeGQA (fact sheet npuw §a.3, step 11), which has a mask of its own for prefill
 models, padded to the left, and for generate models; ONNX Runtime's ov_stateful_patch_utils.
@@ -16,8 +10,14 @@ models, padded to the left, and for generate models; ONNX Runtime's ov_stateful_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -36,38 +36,27 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.cache_axes import USUAL
 from npuw_layer.llm.graph.cache_positions import cache_position
 from npuw_layer.llm.graph.causal_mask import causal_mask
+from npuw_layer.llm.graph.compare_tokens import CompareTokens
 from npuw_layer.llm.graph.computed import Computed, made_of
+from npuw_layer.llm.graph.pipeline import Placed
 from npuw_layer.llm.names import MASK, POSITIONS
+from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.token_inputs import TOKENS
+from npuw_layer.options import Options
 
 _POSITIONS_RANK = 2
 """position_ids are [batch, new]; of several axes (M-RoPE) no single one tells an angle."""
 
 _TRIED = (1, 2, 9)
-"""Lengths of masks for which it is looked how many tokens are counted."""
+"""Lengths of masks for which the counted tokens are evaluated."""
 
 
-def take_apart(model: Model, tokens: int, past: int, slots: int = 1) -> None:
-    """Make of each GroupQueryAttention what it consists of.
-
-    Args:
-        model: the stateful graph, changed in place; it gets the input ``cache_position`` where
-            rotary angles are those of counted tokens, and not of position_ids.
-        tokens: new tokens that it takes.
-        past: rows of its caches.
-        slots: conversations that it takes tokens of.
-
-    Raises:
-        ModelError: one keeps no variable, counts something else than the tokens of
-            attention_mask, or has angles for fewer tokens than there may be.
-    """
-    found = [op for op in model.body.ops if isinstance(op, GroupQueryAttention)]
-    if not found:
-        return
-    parts = _CommonParts(model, tokens, past, slots)
-    for op in found:
-        _replace(model, op, parts)
-    remove_dead_code(model)
+def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+    """Return the pass for a model with GroupQueryAttention."""
+    del options
+    if not any(isinstance(op, GroupQueryAttention) for op in model.body.ops):
+        return ()
+    return (Placed(CompareTokens.name, TakeApartGQA(stage.tokens, stage.past, stage.slots)),)
 
 
 def _replace(model: Model, op: GroupQueryAttention, parts: _CommonParts) -> None:
@@ -98,7 +87,7 @@ def _check_variable(op: GroupQueryAttention, past: SSAValue) -> None:
 
 
 class _CommonParts:
-    """What layers have in common, each made once.
+    """Parts that layers share, each made once.
 
     Args:
         model: gets ops.
@@ -117,15 +106,15 @@ class _CommonParts:
         self._masks: dict[int | None, SSAValue] = {}
 
     def of(self, g: GraphBuilder, op: GroupQueryAttention) -> GroupedAttention:
-        """What writes the rest of an op."""
+        """Return the writer of the rest of an op."""
         tokens, slots = self._sizes
         return GroupedAttention(g, op, slots, tokens)
 
     def check_counted(self, op: GroupQueryAttention) -> None:
-        """See that the op attends to all tokens that attention_mask has.
+        """Check that the op attends to all tokens of attention_mask.
 
         Raises:
-            ModelError: it counts something else.
+            ModelError: the op counts something else.
         """
         if op.seqlens_k not in self._counted and not self._is_counted(op.seqlens_k):
             raise ModelError(
@@ -148,7 +137,7 @@ class _CommonParts:
         )
 
     def angles(self, g: GraphBuilder, op: GroupQueryAttention, name: str) -> SSAValue:
-        """Sines or cosines of new tokens, as ``GroupedAttention.looked_up``."""
+        """Return sines or cosines of new tokens, as ``GroupedAttention.looked_up``."""
         table, places = op.other(name), self._positions(op)
         assert table is not None  # infer() has seen to it
         rows = shape_of(table)[0]
@@ -165,7 +154,7 @@ class _CommonParts:
         return self._angles[key]
 
     def _positions(self, op: GroupQueryAttention) -> SSAValue:
-        """Which angles are those of new tokens, [batch, new]."""
+        """Return the positions of new tokens in the tables of angles, [batch, new]."""
         given, inputs = op.other("position_ids"), self._inputs
         if given is None:
             return cache_position(self._model, *self._sizes)
@@ -179,8 +168,46 @@ class _CommonParts:
         return given
 
     def mask(self, g: GraphBuilder, op: GroupQueryAttention) -> SSAValue:
-        """To which rows tokens attend, as numbers to add to the scores."""
+        """Return the mask, as numbers to add to the scores."""
         if op.window not in self._masks:
             tokens = next(self._inputs[name] for name in TOKENS if name in self._inputs)
             self._masks[op.window] = causal_mask(g, tokens, self._inputs[MASK], op.window)
         return self._masks[op.window]
+
+
+@dataclass(frozen=True)
+class TakeApartGQA(ModulePass):
+    """Take GroupQueryAttention of a stateful decoder apart into its ops.
+
+    Before:  %o, %k, %v = ov.GroupQueryAttention(%q, …, %past_key, %past_value, %seqlens_k, …)
+    After:   %k = ov.Concat(%past_key, %new) ; %v = … ; %m = mask of %attention_mask
+             %o = ov.ScaledDotProductAttention(%q, %k, %v, %m)
+
+    The op counts stored rows by attention_mask (``seqlens_k``), and they are the first ones of its
+    cache. In a static cache new rows follow the whole buffer. With the mask of other decoders the
+    passes behind see K and V grow by a Concat, windows, and attention. The input ``cache_position``
+    is added if rotary angles are those of counted tokens and not of position_ids.
+
+    Rows that attention_mask hides are not attended to. For ONNX Runtime they do not exist, so that
+    tokens behind have smaller positions; but in one conversation nothing is hidden.
+
+    Raises:
+        ModelError: an op keeps no variable, counts something else than the tokens of
+            attention_mask, or has angles for fewer tokens than there may be.
+    """
+
+    name = "take-apart-gqa"
+
+    tokens: int
+    past: int
+    slots: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        parts = _CommonParts(model, self.tokens, self.past, self.slots)
+        for each in model.ops:
+            if isinstance(each, GroupQueryAttention):
+                _replace(model, each, parts)
+        remove_dead_code(model)

@@ -1,84 +1,32 @@
-"""LongRoPE: an inference turns keys by one of two sets of factors, as far as its tokens reach.
-
-Exporters write it as max(position_ids) + 1 > the original context, and what follows from that. A
-static program cannot tell: it may see a piece of a prompt, and padding. So the host says which: the
-largest position becomes an input, 0 or 1, and the largest position from which the angles are others
-stands in the input's name. Which part of a graph depends on it, and from where on, is found by
-trying.
-
-Source: fact sheet npuw §a.3, step 17: both sets of factors, chosen by the host.
-"""
+"""The input by which the host says how far an inference reaches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Convert, Multiply
-from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.reduce import ReduceMax
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from npuw_layer.backends.protocols import Array
-from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of
-from npuw_layer.llm.names import LONG_ROPE, POSITIONS, long_from
+from npuw_layer.llm.names import LONG_ROPE, POSITIONS
 
 _LARGEST = (1 << 31) - 1
 
 
-def tell_reach(model: Model) -> Model:
-    """Let the host say how far an inference reaches, if angles depend on it.
-
-    Args:
-        model: the stateful graph; it is not changed.
-
-    Returns:
-        A graph with the input, or the same one where there is no such thing.
-    """
-    if not any(True for _ in _largest(model)):
-        return model
-    model = model.clone()
-    found = list(_largest(model))
-    limits = {_limit(op.results[0]) for op in found}
-    if len(limits) != 1 or None in limits:
-        return model
-    (limit,) = limits
-    assert limit is not None
-    names = [port.name for port in model.inputs]
-    argument = model.body.insert_arg(tensor("i64", (-1, 1)), len(names))
-    model.set_inputs([*names, f"{LONG_ROPE}{limit}"])
-    for op in found:
-        Rewriter.replace_op(op, [], [_largest_as_told(model, op, argument, limit)])
-    return model
-
-
-def told_shapes(model: Model, sequences: int) -> dict[str, tuple[int, int]]:
-    """The static shape of the input, by its name; nothing if there is none.
-
-    Raises:
-        ModelError: there are several sequences, and one decides for all.
-    """
-    long = long_from(port.name for port in model.inputs)
-    if long is None:
-        return {}
-    told = next(port.value for port in model.inputs if port.name == long[0])
-    if sequences > 1 and any(isinstance(use.operation, Gather) for use in told.uses):
-        raise ModelError(
-            "for several conversations at once: each chooses its factors of LongRoPE, which takes "
-            "tables of angles: leave NPUW_LLM_CACHE_ROPE on, and NPUW_LLM_ON_FULL other than "
-            "SLIDE, or set NPUW_LLM_BATCH_SLOTS = 1"
-        )
-    return {long[0]: (sequences, 1)}
-
-
 def _largest_as_told(model: Model, op: ReduceMax, told: SSAValue, limit: int) -> SSAValue:
-    """The largest position, as far as it matters: 0, or where long inferences begin."""
+    """Return the largest position, as far as it matters: 0, or where long inferences begin."""
     g = GraphBuilder(model, op)
     largest = op.results[0]
     dims = shape_of(largest)
@@ -89,8 +37,8 @@ def _largest_as_told(model: Model, op: ReduceMax, told: SSAValue, limit: int) ->
     return reached if element == "i64" else g.convert(reached, element)
 
 
-def _largest(model: Model) -> Iterator[ReduceMax]:
-    """The ops that give the largest position of all."""
+def largest_positions(model: Model) -> Iterator[ReduceMax]:
+    """Yield the ops that compute the largest position of all."""
     positions = next((port.value for port in model.inputs if port.name == POSITIONS), None)
     if positions is None:
         return
@@ -102,7 +50,7 @@ def _largest(model: Model) -> Iterator[ReduceMax]:
 
 
 def _is_positions(value: SSAValue, positions: SSAValue) -> bool:
-    """Whether a value is positions, in another shape perhaps."""
+    """Return whether a value is the positions, possibly in another shape."""
     while value is not positions:
         if not isinstance(value.owner, Reshape | Squeeze | Unsqueeze | Convert):
             return False
@@ -111,7 +59,7 @@ def _is_positions(value: SSAValue, positions: SSAValue) -> bool:
 
 
 def _limit(reach: OpResult) -> int | None:
-    """From which largest position on all that depends on it is another; None if that is not so."""
+    """Return the largest position from which on all dependent values change, once; None if none."""
     edge = list(_edge(reach))
 
     def values(last: int) -> list[Array]:
@@ -133,7 +81,7 @@ def _limit(reach: OpResult) -> int | None:
 
 
 def _edge(reach: OpResult) -> Iterator[SSAValue]:
-    """What is made of a value and constants alone, and used by what is not."""
+    """Yield values made of one value and constants alone that other values depend on."""
     made: set[SSAValue] = {reach}
     pending: list[SSAValue] = [reach]
     while pending:
@@ -149,3 +97,38 @@ def _edge(reach: OpResult) -> Iterator[SSAValue]:
 
 def _made_of(op: Operation, made: set[SSAValue]) -> bool:
     return all(each in made or not any(True for _ in made_of(each)) for each in op.operands)
+
+
+@dataclass(frozen=True)
+class TellReach(ModulePass):
+    """Let the host say whether an inference is long, if angles depend on it.
+
+    Before:  %m = ov.ReduceMax(%position_ids) ; %long = ov.Greater(ov.Add(%m, 1), 4096)
+    After:   %m = ov.Multiply(%npuw_longrope_4096, 4096) ; …
+
+    Exporters compute max(position_ids) + 1 > the original context, and what follows from that. A
+    static program cannot: it may see a piece of a prompt, and padding. So the largest position
+    becomes an input i64 [sequences, 1], 0 or 1, and its name ends with the position that makes an
+    inference long. Which values depend on it, and the position, are found by evaluation.
+
+    Source: fact sheet npuw §a.3, step 17: both sets of factors, chosen by the host.
+    """
+
+    name = "tell-reach"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        found = list(largest_positions(model))
+        limits = {_limit(each.results[0]) for each in found}
+        if len(limits) != 1:
+            return
+        (limit,) = limits
+        if limit is None:
+            return
+        names = [port.name for port in model.inputs]
+        argument = model.body.insert_arg(tensor("i64", (-1, 1)), len(names))
+        model.set_inputs([*names, f"{LONG_ROPE}{limit}"])
+        for each in found:
+            Rewriter.replace_op(each, [], [_largest_as_told(model, each, argument, limit)])
