@@ -30,8 +30,9 @@ from npuw_layer.kinds.whisper.cross_attention import (
     take_cross_attention,
 )
 from npuw_layer.kinds.whisper.names import ENCODER_STATES
-from npuw_layer.llm.graph.drop_beams import drop_beams
-from npuw_layer.llm.graph.store_caches import store_caches
+from npuw_layer.llm.graph.drop_beams import DropBeams
+from npuw_layer.llm.graph.pipeline import run_passes
+from npuw_layer.llm.graph.store_caches import StoreCaches
 from npuw_layer.llm.graph.vocabulary import tell_vocabulary
 from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
@@ -73,8 +74,7 @@ def _split(clone: Model, stage: Stage, options: Options) -> Model:
     cross = take_cross_attention(clone)
     _take_positions(clone, tokens, past, stage.capacity)
     _take_mask(clone, [*cross.layers], past + tokens)
-    store_caches(clone, past, 1, kv_layout(options))
-    drop_beams(clone)
+    run_passes(clone, (StoreCaches.of(past, kv_layout(options)), DropBeams()))
     shapes: dict[str, Shape] = {IDS: (1, tokens)}
     if stage.kind is Kind.PREFILL:
         shapes[ENCODER_STATES] = states
@@ -124,9 +124,7 @@ def _take_positions(model: Model, tokens: int, past: int, capacity: int) -> None
     lookups = [op for op in model.body.ops if isinstance(op, Gather) and _is_lookup(model, op)]
     if not lookups:
         raise ModelError("NPUW_WHISPER: the decoder looks no embeddings of positions up")
-    names = [port.name for port in model.inputs]
-    positions = model.body.insert_arg(tensor("i64", (1, tokens)), len(names))
-    model.set_inputs([*names, POSITIONS])
+    positions = model.add_input(POSITIONS, tensor("i64", (1, tokens)))
     for op in lookups:
         known = shape_of(op.data)[0]
         if known < capacity:
@@ -139,11 +137,11 @@ def _take_positions(model: Model, tokens: int, past: int, capacity: int) -> None
         if element_of(op.indices) != "i64":
             indices = g.convert(indices, element_of(op.indices))
         op.operands[1] = indices
-    if CACHE_POSITION in names:
+    value = model.find_input(CACHE_POSITION)
+    if value is not None:
         first = model.body.first_op
         assert first is not None  # there are lookups
         rows = np.arange(past, past + tokens, dtype=np.int64)
-        value = next(port.value for port in model.inputs if port.name == CACHE_POSITION)
         value.replace_all_uses_with(GraphBuilder(model, first).constant(rows))
         model.remove_input(CACHE_POSITION)
 
@@ -179,9 +177,7 @@ def _take_mask(model: Model, others: list[OvOp], rows: int) -> None:
     own = [op for op in ops if op not in others]
     if not own:
         raise ModelError("NPUW_WHISPER: the decoder has no self-attention")
-    names = [port.name for port in model.inputs]
-    argument = model.body.insert_arg(tensor("i64", (1, rows)), len(names))
-    model.set_inputs([*names, MASK])
+    argument = model.add_input(MASK, tensor("i64", (1, rows)))
     joined: dict[SSAValue, SSAValue] = {}
     for op in own:
         if op.mask is None or len(shape_of(op.mask)) != 4 or int_value(op.causal):

@@ -7,10 +7,11 @@ indices share the input and the rewriting of index arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, shape
@@ -33,13 +34,9 @@ _SHAPES = (shape.Unsqueeze, shape.Squeeze, shape.Reshape, shape.Transpose, eleme
 
 def cache_position(model: Model, tokens: int, slots: int = 1) -> SSAValue:
     """Return the input of token indices; it is added if the model has none."""
-    for port in model.inputs:
-        if port.name == CACHE_POSITION:
-            return port.value
-    names = [port.name for port in model.inputs]
-    argument = model.body.insert_arg(tensor("i64", (slots, tokens)), len(model.body.args))
-    model.set_inputs([*names, CACHE_POSITION])
-    return argument
+    known = model.find_input(CACHE_POSITION)
+    kind = tensor("i64", (slots, tokens))
+    return model.add_input(CACHE_POSITION, kind) if known is None else known
 
 
 def from_zero(rows: shape.Range) -> bool:
@@ -48,33 +45,38 @@ def from_zero(rows: shape.Range) -> bool:
     return start is not None and int(start.load().reshape(-1)[0]) == 0
 
 
-def positions_by_slot(model: Model, before: OvOp, positions: SSAValue) -> list[SSAValue]:
-    """Split the token indices [slots, tokens] into those of each conversation."""
-    slots, _ = shape_of(positions)
-    g = GraphBuilder(model, before)
-    return [g.slice(positions, 0, slot, slot + 1) for slot in range(slots)]
+def key_positions(g: GraphBuilder, positions: SSAValue, past: int) -> SSAValue:
+    """Return the token indices of all rows: the row of a stored one is its index."""
+    if not past:
+        return positions
+    return g.concat([g.constant(np.arange(past, dtype=np.int64)), positions], 0)
 
 
-def join_slots(model: Model, before: OvOp, values: Sequence[SSAValue]) -> SSAValue:
-    """Join the values of each conversation to a batch [slots, heads, tokens, rows].
+def replace_by_slot(
+    model: Model, op: OvOp, tokens: int, slots: int, make: Callable[[SSAValue], SSAValue]
+) -> None:
+    """Replace an op by values that depend on the token indices of one conversation each.
 
     Args:
         model: changed in place.
-        before: the op that the values replace.
-        values: of equal shapes.
+        op: gives the same for all conversations.
+        tokens: new tokens of a conversation.
+        slots: conversations; their values are joined to a batch.
+        make: makes the value [1, heads, tokens, rows] of one from its token indices [1, tokens].
 
     Raises:
         ModelError: the values have no dimension for a batch.
     """
-    if len(values) == 1:
-        return values[0]
+    argument, g = cache_position(model, tokens, slots), GraphBuilder(model, op)
+    own = [g.slice(argument, 0, slot, slot + 1) for slot in range(slots)]
+    values = [make(each) for each in own]
     dims = shape_of(values[0])
-    if len(dims) != _SCORES_RANK or dims[0] != 1:
+    if slots > 1 and (len(dims) != _SCORES_RANK or dims[0] != 1):
         raise ModelError(
-            f"{before.described} gives {list(dims)} from the distance of tokens, with no dimension "
+            f"{op.described} gives {list(dims)} from the distance of tokens, with no dimension "
             "for several conversations"
         )
-    return GraphBuilder(model, before).concat(values, 0)
+    Rewriter.replace_op(op, [], [g.concat(values, 0) if slots > 1 else values[0]])
 
 
 def index_chain(value: SSAValue) -> list[OvOp]:
@@ -103,9 +105,8 @@ def on_tokens(
     assert isinstance(rows, shape.Range)  # the caller saw to it
     g = GraphBuilder(model, before)
     new = g.reshape(positions, -1)
-    if from_zero(rows):
-        # Keys: the row of a stored one is its index.
-        new = g.concat([g.constant(np.arange(past, dtype=np.int64)), new], 0) if past else new
+    if from_zero(rows):  # keys
+        new = key_positions(g, new, past)
     if element_of(rows.output) != "i64":
         new = g.convert(new, element_of(rows.output))
     inside: dict[SSAValue, SSAValue] = {rows.output: new}

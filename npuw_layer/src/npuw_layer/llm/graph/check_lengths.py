@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -26,6 +24,7 @@ from compiler_layer.passes.specialize_shapes import specialize_shapes
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.symbolic_lengths import Lengths
 from npuw_layer.llm.names import CACHE_POSITION, MASK, POSITIONS
 
@@ -232,7 +231,7 @@ class _Probe:
 
 
 @dataclass(frozen=True)
-class CheckLengths(ModulePass):
+class CheckLengths(GraphPass):
     """Check that the static model computes nothing from padded lengths.
 
     A static model reads as many cache rows and new tokens as it has room for, however few are in
@@ -257,11 +256,9 @@ class CheckLengths(ModulePass):
     past: int
     splits: Splits
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Check clones of the module; it stays as it is."""
-        del ctx
+    def _rewrite(self, model: Model) -> None:
         try:
-            self._check(Model(op).clone())
+            self._check(model.clone())
         except CompilerError as error:
             raise ModelError(f"the model cannot be given static shapes: {error}") from None
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.names import BEAMS, EMBED, LOGITS, MASK
 from npuw_layer.llm.request.token_inputs import BESIDE, OPTIONAL, TOKENS
 
@@ -30,7 +27,7 @@ def _stateless(model: Model) -> str:
 
 
 @dataclass(frozen=True)
-class CheckPorts(ModulePass):
+class CheckPorts(GraphPass):
     """Check that a graph is a stateful language model; remove optional inputs that nobody reads.
 
     Before:  (%input_ids, %attention_mask, %token_type_ids: nobody reads it, …) → %logits
@@ -46,10 +43,7 @@ class CheckPorts(ModulePass):
 
     known: tuple[str, ...] = ()
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         names = {port.name for port in model.inputs}
         # A model that biases attention by distance (ALiBi) reads no positions.
         unknown = names - {*TOKENS, *BESIDE, MASK, BEAMS, *self.known}

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import logic, shape
 from compiler_layer.model import Model
 from npuw_layer.llm.graph.cache_positions import (
     ARITHMETIC,
-    cache_position,
     index_chain,
-    join_slots,
     on_tokens,
-    positions_by_slot,
+    replace_by_slot,
 )
+from npuw_layer.llm.graph.graph_pass import GraphPass
 
 
-def _compared(model: Model, op: logic.Comparison, positions: SSAValue, past: int) -> SSAValue:
-    """Compare token indices of one conversation."""
+def _compared(model: Model, op: logic.Comparison, past: int, positions: SSAValue) -> SSAValue:
+    """Compare the token indices of one conversation."""
     operands = [on_tokens(model, op, operand, positions, past) for operand in op.operands]
     copy = GraphBuilder(model, op).add(op.clone(dict(zip(op.operands, operands, strict=True))))
     copy.refresh_types()
@@ -41,7 +37,7 @@ def _is_window(op: logic.Comparison) -> bool:
 
 
 @dataclass(frozen=True)
-class CompareTokens(ModulePass):
+class CompareTokens(GraphPass):
     """Compare token indices where the model compares row indices with arithmetic.
 
     Before:  %near = ov.Greater(%keys, ov.Subtract(%queries, 512)) ; both are ov.Range over rows
@@ -63,15 +59,8 @@ class CompareTokens(ModulePass):
     past: int
     slots: int = 1
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         found = [each for each in model.ops if isinstance(each, logic.Comparison)]
         for window in filter(_is_window, found):
-            argument = cache_position(model, self.tokens, self.slots)
-            compared = [
-                _compared(model, window, positions, self.past)
-                for positions in positions_by_slot(model, window, argument)
-            ]
-            Rewriter.replace_op(window, [], [join_slots(model, window, compared)])
+            compared = partial(_compared, model, window, self.past)
+            replace_by_slot(model, window, self.tokens, self.slots, compared)

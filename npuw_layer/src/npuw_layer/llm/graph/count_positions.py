@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.dialects.ov import elementwise, shape
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import FLOATS
@@ -19,12 +15,13 @@ from npuw_layer.llm.graph.cache_positions import (
     index_chain,
     on_tokens,
 )
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.symbolic_lengths import STORED, Lengths
 from npuw_layer.llm.names import POSITIONS
 
 
 @dataclass(frozen=True)
-class CountPositions(ModulePass):
+class CountPositions(GraphPass):
     """Compute floats of a query's number from its token index.
 
     Before:  %n = ov.Convert(%queries) to f32 ; %queries = ov.Range(%stored, %total)
@@ -43,10 +40,7 @@ class CountPositions(ModulePass):
     tokens: int
     slots: int = 1
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         takes_positions = any(port.name == POSITIONS for port in model.inputs)
         lengths = Lengths(model)
         for each in model.ops:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.head import find_head, logits_of
 from npuw_layer.llm.names import EMBED, LOGITS
 
 
-@dataclass(frozen=True)
-class CutHead(ModulePass):
+class CutHead(GraphPass):
     """Give out hidden states in place of logits.
 
     Before:  %logits = ov.MatMul(%states, %vocabulary) ; return %logits
@@ -29,10 +23,7 @@ class CutHead(ModulePass):
 
     name = "cut-head"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         head = find_head(logits_of(model))
         others = [(port.name, port.value) for port in model.outputs if port.name != LOGITS]
         model.set_outputs([(EMBED, head.states(head.before(model))), *others])

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.op import int_value
@@ -16,13 +13,14 @@ from compiler_layer.model import Model
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from compiler_layer.repetition import forget_repetitions
 from npuw_layer.errors import NoHead
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.head import find_head, logits_of
 from npuw_layer.llm.graph.kept_variables import remove_marks
 from npuw_layer.llm.names import EMBED, LOGITS
 
 
 @dataclass(frozen=True)
-class HeadAlone(ModulePass):
+class HeadAlone(GraphPass):
     """Keep the LM head alone, for a number of hidden states at a time.
 
     Before:  %logits = ov.MatMul(%states, %vocabulary) ; %states depend on %input_ids, …
@@ -36,10 +34,7 @@ class HeadAlone(ModulePass):
 
     rows: int
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         logits = logits_of(model)
         head = find_head(logits)
         # The states' own width may be computed from their shape; the vocabulary's is known.
@@ -49,11 +44,10 @@ class HeadAlone(ModulePass):
             raise NoHead("the hidden states that the logits are made of have no static width")
         names = [port.name for port in model.inputs]
         kind = tensor(element_of(product.a), (1, self.rows, width))
-        head.read(head.before(model), model.body.insert_arg(kind, len(names)))
+        head.read(head.before(model), model.add_input(EMBED, kind))
         for each in model.ops:
             if isinstance(each, Assign):
                 Rewriter.replace_op(each, [], [each.value])
-        model.set_inputs([*names, EMBED])
         model.set_outputs([(LOGITS, logits)])
         remove_dead_code(model)
         for name in names:

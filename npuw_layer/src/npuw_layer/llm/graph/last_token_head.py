@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.ir import SSAValue
 
-from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.dialects.ov.types import element_of, tensor
 from compiler_layer.model import Model
 from npuw_layer.errors import NoHead
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.head import find_head, logits_of
-from npuw_layer.llm.graph.last_token import last_token
+from npuw_layer.llm.names import LAST_TOKEN
+
+
+def last_token(model: Model, tokens: int, element: str) -> SSAValue:
+    """Return the input LAST_TOKEN [1, 1, tokens]; it is added if the model has none.
+
+    Args:
+        model: changed in place.
+        tokens: new tokens that it takes.
+        element: the type of the values that it is multiplied with.
+    """
+    known = model.find_input(LAST_TOKEN)
+    kind = tensor(element, (1, 1, tokens))
+    return model.add_input(LAST_TOKEN, kind) if known is None else known
 
 
 @dataclass(frozen=True)
-class LastTokenHead(ModulePass):
+class LastTokenHead(GraphPass):
     """Compute logits of the last token in use alone.
 
     Before:  %logits = ov.MatMul(%states, %vocabulary)
@@ -30,10 +42,7 @@ class LastTokenHead(ModulePass):
 
     tokens: int
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         try:
             head = find_head(logits_of(model))
         except NoHead:

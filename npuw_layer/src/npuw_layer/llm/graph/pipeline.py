@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,15 +19,14 @@ from compiler_layer.model import Model, context
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.check_lengths import CheckLengths, Splits
 from npuw_layer.llm.graph.check_ports import CheckPorts
-from npuw_layer.llm.graph.check_tokens import CheckTokens
 from npuw_layer.llm.graph.compare_tokens import CompareTokens
 from npuw_layer.llm.graph.count_positions import CountPositions
 from npuw_layer.llm.graph.cut_head import CutHead
 from npuw_layer.llm.graph.drop_beams import DropBeams
 from npuw_layer.llm.graph.head_alone import HeadAlone
 from npuw_layer.llm.graph.last_token_head import LastTokenHead
-from npuw_layer.llm.graph.open_dimensions import SettleDimensions
 from npuw_layer.llm.graph.rope_cache import CacheRope
+from npuw_layer.llm.graph.settle_inputs import SettleInputs
 from npuw_layer.llm.graph.static_inputs import StaticInputs
 from npuw_layer.llm.graph.store_caches import StoreCaches
 from npuw_layer.llm.graph.usual_axes import UsualAxes
@@ -84,12 +84,11 @@ def split_passes(
     """Return the core passes that depend on the lengths of a stage."""
     tokens, past, slots = stage.tokens, stage.past, stage.slots
     return (
-        SettleDimensions(),
-        CheckTokens(slots),
+        SettleInputs(slots),
         CompareTokens(tokens, past, slots),
         CountPositions(tokens, slots),
         CompareWindowTables(tokens, past, slots),
-        StoreCaches(past, slots, layout.element, layout.room, layout.block, optimize_fp8),
+        StoreCaches.of(past, layout, slots, optimize_fp8),
         DropBeams(),
         StaticInputs(tokens, past, slots),
     )
@@ -126,12 +125,12 @@ def with_traits(
     Raises:
         ModelError: a trait of the model rules an option out.
     """
-    placed = [
-        each
-        for package in trait_packages()
-        if importlib.util.find_spec(f"{package}.graph") is not None
-        for each in importlib.import_module(f"{package}.graph").passes(model, stage, options)
-    ]
+    placed: list[Placed] = []
+    for package in trait_packages():
+        if importlib.util.find_spec(f"{package}.graph") is not None:
+            module = importlib.import_module(f"{package}.graph")
+            with _shallow():
+                placed += module.passes(model, stage, options)
     known = tuple(name for each in placed for name in each.inputs)
     found: list[ModulePass] = []
     for each in core:
@@ -170,9 +169,16 @@ def run_passes(
     """
     ctx = context()
     for each in passes:
-        try:
+        with _shallow():
             each.apply(ctx, graph.module)
-        except RecursionError:
-            raise ModelError("the graph's ops are nested too deeply") from None
         if observer is not None:
             observer(each.name, graph)
+
+
+@contextmanager
+def _shallow() -> Generator[None]:
+    """Raise a ModelError where ops are nested too deeply for recursion."""
+    try:
+        yield
+    except RecursionError:
+        raise ModelError("the graph's ops are nested too deeply") from None

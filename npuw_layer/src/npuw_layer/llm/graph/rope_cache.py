@@ -10,10 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -24,6 +21,7 @@ from compiler_layer.passes.fuse_dequantize import fuse_dequantize
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.graph.computed import Computed, behind, made_of
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.names import POSITIONS
 
 MAX_ROWS = 1 << 14
@@ -39,7 +37,7 @@ def cache_rope(model: Model, rows: int, switch: SSAValue | None = None) -> None:
         switch: an input i64 [sequences, 1] that chooses between two sets of angles, 0 or 1. With
             it each table is two tables, one behind the other.
     """
-    positions = next((port.value for port in model.inputs if port.name == POSITIONS), None)
+    positions = model.find_input(POSITIONS)
     if positions is None or len(shape_of(positions)) != 2 or rows > MAX_ROWS:
         return  # with several axes (M-RoPE) no single position gives an angle
     found = [op for op in model.body.ops if isinstance(op, Sin | Cos)]
@@ -122,7 +120,7 @@ def _values(
 
 
 @dataclass(frozen=True)
-class CacheRope(ModulePass):
+class CacheRope(GraphPass):
     """Look rotary sines and cosines up by position.
 
     Before:  %a = ov.Multiply(%position_ids, %frequencies) ; %s = ov.Sin(%a)
@@ -138,7 +136,5 @@ class CacheRope(ModulePass):
 
     rows: int
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        cache_rope(Model(op), self.rows)
+    def _rewrite(self, model: Model) -> None:
+        cache_rope(model, self.rows)

@@ -15,15 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model, Variable
 from compiler_layer.repetition import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.cache_axes import USUAL
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.kept_variables import is_kept, remove_marks
 from npuw_layer.llm.graph.stored_float8 import common_rounding, take_scales
 from npuw_layer.llm.graph.stored_floats import Scale, store_floats
@@ -33,33 +30,6 @@ from npuw_layer.llm.graph.value_caches import attended_caches, value_caches
 from npuw_layer.llm.kv.kv_layout import KVLayout, Piece
 from npuw_layer.llm.names import slot_variable, transposed_variable
 from npuw_layer.options.kv import KvElement
-
-
-def store_caches(
-    model: Model, past: int, slots: int, layout: KVLayout, optimize_fp8: bool = False
-) -> None:
-    """Rewrite a model in place; see ``StoreCaches``."""
-    rounding = common_rounding(model, layout.element) if optimize_fp8 else None
-    layout = replace(layout, element=rounding or layout.element)
-    store = _storing(layout, take_scales(model) if rounding else {})
-    transposed = value_caches(model) if layout.room is not None else frozenset[str]()
-    if layout.block is not None:
-        _check_blocks(model)
-    for variable in model.variables():
-        if is_kept(variable):
-            continue
-        cache = cache_of(variable, past, slots)
-        store(
-            model,
-            replace(
-                cache,
-                pieces=layout.pieces(past),
-                room=layout.room if variable.name in transposed else None,
-                keeps_type=layout.element == "f32",
-            ),
-        )
-    _name_repeated(model, past, slots, layout)
-    remove_marks(model)
 
 
 def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, Cache], None]:
@@ -134,7 +104,7 @@ def _in_pieces(groups: Sequence[Sequence[str]], pieces: Sequence[Piece]) -> list
 
 
 @dataclass(frozen=True)
-class StoreCaches(ModulePass):
+class StoreCaches(GraphPass):
     """Read ``past`` rows of each cache, and assign new rows alone, token by token.
 
     Before:  %p = ov.ReadValue "0.key" : ?xHx?xW ; ov.Assign "0.key"(ov.Concat(%p, %new))
@@ -163,8 +133,28 @@ class StoreCaches(ModulePass):
     block: int | None = None
     optimize_fp8: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
+    @staticmethod
+    def of(past: int, layout: KVLayout, slots: int = 1, optimize_fp8: bool = False) -> StoreCaches:
+        """Make the pass for a layout."""
+        return StoreCaches(past, slots, layout.element, layout.room, layout.block, optimize_fp8)
+
+    def _rewrite(self, model: Model) -> None:
         layout = KVLayout(self.element, self.room, self.block)
-        store_caches(Model(op), self.past, self.slots, layout, self.optimize_fp8)
+        rounding = common_rounding(model, layout.element) if self.optimize_fp8 else None
+        layout = replace(layout, element=rounding or layout.element)
+        store = _storing(layout, take_scales(model) if rounding else {})
+        transposed = value_caches(model) if layout.room is not None else frozenset[str]()
+        if layout.block is not None:
+            _check_blocks(model)
+        for variable in model.variables():
+            if is_kept(variable):
+                continue
+            cache = replace(
+                cache_of(variable, self.past, self.slots),
+                pieces=layout.pieces(self.past),
+                room=layout.room if variable.name in transposed else None,
+                keeps_type=layout.element == "f32",
+            )
+            store(model, cache)
+        _name_repeated(model, self.past, self.slots, layout)
+        remove_marks(model)

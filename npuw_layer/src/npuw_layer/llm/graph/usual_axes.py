@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import OpResult, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -22,19 +19,7 @@ from compiler_layer.model import Model, Variable
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.errors import OtherAxes
 from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
-
-
-def usual_axes(model: Model, axes: CacheAxes) -> None:
-    """Rewrite a model in place; see ``UsualAxes``."""
-    for variable in model.variables():
-        _check(variable, axes)
-    if axes == USUAL:
-        return
-    for variable in model.variables():
-        join = cache_join(variable)
-        if join is not None:
-            _turn(model, variable, join, axes)
-    remove_dead_code(model)
+from npuw_layer.llm.graph.graph_pass import GraphPass
 
 
 def cache_join(variable: Variable) -> Concat | None:
@@ -101,7 +86,7 @@ def _turn_read(model: Model, read: ReadValue, axes: CacheAxes) -> SSAValue:
 
 
 @dataclass(frozen=True)
-class UsualAxes(ModulePass):
+class UsualAxes(GraphPass):
     """Give K and V caches the axes [sequences, heads, tokens, width].
 
     Before:  %k = ov.Concat(%past, %new) {axis = 0} ; ov.Assign "0.key"(%k)
@@ -121,7 +106,14 @@ class UsualAxes(ModulePass):
     sequences: int = USUAL.sequences
     tokens: int = USUAL.tokens
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        usual_axes(Model(op), CacheAxes(self.sequences, self.tokens))
+    def _rewrite(self, model: Model) -> None:
+        axes = CacheAxes(self.sequences, self.tokens)
+        for variable in model.variables():
+            _check(variable, axes)
+        if axes == USUAL:
+            return
+        for variable in model.variables():
+            join = cache_join(variable)
+            if join is not None:
+                _turn(model, variable, join, axes)
+        remove_dead_code(model)

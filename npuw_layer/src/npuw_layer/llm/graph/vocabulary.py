@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
@@ -15,6 +10,7 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.types import shape_of, tensor
 from compiler_layer.model import Model
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.names import IDS, VOCABULARY
 
 _KEPT = Convert | Reshape | Squeeze | Unsqueeze
@@ -23,16 +19,15 @@ _KEPT = Convert | Reshape | Squeeze | Unsqueeze
 
 def tell_vocabulary(model: Model) -> None:
     """Rewrite a model in place; see ``TellVocabulary``."""
-    names = [port.name for port in model.inputs]
     known = min(_tables(model), default=0)
     if known:
-        model.body.insert_arg(tensor("i64", (1,)), len(names))
-        model.set_inputs([*names, f"{VOCABULARY}{known}"])
+        model.add_input(f"{VOCABULARY}{known}", tensor("i64", (1,)))
 
 
 def _tables(model: Model) -> Iterator[int]:
     """Yield the rows of each table that unchanged ids are looked up in."""
-    waiting = [port.value for port in model.inputs if port.name == IDS]
+    ids = model.find_input(IDS)
+    waiting = [] if ids is None else [ids]
     while waiting:
         for use in waiting.pop().uses:
             op = use.operation
@@ -50,8 +45,7 @@ def _takes_rows(op: Gather) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class TellVocabulary(ModulePass):
+class TellVocabulary(GraphPass):
     """Add an input that no op reads and whose name ends with the number of token ids.
 
     Before:  %h = ov.Gather(%table : 32000x64, %input_ids)
@@ -64,7 +58,5 @@ class TellVocabulary(ModulePass):
 
     name = "tell-vocabulary"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        tell_vocabulary(Model(op))
+    def _rewrite(self, model: Model) -> None:
+        tell_vocabulary(model)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic
@@ -18,7 +15,8 @@ from compiler_layer.dialects.ov.constant import ints_of, values_of
 from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
-from npuw_layer.llm.graph.cache_positions import cache_position, join_slots, positions_by_slot
+from npuw_layer.llm.graph.cache_positions import key_positions, replace_by_slot
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.symbolic_lengths import NONE, STORED, TOTAL, Lengths
 
 
@@ -59,12 +57,12 @@ def _band(table: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
 
 
 def _compared(
-    model: Model, op: Slice, positions: SSAValue, past: int, span: tuple[int, int]
+    model: Model, op: Slice, past: int, span: tuple[int, int], positions: SSAValue
 ) -> SSAValue:
     """Compare the token indices of one conversation: nearest <= query − key <= farthest."""
     g = GraphBuilder(model, op)
     new = g.reshape(positions, -1)
-    keys = g.concat([g.constant(np.arange(past, dtype=np.int64)), new], 0) if past else new
+    keys = key_positions(g, new, past)
     rank = len(shape_of(op.x))
     queries = g.reshape(new, *(1,) * (rank - 2), -1, 1)
     distance = g.op(elementwise.Subtract, queries, g.reshape(keys, *(1,) * (rank - 1), -1))
@@ -74,7 +72,7 @@ def _compared(
 
 
 @dataclass(frozen=True)
-class CompareWindowTables(ModulePass):
+class CompareWindowTables(GraphPass):
     """Compare token indices where the model slices a table of visible keys.
 
     Before:  %m = ov.Slice(%table, [past, 0], [total, total]) ; a constant boolean [1, 1, N, N]
@@ -95,18 +93,10 @@ class CompareWindowTables(ModulePass):
     past: int
     slots: int = 1
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         lengths = Lengths(model)
         for each in model.ops:
             span = _window(each, lengths) if isinstance(each, Slice) else None
-            if span is None or not isinstance(each, Slice):
-                continue
-            positions = cache_position(model, self.tokens, self.slots)
-            masks = [
-                _compared(model, each, own, self.past, span)
-                for own in positions_by_slot(model, each, positions)
-            ]
-            Rewriter.replace_op(each, [], [join_slots(model, each, masks)])
+            if span is not None and isinstance(each, Slice):
+                compared = partial(_compared, model, each, self.past, span)
+                replace_by_slot(model, each, self.tokens, self.slots, compared)

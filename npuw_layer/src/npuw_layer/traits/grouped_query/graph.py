@@ -14,10 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -38,6 +35,7 @@ from npuw_layer.llm.graph.cache_positions import cache_position
 from npuw_layer.llm.graph.causal_mask import causal_mask
 from npuw_layer.llm.graph.compare_tokens import CompareTokens
 from npuw_layer.llm.graph.computed import Computed, made_of
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.pipeline import Placed
 from npuw_layer.llm.names import MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Stage
@@ -176,7 +174,7 @@ class _CommonParts:
 
 
 @dataclass(frozen=True)
-class TakeApartGQA(ModulePass):
+class TakeApartGQA(GraphPass):
     """Take GroupQueryAttention of a stateful decoder apart into its ops.
 
     Before:  %o, %k, %v = ov.GroupQueryAttention(%q, …, %past_key, %past_value, %seqlens_k, …)
@@ -202,10 +200,7 @@ class TakeApartGQA(ModulePass):
     past: int
     slots: int = 1
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         parts = _CommonParts(model, self.tokens, self.past, self.slots)
         for each in model.ops:
             if isinstance(each, GroupQueryAttention):

@@ -9,10 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -27,34 +24,13 @@ from compiler_layer.model import Model
 from compiler_layer.passes.match import producer
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.names import VISUAL_EMBEDS, VISUAL_MASKS
 
 AnyOp = TypeVar("AnyOp", bound=OvOp)
 
 _ROWS = f"{VISUAL_EMBEDS}@rows"
 """What the new input is called as long as the old one is there."""
-
-
-def spread_visual_rows(model: Model, tokens: int) -> None:
-    """Rewrite a model in place; see ``SpreadVisualRows``."""
-    ports = {port.name: port.value for port in model.inputs}
-    embeds, marks = ports[VISUAL_EMBEDS], ports[VISUAL_MASKS]
-    dims = shape_of(embeds)
-    types = element_of(embeds), element_of(marks)
-    if types != ("f32", "boolean") or len(dims) != 3 or dims[2] <= 0 or len(shape_of(marks)) != 2:
-        raise ModelError(
-            f"{VISUAL_EMBEDS} of {types[0]} {list(dims)} with {VISUAL_MASKS} of {types[1]} "
-            f"{list(shape_of(marks))}, not f32 [levels, tokens, width] and boolean [1, tokens]"
-        )
-    walk = _Walk(embeds, marks)
-    for op in model.ops:
-        walk.visit(op)
-    levels = dims[0] if dims[0] > 0 else len(walk.levels)
-    if not walk.levels or not walk.levels <= {*range(levels)}:
-        raise ModelError(f"of {VISUAL_EMBEDS} {list(dims)} levels {sorted(walk.levels)} are read")
-    for addition in walk.additions:
-        addition.rewrite(model)
-    _take_rows(model, embeds, tokens, levels)
 
 
 def _take_rows(model: Model, embeds: SSAValue, tokens: int, levels: int) -> None:
@@ -217,7 +193,7 @@ def _unknown(op: Operation) -> ModelError:
 
 
 @dataclass(frozen=True)
-class SpreadVisualRows(ModulePass):
+class SpreadVisualRows(GraphPass):
     """Take a row for each token in the place of features of images' tokens alone.
 
     Before:  %h1 = ov.ScatterNDUpdate(%h, %at, ov.Add(ov.GatherND(%h, %at), %level))
@@ -236,7 +212,29 @@ class SpreadVisualRows(ModulePass):
 
     tokens: int
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        spread_visual_rows(Model(op), self.tokens)
+    def _rewrite(self, model: Model) -> None:
+        ports = {port.name: port.value for port in model.inputs}
+        embeds, marks = ports[VISUAL_EMBEDS], ports[VISUAL_MASKS]
+        dims = shape_of(embeds)
+        types = element_of(embeds), element_of(marks)
+        if (
+            types != ("f32", "boolean")
+            or len(dims) != 3
+            or dims[2] <= 0
+            or len(shape_of(marks)) != 2
+        ):
+            raise ModelError(
+                f"{VISUAL_EMBEDS} of {types[0]} {list(dims)} with {VISUAL_MASKS} of {types[1]} "
+                f"{list(shape_of(marks))}, not f32 [levels, tokens, width] and boolean [1, tokens]"
+            )
+        walk = _Walk(embeds, marks)
+        for op in model.ops:
+            walk.visit(op)
+        levels = dims[0] if dims[0] > 0 else len(walk.levels)
+        if not walk.levels or not walk.levels <= {*range(levels)}:
+            raise ModelError(
+                f"of {VISUAL_EMBEDS} {list(dims)} levels {sorted(walk.levels)} are read"
+            )
+        for addition in walk.additions:
+            addition.rewrite(model)
+        _take_rows(model, embeds, self.tokens, levels)

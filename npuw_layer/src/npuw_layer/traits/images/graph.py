@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.open_dimensions import SettleDimensions
 from npuw_layer.llm.graph.pipeline import Placed
+from npuw_layer.llm.graph.settle_inputs import SettleInputs
 from npuw_layer.llm.names import TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
@@ -26,7 +26,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     if not {VISUAL_EMBEDS, VISUAL_MASKS} <= {port.name for port in model.inputs}:
         return ()
     spread = SpreadVisualRows(stage.tokens)
-    return (Placed(SettleDimensions.name, spread, (VISUAL_MASKS,)),)
+    return (Placed(SettleInputs.name, spread, (VISUAL_MASKS,)),)
 
 
 def _check_types(model: Model) -> None:

@@ -10,10 +10,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -29,8 +27,9 @@ from compiler_layer.passes.match import stored_constant
 from compiler_layer.passes.remove_dead_code import remove_dead_code
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import made_of
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.kept_variables import keep_variable
-from npuw_layer.llm.graph.last_token import last_token
+from npuw_layer.llm.graph.last_token_head import last_token
 from npuw_layer.traits.linear_states.names import is_linear_cache
 
 
@@ -191,7 +190,7 @@ def _new(values: Iterable[SSAValue], known: set[SSAValue]) -> list[SSAValue]:
 
 
 @dataclass(frozen=True)
-class ContinueConvolutions(ModulePass):
+class ContinueConvolutions(GraphPass):
     """Let short convolutions go on behind their states, which hold the last tokens in use.
 
     Before:  %y = ov.Add(ov.Multiply(%prompt, %is_prompt), ov.Multiply(%single, %is_single))
@@ -217,10 +216,7 @@ class ContinueConvolutions(ModulePass):
     tokens: int
     generates: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         found = [_find(each) for each in model.variables() if is_linear_cache(each.name)]
         for one in found:
             _rewrite(model, one, self.tokens, self.generates)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -20,6 +16,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.graph.computed import Computed, made_of
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.names import LONG_ROPE, POSITIONS
 
 _LARGEST = (1 << 31) - 1
@@ -39,7 +36,7 @@ def _largest_as_told(model: Model, op: ReduceMax, told: SSAValue, limit: int) ->
 
 def largest_positions(model: Model) -> Iterator[ReduceMax]:
     """Yield the ops that compute the largest position of all."""
-    positions = next((port.value for port in model.inputs if port.name == POSITIONS), None)
+    positions = model.find_input(POSITIONS)
     if positions is None:
         return
     for op in model.body.ops:
@@ -99,8 +96,7 @@ def _made_of(op: Operation, made: set[SSAValue]) -> bool:
     return all(each in made or not any(True for _ in made_of(each)) for each in op.operands)
 
 
-@dataclass(frozen=True)
-class TellReach(ModulePass):
+class TellReach(GraphPass):
     """Let the host say whether an inference is long, if angles depend on it.
 
     Before:  %m = ov.ReduceMax(%position_ids) ; %long = ov.Greater(ov.Add(%m, 1), 4096)
@@ -116,10 +112,7 @@ class TellReach(ModulePass):
 
     name = "tell-reach"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         found = list(largest_positions(model))
         limits = {_limit(each.results[0]) for each in found}
         if len(limits) != 1:
@@ -127,8 +120,6 @@ class TellReach(ModulePass):
         (limit,) = limits
         if limit is None:
             return
-        names = [port.name for port in model.inputs]
-        argument = model.body.insert_arg(tensor("i64", (-1, 1)), len(names))
-        model.set_inputs([*names, f"{LONG_ROPE}{limit}"])
+        argument = model.add_input(f"{LONG_ROPE}{limit}", tensor("i64", (-1, 1)))
         for each in found:
             Rewriter.replace_op(each, [], [_largest_as_told(model, each, argument, limit)])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import StringAttr
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -14,6 +12,7 @@ from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
 from compiler_layer.model import Model, Variable
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.kept_variables import keep_variable
 from npuw_layer.llm.names import slot_variable
 from npuw_layer.traits.lora.names import Part, adapter_name
@@ -22,25 +21,6 @@ from npuw_layer.traits.lora.names import Part, adapter_name
 def reads_adapters(model: Model) -> bool:
     """Return whether a model has variables of adapters."""
     return any(adapter_name(variable.name) is not None for variable in model.variables())
-
-
-def fix_rank(model: Model, rank: int, slots: int = 1) -> None:
-    """Rewrite a model in place; see ``FixRank``."""
-    shapes = dict[str, Shape]()
-    for variable in model.variables():
-        name = adapter_name(variable.name)
-        if name is None:
-            continue
-        shape = _static(variable, name.part, rank)
-        assert variable.read is not None  # else it has no static shape
-        assert variable.assign is not None
-        Rewriter.replace_op(variable.assign, [], [variable.assign.value])
-        if slots > 1:
-            _read_slots(model, variable.read, (1, *shape), slots)
-        else:
-            keep_variable(variable.read)
-            shapes[variable.name] = shape
-    model.set_input_shapes(shapes)
 
 
 def _read_slots(model: Model, read: ReadValue, shape: Shape, slots: int) -> None:
@@ -72,7 +52,7 @@ def _static(variable: Variable, part: Part, rank: int) -> Shape:
 
 
 @dataclass(frozen=True)
-class FixRank(ModulePass):
+class FixRank(GraphPass):
     """Give the variables of adapters static shapes.
 
     Before:  %a = ov.ReadValue "….A" : ?x64 ; ov.Assign "….A"(%a)
@@ -90,7 +70,19 @@ class FixRank(ModulePass):
     rank: int
     slots: int = 1
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        fix_rank(Model(op), self.rank, self.slots)
+    def _rewrite(self, model: Model) -> None:
+        shapes = dict[str, Shape]()
+        for variable in model.variables():
+            name = adapter_name(variable.name)
+            if name is None:
+                continue
+            shape = _static(variable, name.part, self.rank)
+            assert variable.read is not None  # else it has no static shape
+            assert variable.assign is not None
+            Rewriter.replace_op(variable.assign, [], [variable.assign.value])
+            if self.slots > 1:
+                _read_slots(model, variable.read, (1, *shape), self.slots)
+            else:
+                keep_variable(variable.read)
+                shapes[variable.name] = shape
+        model.set_input_shapes(shapes)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from compiler_layer.model import Model
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.head_alone import HeadAlone
-from npuw_layer.llm.graph.open_dimensions import SettleDimensions
 from npuw_layer.llm.graph.pipeline import Placed
+from npuw_layer.llm.graph.settle_inputs import SettleInputs
 from npuw_layer.llm.graph.vocabulary import TellVocabulary
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
+from npuw_layer.traits.lora.check import check_head_adapters
 from npuw_layer.traits.lora.fix_rank import FixRank, reads_adapters
-from npuw_layer.traits.lora.head_adapters import CheckHeadAdapters
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
@@ -21,6 +23,25 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         return ()
     fix_rank = FixRank(options.max_lora_rank, stage.slots)
     if stage.kind is not Kind.HEAD:
-        return (Placed(SettleDimensions.name, fix_rank),)
+        return (Placed(SettleInputs.name, fix_rank),)
     check = CheckHeadAdapters(max(options.batch_slots))
     return (Placed(HeadAlone.name, fix_rank), Placed(TellVocabulary.name, check))
+
+
+@dataclass(frozen=True)
+class CheckHeadAdapters(GraphPass):
+    """Check that the head of several conversations has no adapters.
+
+    Requires: ``head-alone``, which leaves the head's own variables.
+
+    Raises:
+        ModelError: it would need each conversation's.
+    """
+
+    name = "check-head-adapters"
+
+    conversations: int = 1
+
+    def _rewrite(self, model: Model) -> None:
+        names = (variable.name for variable in model.variables())
+        check_head_adapters(names, self.conversations)

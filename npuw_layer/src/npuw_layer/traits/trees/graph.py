@@ -1,10 +1,21 @@
-"""Passes for models that take trees of candidates."""
+"""Passes for models that take trees of candidates: prompts have no input of trees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.elementwise import Add
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
+from npuw_layer.backends.arena import ELEMENT_TYPES
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.pipeline import Placed
 from npuw_layer.llm.graph.static_inputs import StaticInputs
 from npuw_layer.llm.graph.usual_axes import UsualAxes
@@ -12,7 +23,9 @@ from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
 from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.names import TREE_MASK
-from npuw_layer.traits.trees.tree_input import DropTrees, ShapeTrees
+from npuw_layer.traits.trees.tree_mask import ELEMENTS, tree_shape
+
+_RANK = 4
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
@@ -29,3 +42,68 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         return (Placed(UsualAxes.name, DropTrees(), (TREE_MASK,)),)
     shape = ShapeTrees(stage.tokens, stage.past)
     return (Placed(StaticInputs.name, shape, (TREE_MASK,)),)
+
+
+def _tree_mask(model: Model) -> SSAValue:
+    """Return the input.
+
+    Raises:
+        ModelError: it has another type or rank.
+    """
+    value = model.find_input(TREE_MASK)
+    assert value is not None  # else there are no such passes
+    element, dims = element_of(value), shape_of(value)
+    if element not in ELEMENTS or len(dims) != _RANK:
+        raise ModelError(
+            f"{TREE_MASK} of {element} {list(dims)}, not f32 or f16 [1, 1, tokens, positions]"
+        )
+    return value
+
+
+@dataclass(frozen=True)
+class ShapeTrees(GraphPass):
+    """Give the input of trees its static shape.
+
+    Before:  %eagle_tree_mask : tensor<1x1x?x?xf32>
+    After:   %eagle_tree_mask : tensor<1x1xTOKENSxPAST+TOKENSxf32>
+
+    Raises:
+        ModelError: the input has another type or rank.
+    """
+
+    name = "shape-trees"
+
+    tokens: int
+    past: int
+
+    def _rewrite(self, model: Model) -> None:
+        _tree_mask(model)
+        model.set_input_shapes({TREE_MASK: tree_shape(self.tokens, self.past)})
+
+
+class DropTrees(GraphPass):
+    """Remove the input of trees from a model that reads prompts.
+
+    Before:  %m = ov.Add(%mask, %eagle_tree_mask)
+    After:   %mask
+
+    The original gives prompts an input [1, 1, 1, 1], which adds nothing. Without the addition the
+    compiler sees which rows attend to which.
+
+    Raises:
+        ModelError: the input has another type or rank.
+    """
+
+    name = "drop-trees"
+
+    def _rewrite(self, model: Model) -> None:
+        value = _tree_mask(model)
+        for use in list(value.uses):
+            add = use.operation
+            if isinstance(add, Add) and len(shape_of(add.output)) == _RANK:
+                Rewriter.replace_op(add, [], [add.b if value is add.a else add.a])
+        if value.uses:
+            zero = np.zeros((1,) * _RANK, ELEMENT_TYPES[element_of(value)])
+            g = GraphBuilder(model, model.body.first_op)
+            value.replace_all_uses_with(g.constant(zero))
+        model.remove_input(TREE_MASK)
