@@ -17,12 +17,13 @@ from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.alibi.graph import LookUpBiases
 from npuw_layer.traits.grouped_query.graph import TakeApartGQA
 from npuw_layer.traits.images.deepstack import SpreadVisualRows
+from npuw_layer.traits.images.graph import SettleLayers
 from npuw_layer.traits.linear_states.short_convolution import ContinueConvolutions
 from npuw_layer.traits.long_rope.graph import CacheBothRopes, ShapeReach
 from npuw_layer.traits.long_rope.tell_reach import TellReach
 from npuw_layer.traits.lora.fix_rank import FixRank
 from npuw_layer.traits.lora.graph import CheckHeadAdapters
-from npuw_layer.traits.trees.graph import DropTrees, ShapeTrees
+from npuw_layer.traits.trees.graph import DropTrees, SettleStates, ShapeTrees
 
 FILES = sorted((Path(__file__).parent / "passes").glob("*.mlir"))
 
@@ -31,6 +32,7 @@ KNOWN: dict[str, type[ModulePass]] = {
     for each in (
         *(LookUpBiases, TakeApartGQA, SpreadVisualRows, ContinueConvolutions, FixRank),
         *(TellReach, CacheBothRopes, ShapeReach, CheckHeadAdapters, DropTrees, ShapeTrees),
+        *(SettleLayers, SettleStates),
     )
 }
 
@@ -54,6 +56,7 @@ def test_every_pass_has_a_text_test() -> None:
         ("exported/vlm", "qwen3_vl", HEAD, []),
         ("linear", "lfm2_fp16", STEP, [ContinueConvolutions]),
         ("longrope", "phi3_fp16", STEP, [TellReach, CacheBothRopes, ShapeReach]),
+        ("exported/eagle", "draft", STEP, [SettleStates]),
         ("exported/eagle", "tree_target", PROMPT, [DropTrees]),
         ("exported/eagle", "tree_target", STEP, [ShapeTrees]),
     ],

@@ -4,11 +4,7 @@ lengths        how long prompts, chunks and caches are
 variants       capacities of the generate models, and which one to use
 stages         which static models there are
 names          what inputs and outputs are called
-split          the stateful graph as a prefill and as generate graphs
-split_slots    the stateful graph as generate graphs for several conversations at once
-head           the LM head, cut off or left to compute what is asked for
-vocabulary     which token ids there are
-stage_graph    the graph of a stage, by these
+graph          the passes that make the static graph of a stage; begin with graph.pipeline
 programs       its program, compiled or from the cache
 compiled       all static models of one LLM, ready to run
 kv_rows        which token each row of the cache holds: integers only

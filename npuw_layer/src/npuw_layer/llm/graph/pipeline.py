@@ -19,6 +19,7 @@ from compiler_layer.model import Model, context
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.check_lengths import CheckLengths, Splits
 from npuw_layer.llm.graph.check_ports import CheckPorts
+from npuw_layer.llm.graph.check_tokens import CheckTokens
 from npuw_layer.llm.graph.compare_tokens import CompareTokens
 from npuw_layer.llm.graph.count_positions import CountPositions
 from npuw_layer.llm.graph.cut_head import CutHead
@@ -26,7 +27,6 @@ from npuw_layer.llm.graph.drop_beams import DropBeams
 from npuw_layer.llm.graph.head_alone import HeadAlone
 from npuw_layer.llm.graph.last_token_head import LastTokenHead
 from npuw_layer.llm.graph.rope_cache import CacheRope
-from npuw_layer.llm.graph.settle_inputs import SettleInputs
 from npuw_layer.llm.graph.static_inputs import StaticInputs
 from npuw_layer.llm.graph.store_caches import StoreCaches
 from npuw_layer.llm.graph.usual_axes import UsualAxes
@@ -84,7 +84,7 @@ def split_passes(
     """Return the core passes that depend on the lengths of a stage."""
     tokens, past, slots = stage.tokens, stage.past, stage.slots
     return (
-        SettleInputs(slots),
+        CheckTokens(slots),
         CompareTokens(tokens, past, slots),
         CountPositions(tokens, slots),
         CompareWindowTables(tokens, past, slots),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler_layer.model import Model
+from npuw_layer.llm.graph.check_tokens import token_inputs_of
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.graph.settle_inputs import token_inputs_of
 from npuw_layer.llm.names import MASK
 
 

@@ -54,7 +54,9 @@ def _list_passes(arguments: argparse.Namespace) -> int:
     del arguments
     stages = Stage(Kind.PREFILL, 64, 0), Stage(Kind.HEAD, 1, 0)
     options = [parse_options({"NPUW_LLM_SHARED_HEAD": shared}) for shared in ("YES", "NO")]
-    every = (core_passes(stage, each, lambda tokens, past: ()) for stage in stages for each in options)
+    every = (
+        core_passes(stage, each, lambda tokens, past: ()) for stage in stages for each in options
+    )
     kinds = {each.name: type(each) for passes in every for each in passes}
     for name, kind in kinds.items():
         print(f"{name:<22} {(kind.__doc__ or '').splitlines()[0]}")

@@ -1,1 +1,1 @@
-"""ALiBi: biases of attention by distance, looked up by cache position."""
+"""ALiBi: biases of attention by distance, looked up by token index. Begin with ``graph``."""

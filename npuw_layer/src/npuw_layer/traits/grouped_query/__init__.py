@@ -1,1 +1,1 @@
-"""Attention of ONNX Runtime (GroupQueryAttention), taken apart into its ops."""
+"""Attention of ONNX Runtime (GroupQueryAttention), in its ops. Begin with ``graph``."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler_layer.dialects.ov.elementwise import Add
+from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.check_tokens import CheckTokens, close_row
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.pipeline import Placed
-from npuw_layer.llm.graph.settle_inputs import SettleInputs
-from npuw_layer.llm.names import TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
+from npuw_layer.llm.names import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
 from npuw_layer.traits.images.deepstack import SpreadVisualRows
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-    """Return the pass for a model with DeepStack.
+    """Return the passes for a model with DeepStack, or with embeddings for each layer.
 
     Raises:
         ModelError: prompts would be read in pieces, and tokens of an image attend to later ones.
@@ -23,10 +26,13 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     del options
     if stage.kind is Kind.PREFILL and stage.past:
         _check_types(model)
-    if not {VISUAL_EMBEDS, VISUAL_MASKS} <= {port.name for port in model.inputs}:
-        return ()
-    spread = SpreadVisualRows(stage.tokens)
-    return (Placed(SettleInputs.name, spread, (VISUAL_MASKS,)),)
+    inputs, found = {port.name for port in model.inputs}, list[Placed]()
+    if {VISUAL_EMBEDS, VISUAL_MASKS} <= inputs:
+        spread = SpreadVisualRows(stage.tokens)
+        found.append(Placed(CheckTokens.name, spread, (VISUAL_MASKS,)))
+    if PER_LAYER in inputs:
+        found.append(Placed(CheckTokens.name, SettleLayers()))
+    return found
 
 
 def _check_types(model: Model) -> None:
@@ -44,3 +50,24 @@ def _check_types(model: Model) -> None:
             "read whole: set NPUW_LLM_PREFILL_HINT to STATIC, and leave "
             "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL and NPUW_LLM_ENABLE_PREFIX_CACHING out"
         )
+
+
+class SettleLayers(GraphPass):
+    """Close the number of layers that there are embeddings for.
+
+    Before:  %per_layer_inputs : tensor<?x?x?x8xf32> ; ov.Add(%per_layer_inputs, %h : ?x?x30x8)
+    After:   %per_layer_inputs : tensor<?x?x30x8xf32>
+
+    The embeddings are added to a projection with as many layers.
+
+    Source: NPUW's ReshapeToStatic, which finds the number alike.
+    """
+
+    name = "settle-layers"
+
+    def _rewrite(self, model: Model) -> None:
+        value = model.find_input(PER_LAYER)
+        assert value is not None  # else there is no such pass
+        sums = [use.operation for use in value.uses if isinstance(use.operation, Add)]
+        for like in [shape_of(op.b if op.a is value else op.a) for op in sums]:
+            close_row(model, PER_LAYER, like)

@@ -1,7 +1,8 @@
 """Layers that keep a state of fixed size in the place of K and V: short convolutions (LFM-2).
 
 names               which variables they are
-short_convolution   how a static model computes them
+graph               passes of static models
+short_convolution   the pass that lets convolutions go on behind their states
 check               which options they rule out
 states              where a conversation has them, and how it goes back
 recall              what is read anew then

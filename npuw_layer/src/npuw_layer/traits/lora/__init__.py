@@ -10,7 +10,9 @@ model that openvino_genai added them to is compiled like any other.
     products        what of it can be adapted
     insert          adapters put into its graph: as variables, as constants, into weights
     names           which variables are adapters', and what of them
-    graph           their static shapes
+    graph           passes of static models
+    fix_rank        the pass that gives the variables static shapes
+    check           options that adapters rule out
     values          what a request's adapters are set to
     buffers         where all its programs read them, in device memory
     ports           imported programs read the same ones

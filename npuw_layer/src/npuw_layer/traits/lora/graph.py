@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler_layer.model import Model
+from npuw_layer.llm.graph.check_tokens import CheckTokens
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.head_alone import HeadAlone
 from npuw_layer.llm.graph.pipeline import Placed
-from npuw_layer.llm.graph.settle_inputs import SettleInputs
 from npuw_layer.llm.graph.vocabulary import TellVocabulary
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
@@ -23,7 +23,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         return ()
     fix_rank = FixRank(options.max_lora_rank, stage.slots)
     if stage.kind is not Kind.HEAD:
-        return (Placed(SettleInputs.name, fix_rank),)
+        return (Placed(CheckTokens.name, fix_rank),)
     check = CheckHeadAdapters(max(options.batch_slots))
     return (Placed(HeadAlone.name, fix_rank), Placed(TellVocabulary.name, check))
 

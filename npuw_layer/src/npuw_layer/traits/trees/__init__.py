@@ -6,7 +6,7 @@ the caller accepts a path, and tells by ``npuw_eagle3_sampling_result`` which ca
 the rows of K and V of all others go, and those that stay move together.
 
 names           the input and the variable
-graph           the input in static models
+graph           passes of static models: prompts have no such input, steps one of their length
 tree_mask       what it is set to, and where that lies in a static model's
 candidates      the tokens of the last step, and what stays of them
 variable_state  the variable by which that is told

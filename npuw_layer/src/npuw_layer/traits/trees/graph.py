@@ -1,4 +1,4 @@
-"""Passes for models that take trees of candidates: prompts have no input of trees."""
+"""Passes for Eagle's models: prompts have no input of trees, and states are as wide as given."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.check_tokens import CheckTokens, close_row
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.pipeline import Placed
 from npuw_layer.llm.graph.static_inputs import StaticInputs
 from npuw_layer.llm.graph.usual_axes import UsualAxes
+from npuw_layer.llm.names import HIDDEN_STATES, LAST_HIDDEN_STATE
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
 from npuw_layer.traits.trees.check import check_trees
@@ -29,19 +31,20 @@ _RANK = 4
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-    """Return the pass for a model that takes trees.
+    """Return the passes for a model that takes trees, or states of another model.
 
     Raises:
         ModelError: options rule trees out.
     """
     inputs = [port.name for port in model.inputs]
+    states = [Placed(CheckTokens.name, SettleStates())] if HIDDEN_STATES in inputs else []
     if TREE_MASK not in inputs:
-        return ()
+        return states
     check_trees(inputs, [each.name for each in model.variables()], options)
     if stage.kind is Kind.PREFILL:
-        return (Placed(UsualAxes.name, DropTrees(), (TREE_MASK,)),)
+        return [*states, Placed(UsualAxes.name, DropTrees(), (TREE_MASK,))]
     shape = ShapeTrees(stage.tokens, stage.past)
-    return (Placed(StaticInputs.name, shape, (TREE_MASK,)),)
+    return [*states, Placed(StaticInputs.name, shape, (TREE_MASK,))]
 
 
 def _tree_mask(model: Model) -> SSAValue:
@@ -107,3 +110,22 @@ class DropTrees(GraphPass):
             g = GraphBuilder(model, model.body.first_op)
             value.replace_all_uses_with(g.constant(zero))
         model.remove_input(TREE_MASK)
+
+
+class SettleStates(GraphPass):
+    """Close the width of the states that a draft takes.
+
+    Before:  %hidden_states : tensor<?x?x?xf32> ; the output last_hidden_state : ?x?x96
+    After:   %hidden_states : tensor<?x?x96xf32>
+
+    A draft whose first matmul went to the target takes states as wide as those that it gives.
+
+    Source: NPUW's ReshapeToStatic, which finds the width alike.
+    """
+
+    name = "settle-states"
+
+    def _rewrite(self, model: Model) -> None:
+        for port in model.outputs:
+            if port.name == LAST_HIDDEN_STATE:
+                close_row(model, HIDDEN_STATES, shape_of(port.value))

@@ -20,12 +20,12 @@ from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.pipeline import run_passes
-from npuw_layer.llm.graph.settle_inputs import settle_dimensions
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.images.deepstack import SpreadVisualRows
-from npuw_layer.traits.images.graph import passes
+from npuw_layer.traits.images.graph import SettleLayers, passes
+from npuw_layer.traits.trees.graph import SettleStates
 
 EMBEDS, MARKS = "deepstack_visual_embeds", "visual_pos_masks"
 Use = Callable[[GraphBuilder, SSAValue, SSAValue, SSAValue], SSAValue]
@@ -203,7 +203,7 @@ def test_as_many_layers_take_rows_as_there_are_terms_beside() -> None:
         ]
     )
     model.set_outputs([("y", add(GraphBuilder(model), rows, hidden))])
-    settle_dimensions(model)
+    run_passes(model, [SettleLayers()])
     assert shape_of(model.inputs[1].value) == (-1, -1, 6, 4)
 
 
@@ -216,5 +216,5 @@ def test_states_that_go_in_are_as_wide_as_those_that_come_out() -> None:
     )
     total = add(GraphBuilder(model), states, embeds)
     model.set_outputs([("logits", total), ("last_hidden_state", embeds)])
-    settle_dimensions(model)
+    run_passes(model, [SettleStates()])
     assert shape_of(model.inputs[1].value) == (-1, -1, 4)

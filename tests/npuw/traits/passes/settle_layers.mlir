@@ -1,4 +1,4 @@
-// PASS: settle-inputs
+// PASS: settle-layers
 // NUMBERS: no
 // As many layers as the rows have that per_layer_inputs are added to.
 
