@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -36,9 +36,6 @@ from npuw_layer.llm.kv.kv_layout import PLAIN, KVLayout
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout, rope_rows
 from npuw_layer.llm.traits import trait_packages
 from npuw_layer.options import Options
-
-Observer = Callable[[str, Model], None]
-"""Called after each pass with its name and the graph."""
 
 
 class Placed(NamedTuple):
@@ -159,9 +156,7 @@ def stage_graph(model: Model, stage: Stage, options: Options, check: bool = Fals
     return graph
 
 
-def run_passes(
-    graph: Model, passes: Iterable[ModulePass], observer: Observer | None = None
-) -> None:
+def run_passes(graph: Model, passes: Iterable[ModulePass]) -> None:
     """Run passes on a graph, in place.
 
     Raises:
@@ -171,8 +166,6 @@ def run_passes(
     for each in passes:
         with _shallow():
             each.apply(ctx, graph.module)
-        if observer is not None:
-            observer(each.name, graph)
 
 
 @contextmanager
