@@ -39,7 +39,9 @@ def text_graph(model: Model, stage: Stage, options: Options, check: bool = False
     tokens. Parameters and errors are those of ``stage_graph``.
     """
     if not model.variables():
-        return whole_graph(model, stage.tokens)
+        graph = whole_graph(model, stage.tokens)
+        tell_vocabulary(graph, model)
+        return graph
     graph = model.clone()
     passes = stage_passes(model, stage, options, check)
     if options.text_embed:
@@ -69,7 +71,6 @@ def whole_graph(model: Model, tokens: int) -> Model:
     _check_masked(model)
     clone = model.clone()
     clone.set_input_shapes({port.name: (1, tokens) for port in clone.inputs})
-    tell_vocabulary(clone)
     _pad(clone)
     return clone
 

@@ -82,7 +82,7 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
         Rewriter.replace_value_with_new_type(cache, kind)
     model.refresh_signature()
     _check_outputs(model, tokens)
-    tell_vocabulary(model)
+    tell_vocabulary(model, whole)
     return model
 
 

@@ -84,7 +84,7 @@ def _split(clone: Model, stage: Stage, options: Options) -> Model:
     else:
         read_cross_caches(clone, cross, states[1])
     clone.set_input_shapes(shapes)
-    tell_vocabulary(clone)
+    tell_vocabulary(clone, clone)
     return clone
 
 

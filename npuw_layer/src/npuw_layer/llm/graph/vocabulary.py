@@ -17,11 +17,16 @@ _KEPT = Convert | Reshape | Squeeze | Unsqueeze
 """Ops that keep ids as they are."""
 
 
-def tell_vocabulary(model: Model) -> None:
-    """Rewrite a model in place; see ``TellVocabulary``."""
+def tell_vocabulary(graph: Model, model: Model) -> None:
+    """Add the input; see ``TellVocabulary``.
+
+    Args:
+        graph: made of the model; changed in place.
+        model: looks ids up as they are given.
+    """
     known = min(_tables(model), default=0)
     if known:
-        model.add_input(f"{VOCABULARY}{known}", tensor("i64", (1,)))
+        graph.add_input(f"{VOCABULARY}{known}", tensor("i64", (1,)))
 
 
 def _tables(model: Model) -> Iterator[int]:
@@ -59,4 +64,4 @@ class TellVocabulary(GraphPass):
     name = "tell-vocabulary"
 
     def _rewrite(self, model: Model) -> None:
-        tell_vocabulary(model)
+        tell_vocabulary(model, model)
