@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 
 from compiler_layer.compile import compile_model
 from compiler_layer.emit.blob import Program, emit_blob
@@ -23,7 +24,6 @@ from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
 from driver_layer.abi.platforms import PLATFORMS
 from npuw_layer import Core
-from npuw_layer.llm.graph.split import split
 
 PLATFORM = PLATFORMS["4000"]
 TILES = 4

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 
 from npuw_layer import Core
 from npuw_layer.backends.compiler_layer import StaticCompiler
@@ -21,7 +22,6 @@ from npuw_layer.errors import DeviceError, ModelError, OptionError
 from npuw_layer.execution.devices.make import make_device
 from npuw_layer.execution.devices.several import Policy, SeveralDevices
 from npuw_layer.execution.devices.stored import Head, StoredProgram
-from npuw_layer.llm.graph.split import split
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.testing.check_device import CONFIG, small_graph

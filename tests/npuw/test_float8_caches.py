@@ -29,9 +29,10 @@ from compiler_layer.model import Model
 from compiler_layer.writers.openvino_ir import write_ir
 from driver_layer.abi.float8 import E4M3, FORMATS, f8_to_f32
 from npuw_layer import Core
-from npuw_layer.llm.graph.split import split
-from npuw_layer.llm.graph.stored_float8 import resolved
-from npuw_layer.llm.kv.kv_layout import KVLayout
+from npuw_layer.llm.graph.pipeline import stage_graph
+from npuw_layer.llm.graph.stored_float8 import common_rounding
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 
 FILES = Path(__file__).parents[1] / "goldens" / "fp8"
@@ -126,10 +127,10 @@ def behind_caches(model: Model) -> list[FakeConvert]:
 def test_what_is_resolved_is_no_longer_computed(quantised: Path) -> None:
     model = read_model(quantised)
     assert len(behind_caches(model)) == 4
-    layout = resolved(model, KVLayout())
-    assert (layout.element, layout.resolved) == ("f8e4m3", True)
+    assert common_rounding(model, "") == "f8e4m3"
     every = sum(isinstance(op, FakeConvert) for op in model.body.ops)
-    static = split(model, 1, 63, layout=layout)
+    options = parse_options({"NPUW_LLM_OPTIMIZE_FP8": "YES", "NPUW_LLM_SHARED_HEAD": "NO"})
+    static = stage_graph(model, Stage(Kind.GENERATE, 1, 63), options)
     assert sum(isinstance(op, FakeConvert) for op in static.body.ops) == every - 4
 
 
@@ -181,7 +182,7 @@ def test_what_cannot_be_stored_is_computed_as_it_is(
     other = FakeConvert.make([fake.x, given[0], given[1:]], destination_type=kind)
     Rewriter.replace_op(fake, other)
     with caplog.at_level(logging.INFO):
-        assert resolved(model, KVLayout()) == KVLayout()
+        assert common_rounding(model, "") is None
     assert "is not read through one FakeConvert with a single scale and no shift" in caplog.text
 
 

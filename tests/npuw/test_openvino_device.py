@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import openvino
 import pytest
+from tests.npuw.splitting import split
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise
@@ -22,7 +23,6 @@ from npuw_layer import Core
 from npuw_layer.backends.interpreter import HostMemory, InterpreterDevice
 from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.errors import DeviceError, ModelError
-from npuw_layer.llm.graph.split import split
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"

@@ -29,7 +29,7 @@ from npuw_layer import CompiledModel, Core
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.errors import ModelError, OptionError
-from npuw_layer.llm.graph.stage_graph import stage_graph
+from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.options import Options, parse_options
 from npuw_layer.plan import EXPECTED_ERROR, Plan, plan_model

@@ -10,7 +10,7 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.errors import TensorError
-from npuw_layer.llm.graph.stage_graph import stage_graph
+from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.names import VOCABULARY, vocabulary_of
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options

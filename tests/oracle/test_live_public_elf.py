@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 
 from compiler_layer.compile import compile_model
 from compiler_layer.frontends.huggingface import read_folder
@@ -33,7 +34,6 @@ from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.read import Section, read_blob
 from driver_layer.npu.memory import AddressSpace
 from driver_layer.testing.blobs import dense_blob
-from npuw_layer.llm.graph.split import split
 
 CHECKOUT = os.environ.get("NPU_PUBLIC_ELF", "")
 COMPILER = shutil.which("c++")

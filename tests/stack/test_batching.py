@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 
 from compiler_layer.compile import compile_model
 from compiler_layer.explain import explain
 from compiler_layer.pipeline import Options
 from npuw_layer import Core
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.split_slots import split_slots
 from npuw_layer.storage.read_model import read_model
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
@@ -89,7 +89,7 @@ def test_what_cannot_generate_together_says_what_to_set(exported, name: str, why
 def test_folded_layers_and_all_layers_become_the_same_program(exported) -> None:
     model = read_model(exported("llama_deep_fp16"))
     blobs = [
-        compile_model(split_slots(model, 4, 127), Options(fold=fold), "llama")
+        compile_model(split(model, 1, 127, slots=4), Options(fold=fold), "llama")
         for fold in (True, False)
     ]
     costs = [[(c.transfers, c.products, c.ddr_bytes) for c in explain(b).layers] for b in blobs]
@@ -101,7 +101,7 @@ def test_eight_conversations_read_weights_once_and_each_cache_once(llama_8m: Pat
     model, past = read_model(llama_8m), 1151
     moved = []
     for slots in (2, 8):
-        blob = compile_model(split_slots(model, slots, past), Options())
+        blob = compile_model(split(model, 1, past, slots), Options())
         moved.append(sum(layer.ddr_bytes for layer in explain(blob).layers))
     reads = [v.read for v in model.variables() if v.read is not None]
     sizes = [read.output.type.get_shape() for read in reads]

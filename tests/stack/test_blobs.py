@@ -11,6 +11,7 @@ import lief
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
+from tests.npuw.splitting import split
 
 from compiler_layer.compile import compile_model
 from compiler_layer.frontends.huggingface import read_folder
@@ -27,7 +28,6 @@ from driver_layer.loader.read import read_blob
 from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.tools.objdump import main as objdump
-from npuw_layer.llm.graph.split import split
 
 PLATFORM = PLATFORMS["4000"]
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.npuw.splitting import split
 
 from compiler_layer.compile import compile_model, foldings
 from compiler_layer.explain import explain
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options
-from npuw_layer.llm.graph.split import split
-from npuw_layer.llm.graph.split_slots import split_slots
 from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.storage.read_model import read_model
 
@@ -56,7 +55,8 @@ def test_blocks_are_never_joined_in_memory(model: Model, kind: str) -> None:
 
 def test_nor_are_those_of_several_conversations(model: Model) -> None:
     whole, apart = (
-        moved(split_slots(model, 4, PAST, layout=KVLayout(block=block))) for block in (None, BLOCK)
+        moved(split(model, 1, PAST, slots=4, layout=KVLayout(block=block)))
+        for block in (None, BLOCK)
     )
     assert abs(apart - whole) < 0.05 * past_bytes(model)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 
 from compiler_layer.compile import compile_model, foldings
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.partition.repeated.attributes import kept_repetitions
 from compiler_layer.pipeline import Options
-from npuw_layer.llm.graph.split import split
 from npuw_layer.llm.graph.value_caches import value_caches
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"

@@ -144,6 +144,17 @@ class Model:
         self.main.arg_attrs = _port_attributes(names)
         self.refresh_signature()
 
+    def find_input(self, name: str) -> SSAValue | None:
+        """Return the argument of a name; None if there is none."""
+        return next((port.value for port in self.inputs if port.name == name), None)
+
+    def add_input(self, name: str, kind: Tensor) -> SSAValue:
+        """Append an argument."""
+        names = [port.name for port in self.inputs]
+        added = self.body.insert_arg(kind, len(names))
+        self.set_inputs([*names, name])
+        return added
+
     def remove_input(self, name: str) -> None:
         """Remove an argument that nobody uses."""
         names = [port.name for port in self.inputs]

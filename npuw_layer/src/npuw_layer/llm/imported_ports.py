@@ -8,7 +8,7 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedMode
 from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.kv.cache_inputs import is_cache
 from npuw_layer.llm.kv.kv_layout import KVLayout
-from npuw_layer.llm.language_kinds import kind_of
+from npuw_layer.llm.language_kind import kind_of
 from npuw_layer.llm.names import (
     EMBED,
     LAST_TOKEN,

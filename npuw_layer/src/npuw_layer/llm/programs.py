@@ -23,7 +23,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
 from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.language_kinds import kind_of
+from npuw_layer.llm.language_kind import kind_of
 from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
@@ -167,16 +167,15 @@ class ProgramMaker:
         return content
 
     def _compiled(self, stage: Stage) -> bytes:
-        # Imported here and below: a warm start, which compiles nothing, loads no graphs.
-        from npuw_layer.llm.graph.stage_graph import stage_graph
-
         options, device = self._options.of_stage(stage.kind.value), self._of(stage)
         graphs = self._graphs.setdefault(id(device), FoldedGraphs(device, lambda: self._whole))
         while True:
             model = graphs.smallest if options.fold else self._whole
             try:
                 like = stage.kind, stage.past > 0
-                graph = stage_graph(model, stage, self._options, check=like not in self._checked)
+                graph = kind_of(self._options).graph(
+                    model, stage, self._options, like not in self._checked
+                )
                 self._checked.add(like)
                 config = {
                     **options.compiler_config(),
@@ -200,6 +199,7 @@ class ProgramMaker:
 
     @cached_property
     def _whole(self) -> Model:
+        # Imported here: a warm start reads no model.
         from npuw_layer.storage.read_model import read_model
 
         model = read_model(self._path)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from npuw_layer.backends.protocols import Array, Device, LoadedModel, Program, TensorInfo
 
 if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from npuw_layer.llm.graph.graph_pass import Placed
     from npuw_layer.llm.kv.kv_strategy import KVStrategy
     from npuw_layer.llm.plan.stages import Stage
     from npuw_layer.llm.request.conversation import Conversation
@@ -280,6 +282,19 @@ class Trait:
         None leaves the input to others.
         """
         return None
+
+    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+        """Return the trait's passes of graph preparation; none for a model without it.
+
+        Args:
+            model: the stateful graph; it is not changed.
+            stage: the static model to make.
+            options: what the model is compiled with.
+
+        Raises:
+            ModelError: the graph is not what the trait knows.
+        """
+        return ()
 
     def check_options(self, names: ModelNames, options: Options) -> None:
         """Check that a model with the trait can do what options ask for.

@@ -63,7 +63,7 @@ def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePlan:
     """
     from compiler_layer.estimate import estimate
     from compiler_layer.pipeline import Options as CompilerOptions
-    from npuw_layer.llm.graph.stage_graph import stage_graph
+    from npuw_layer.llm.graph.pipeline import stage_graph
 
     own = options.of_stage(stage.kind.value)
     graph = stage_graph(sample.model, stage, own)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.npuw.execution.experts.counting import CountingNpu
+from tests.npuw.splitting import split
 
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
@@ -22,7 +23,6 @@ from npuw_layer.backends.protocols import Device, LoadedModel, Program
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.experts.container import read_container, write_container
 from npuw_layer.execution.experts.device import TAG, HostRoutedDevice, RoutedExperts
-from npuw_layer.llm.graph.split import split
 from npuw_layer.weights.bank import WeightsBank
 
 CONFIG = {

@@ -17,7 +17,7 @@ from host_attention.attentions import Attention
 from npuw_layer.backends.protocols import READ_PREFIX
 from npuw_layer.execution.host_attention.groups import attention_groups
 from npuw_layer.execution.host_attention.pattern import find_attention
-from npuw_layer.llm.graph.stage_graph import stage_graph
+from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model

@@ -7,12 +7,12 @@ import pytest
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.types import shape_of
 from npuw_layer.errors import ModelError, NoHead
-from npuw_layer.llm.graph.head import cut_head
-from npuw_layer.llm.graph.stage_graph import stage_graph
+from npuw_layer.llm.graph.head_alone import HeadAlone
+from npuw_layer.llm.graph.pipeline import run_passes, stage_graph
 from npuw_layer.llm.plan.stages import Kind, plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
-from npuw_layer.traits.lora.graph import fix_rank, reads_adapters
+from npuw_layer.traits.lora.fix_rank import FixRank, reads_adapters
 from npuw_layer.traits.lora.names import adapter_name
 
 
@@ -65,17 +65,17 @@ def test_a_state_that_changes_by_itself_is_refused(llama) -> None:
     first, second = [each for each in model.variables() if each.name.endswith(ends)]
     first.assign.operands[0] = second.read.output
     with pytest.raises(ModelError, match=r"state 'lora_state.*\.A' is not read, and assigned as"):
-        fix_rank(model, 32)
+        run_passes(model, [FixRank(32)])
 
 
 def test_what_only_looks_like_an_adapter_leaves_the_head_uncut(adapt) -> None:
     """Its last factor is computed from tokens: without them the head could not run."""
     model = adapt("llama_fp16", r"mlp|lm_head")
     graph = read_model(model.path)
-    fix_rank(graph, 32)
-    cut_head(graph, 1)
+    run_passes(graph, [FixRank(32)])
+    run_passes(graph.clone(), [HeadAlone(1)])
     b = next(v for v in graph.variables() if v.name == f"{model.product('lm_head')}.B")
     computed = next(op for op in graph.body.ops if isinstance(op, Gather)).output
     b.read.output.replace_all_uses_with(computed)
     with pytest.raises(NoHead):
-        cut_head(graph, 1)
+        run_passes(graph, [HeadAlone(1)])

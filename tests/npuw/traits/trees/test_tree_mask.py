@@ -7,17 +7,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.model import Model
 from npuw_layer import Core
 from npuw_layer.errors import BlobError, ModelError, TensorError, TooManyTokens
-from npuw_layer.llm.graph.split import split
+from npuw_layer.llm.graph.pipeline import run_passes
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.trees.check import check_trees
-from npuw_layer.traits.trees.graph import drop_trees, tree_shapes
+from npuw_layer.traits.trees.graph import DropTrees, ShapeTrees
 from npuw_layer.traits.trees.names import TREE_MASK
 from npuw_layer.traits.trees.tree_mask import TreeMask, fill
 
@@ -124,7 +125,7 @@ def shapes(model) -> dict[str, tuple[int, ...]]:
 def test_steps_have_a_row_for_each_token_and_prompts_have_none(model) -> None:
     assert shapes(split(model, 16, 48))[TREE_MASK] == (1, 1, 16, 64)
     prompts = model.clone()
-    drop_trees(prompts)
+    run_passes(prompts, [DropTrees()])
     assert TREE_MASK not in shapes(prompts)
     assert len(list(prompts.body.ops)) == len(list(model.body.ops)) - 1, "nor its addition"
 
@@ -133,7 +134,7 @@ def test_steps_have_a_row_for_each_token_and_prompts_have_none(model) -> None:
 def test_other_types_are_no_trees(element, dims) -> None:
     other, _ = Model.build([(TREE_MASK, tensor(element, dims))])
     with pytest.raises(ModelError, match=rf"eagle_tree_mask of {element} .*, not f32 or f16"):
-        tree_shapes(other, 1, 0)
+        run_passes(other, [ShapeTrees(1, 0)])
 
 
 @pytest.mark.parametrize(

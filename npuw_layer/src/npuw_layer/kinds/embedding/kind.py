@@ -6,6 +6,7 @@ The prefill models of a language model read a text in chunks; one static model r
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,11 @@ from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.llm.kind import SplitKind
 
 if TYPE_CHECKING:
-    from npuw_layer.backends.protocols import Device
+    from compiler_layer.model import Model
+    from npuw_layer.backends.protocols import Device, LoadedModel
     from npuw_layer.kinds.embedding.compiled_model import TextCompiledModel
     from npuw_layer.llm.compiled import CompiledLLM
+    from npuw_layer.llm.plan.stages import Stage
     from npuw_layer.options import Options
 
 _log = logging.getLogger(__name__)
@@ -51,6 +54,31 @@ class TextKind(SplitKind):
                 ) from error
             _log.info("%s; texts are read whole", error)
         return super().stages(device, path, options.model_copy(update=_WHOLE))
+
+    def prepared(self, model: Model, options: Options) -> Model:
+        """Return a stateful decoder if texts are read in chunks; see ``prepare_text``."""
+        from npuw_layer.kinds.embedding.prepare import prepare_text
+
+        return prepare_text(model, options)
+
+    def graph(self, model: Model, stage: Stage, options: Options, check: bool) -> Model:
+        """Return the static graph of a stage; see ``text_graph``."""
+        from npuw_layer.kinds.embedding.whole import text_graph
+
+        return text_graph(model, stage, options, check)
+
+    def check_ports(
+        self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
+    ) -> bool:
+        """Check programs that read texts whole."""
+        from npuw_layer.kinds.embedding.imported_ports import check_whole_ports, keeps_nothing
+        from npuw_layer.llm.plan.stages import lengths_of
+
+        whole = lengths_of(options).chunk is None and not options.cuts_head
+        if not whole or not keeps_nothing(loaded):
+            return False
+        check_whole_ports(stages, loaded)
+        return True
 
     def ready(self, compiled: CompiledLLM) -> TextCompiledModel:
         """Return compiled stages as a model of texts."""

@@ -19,13 +19,37 @@ from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
+from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.reading import PADDING
+from npuw_layer.llm.graph.last_token_head import LastTokenHead
+from npuw_layer.llm.graph.pipeline import run_passes, stage_passes
+from npuw_layer.llm.graph.vocabulary import tell_vocabulary
 from npuw_layer.llm.names import IDS, MASK, POSITIONS
+from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.options import Options
 from npuw_layer.options.llm import PROMPT_GRAIN
 from npuw_layer.traits.images.names import TOKEN_TYPES
 
 _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert
 """Ops that keep ids as they are."""
+
+
+def text_graph(model: Model, stage: Stage, options: Options, check: bool = False) -> Model:
+    """Make the static graph of a stage of a model that reads texts.
+
+    A model with K and V is prepared as a language model, but gives embeddings, or logits, of all
+    tokens. Parameters and errors are those of ``stage_graph``.
+    """
+    if not model.variables():
+        graph = whole_graph(model, stage.tokens)
+        tell_vocabulary(graph, model)
+        return graph
+    graph = model.clone()
+    passes = stage_passes(model, stage, options, check)
+    if options.group(TextOptions).text_embed:
+        passes = [each for each in passes if not isinstance(each, LastTokenHead)]
+    run_passes(graph, passes)
+    return graph
 
 
 def whole_graph(model: Model, tokens: int) -> Model:
@@ -49,7 +73,7 @@ def whole_graph(model: Model, tokens: int) -> Model:
     _check_masked(model)
     clone = model.clone()
     clone.set_input_shapes({port.name: (1, tokens) for port in clone.inputs})
-    _pad(clone, tokens)
+    _pad(clone)
     return clone
 
 
@@ -103,7 +127,7 @@ def _check_tables(model: Model, tokens: int) -> None:
                 )
 
 
-def _pad(model: Model, tokens: int) -> None:
+def _pad(model: Model) -> None:
     """Let what follows the text have the id that the model knows padding by."""
     ids = next(port.value for port in model.inputs if port.name == IDS)
     known = _padding_id(ids)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuw_layer.api.kind import Kind
 from npuw_layer.errors import OptionError
+from npuw_layer.llm.language_kind import LanguageKind
 
 if TYPE_CHECKING:
     from npuw_layer.backends.protocols import Device
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
     from npuw_layer.traits.lora.adaptation import Adaptation
 
 
-class SplitKind(Kind):
+class SplitKind(Kind, LanguageKind):
     """A kind whose models are split by ``npuw_layer.llm`` (NPUW_LLM)."""
+
+    def requested(self, options: Options) -> str:
+        """Return the option that requests this kind; empty if none is set."""
+        return Kind.requested(self, options)
 
     def settle(self, path: Path, options: Options) -> Options:
         """Choose NPUW, and splitting."""

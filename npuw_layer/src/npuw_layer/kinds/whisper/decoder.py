@@ -1,8 +1,8 @@
 """A stateful Whisper decoder as static graphs: one that reads the prompt, some that generate.
 
-``llm.graph.split`` takes models with inputs for positions and for the mask. A Whisper decoder has
-neither: it counts the stored rows, which say nothing in a static cache. So the decoder gets both
-inputs here, and is then split as any language model is.
+A language model has inputs for positions and for the mask; a Whisper decoder has neither: it counts
+the stored rows. In a static cache their number is constant, so the decoder gets both inputs, and
+its caches are then stored as those of any language model.
 
 Source: fact sheet npuw §a.3 step 12, §a.4, §f 15.
 """
@@ -30,7 +30,10 @@ from npuw_layer.kinds.whisper.cross_attention import (
     take_cross_attention,
 )
 from npuw_layer.kinds.whisper.options import WhisperOptions
-from npuw_layer.llm.graph.split import drop_beams, store_caches
+from npuw_layer.llm.graph.drop_beams import DropBeams
+from npuw_layer.llm.graph.pipeline import run_passes
+from npuw_layer.llm.graph.store_caches import StoreCaches
+from npuw_layer.llm.graph.vocabulary import tell_vocabulary
 from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
 from npuw_layer.options import Options
@@ -40,23 +43,25 @@ _MASKED = -65504.0
 """What is added to scores of rows that nobody attends to: the least number of f16."""
 
 
-def decoder_graph(model: Model, stage: Stage, options: Options) -> Model:
+def decoder_graph(model: Model, stage: Stage, options: Options, check: bool = False) -> Model:
     """Make the static graph of a stage.
 
     Args:
         model: the stateful decoder; it is not changed.
-        stage: which.
-        options: NPUW_WHISPER_…, and how caches are stored.
+        stage: the static model to make.
+        options: NPUW_WHISPER_…, and formats of caches.
+        check: without effect: a decoder computes nothing but positions from lengths.
 
     Returns:
-        A graph of ``llm.graph.split`` with input_ids, attention_mask and position_ids, whose logits
-        are those of all new tokens. That of prefill has ENCODER_STATES f32 [1, frames,
-        channels], too, and assigns ``cross_variable``s [1, frames, heads, width], which that of
-        generate reads.
+        A graph with input_ids, attention_mask and position_ids, and caches as ``store-caches``
+        makes them, whose logits are those of all new tokens. That of prefill has ENCODER_STATES
+        f32 [1, frames, channels] as well, and assigns ``cross_variable``s [1, frames, heads,
+        width], which that of generate reads.
 
     Raises:
         ModelError: the graph is no Whisper decoder.
     """
+    del check
     try:
         return _split(model.clone(), stage, options)
     except RecursionError:
@@ -70,8 +75,7 @@ def _split(clone: Model, stage: Stage, options: Options) -> Model:
     cross = take_cross_attention(clone)
     _take_positions(clone, tokens, past, stage.capacity)
     _take_mask(clone, [*cross.layers], past + tokens)
-    store_caches(clone, past, 1, kv_layout(options))
-    drop_beams(clone)
+    run_passes(clone, (StoreCaches.of(past, kv_layout(options)), DropBeams()))
     shapes: dict[str, Shape] = {IDS: (1, tokens)}
     if stage.kind is Kind.PREFILL:
         shapes[ENCODER_STATES] = states
@@ -81,6 +85,7 @@ def _split(clone: Model, stage: Stage, options: Options) -> Model:
     else:
         read_cross_caches(clone, cross, states[1])
     clone.set_input_shapes(shapes)
+    tell_vocabulary(clone, clone)
     return clone
 
 
@@ -120,9 +125,7 @@ def _take_positions(model: Model, tokens: int, past: int, capacity: int) -> None
     lookups = [op for op in model.body.ops if isinstance(op, Gather) and _is_lookup(model, op)]
     if not lookups:
         raise ModelError("NPUW_WHISPER: the decoder looks no embeddings of positions up")
-    names = [port.name for port in model.inputs]
-    positions = model.body.insert_arg(tensor("i64", (1, tokens)), len(names))
-    model.set_inputs([*names, POSITIONS])
+    positions = model.add_input(POSITIONS, tensor("i64", (1, tokens)))
     for op in lookups:
         known = shape_of(op.data)[0]
         if known < capacity:
@@ -135,11 +138,11 @@ def _take_positions(model: Model, tokens: int, past: int, capacity: int) -> None
         if element_of(op.indices) != "i64":
             indices = g.convert(indices, element_of(op.indices))
         op.operands[1] = indices
-    if CACHE_POSITION in names:
+    value = model.find_input(CACHE_POSITION)
+    if value is not None:
         first = model.body.first_op
         assert first is not None  # there are lookups
         rows = np.arange(past, past + tokens, dtype=np.int64)
-        value = next(port.value for port in model.inputs if port.name == CACHE_POSITION)
         value.replace_all_uses_with(GraphBuilder(model, first).constant(rows))
         model.remove_input(CACHE_POSITION)
 
@@ -175,9 +178,7 @@ def _take_mask(model: Model, others: list[OvOp], rows: int) -> None:
     own = [op for op in ops if op not in others]
     if not own:
         raise ModelError("NPUW_WHISPER: the decoder has no self-attention")
-    names = [port.name for port in model.inputs]
-    argument = model.body.insert_arg(tensor("i64", (1, rows)), len(names))
-    model.set_inputs([*names, MASK])
+    argument = model.add_input(MASK, tensor("i64", (1, rows)))
     joined: dict[SSAValue, SSAValue] = {}
     for op in own:
         if op.mask is None or len(shape_of(op.mask)) != 4 or int_value(op.causal):

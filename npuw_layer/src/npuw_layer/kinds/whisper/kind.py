@@ -10,8 +10,11 @@ from npuw_layer.kinds.llm.kind import SplitKind
 from npuw_layer.kinds.whisper.options import WhisperOptions
 
 if TYPE_CHECKING:
+    from compiler_layer.model import Model
     from npuw_layer.kinds.whisper.compiled_model import WhisperModel
     from npuw_layer.llm.compiled import CompiledLLM
+    from npuw_layer.llm.plan.lengths import Lengths
+    from npuw_layer.llm.plan.stages import Stage
     from npuw_layer.options import Options
 
 _SETTLED = {
@@ -41,6 +44,18 @@ class WhisperKind(SplitKind):
                 "NPUW_WHISPER = YES needs NPUW_LLM = YES: its decoder is split as such"
             )
         return super().settle(path, options.model_copy(update=_SETTLED))
+
+    def lengths(self, options: Options) -> Lengths:
+        """Return the lengths of a decoder."""
+        from npuw_layer.kinds.whisper.lengths import whisper_lengths
+
+        return whisper_lengths(options)
+
+    def graph(self, model: Model, stage: Stage, options: Options, check: bool) -> Model:
+        """Return the static graph of a stage; see ``decoder_graph``."""
+        from npuw_layer.kinds.whisper.decoder import decoder_graph
+
+        return decoder_graph(model, stage, options, check)
 
     def ready(self, compiled: CompiledLLM) -> WhisperModel:
         """Return compiled stages as a decoder."""

@@ -1,23 +1,14 @@
-"""Check that a split model computes nothing from padded lengths.
-
-A static model reads as many cache rows and new tokens as it has room for, however few are in use.
-Values that follow from lengths, masks and positions must nevertheless be those of the tokens in
-use. A dataflow analysis finds them: a value is a *place* if it follows from constants, shapes,
-masks and positions alone; an *edge* is an op that reads places beside other values. Each edge is
-computed in two splits of the model: one that fits the tokens, and one with room to spare. Places
-must agree in the rows in use, and shapes may differ only as the room does. Remainders and quotients
-of a length, which a few splits may miss, are places only where they give shapes. A model that
-derives anything else from a length is rejected by name, never computed from the padded one.
-"""
+"""The check that a static model computes nothing from padded lengths."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov import elementwise, shape, slicing, strided_slice
 from compiler_layer.dialects.ov.constant import Constant
@@ -28,25 +19,27 @@ from compiler_layer.dialects.ov.scatter import ScatterNDUpdate
 from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.errors import CompilerError, UnsupportedModel
-from compiler_layer.model import Model
+from compiler_layer.model import Model, context
 from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of
-from npuw_layer.llm.graph.split import split
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.symbolic_lengths import Lengths
 from npuw_layer.llm.names import CACHE_POSITION, MASK, POSITIONS
-from npuw_layer.traits.long_rope.names import LONG_ROPE
 
 _EDGE = "npuw.edge"
 """The discardable attribute that finds an op again in a split."""
 
 _PLACES = (MASK, POSITIONS, CACHE_POSITION)
-"""Inputs that say where tokens are, not what they are."""
+"""Inputs that place tokens and do not describe them."""
 
 _NEW = 3
 _MOST_ROOM = 257
-"""New tokens that a split is tried with: enough to tell, and few enough to be quick."""
+"""New tokens that a split is tried with: enough to tell lengths apart, few enough to be quick."""
+
+Splits = Callable[[int, int], Sequence[ModulePass]]
+"""Returns the passes that make a model static, for new tokens and rows of its caches."""
 
 _SHAPE_OPERANDS: Mapping[type[Operation], tuple[int, ...]] = {
     shape.Reshape: (1,),
@@ -128,49 +121,11 @@ class _Edge:
     """True if the op reads a remainder or a quotient of a length, other than as a shape."""
 
 
-def check_lengths(model: Model, tokens: int, past: int) -> None:
-    """Check a model by a split of given lengths, tried with fewer tokens.
-
-    Args:
-        model: the stateful graph, as ``split`` takes it; it is not changed.
-        tokens: new tokens that the split takes.
-        past: rows of its caches.
-
-    Raises:
-        ModelError: a value follows a padded length; names the op.
-    """
-    try:
-        _check(model.clone(), min(tokens, _MOST_ROOM if past == 0 else _NEW + 2), past)
-    except CompilerError as error:
-        raise ModelError(f"the model cannot be given static shapes: {error}") from None
-
-
-def _check(marked: Model, tokens: int, past: int) -> None:
-    edges = _mark(marked)
-    padded = _Probe(split(marked, tokens, past))
-    for stored in sorted({each for each in (1, past // 2, past - 2) if 0 < each < past} or {past}):
-        room = Room(stored, past, min(_NEW, tokens), tokens)
-        exact = _Probe(split(marked, room.new, stored))
-        exact.fill(room.exact)
-        padded.fill(room)
-        for number, edge in enumerate(edges):
-            agree = (_agrees(exact, padded, number, each, room) for each in edge.operands)
-            if edge.periodic or not all(agree):
-                raise ModelError(
-                    f"{edge.what}: it reads a value that follows the length of the KV cache, and "
-                    "no pattern explains how; run the model on OpenVINO's CPU device"
-                )
-
-
 def _mark(model: Model) -> list[_Edge]:
-    """Mark the edges of a model by their number; give them in order."""
+    """Mark the edges of a model by their number; return them in order."""
     edges: list[_Edge] = []
     known: set[SSAValue] = set()
-    places = {
-        port.value
-        for port in model.inputs
-        if port.name in _PLACES or port.name.startswith(LONG_ROPE)
-    }
+    places = {port.value for port in model.inputs if port.name in _PLACES}
     periodic: set[SSAValue] = set()
     lengths = Lengths(model)
     for op in model.ops:
@@ -194,7 +149,7 @@ def _mark(model: Model) -> list[_Edge]:
 
 
 def _is_periodic(op: OvOp, lengths: Lengths) -> bool:
-    """Return whether an op gives a remainder or a quotient of a length that tokens change."""
+    """Return whether an op computes a remainder or a quotient of a length that tokens change."""
     if not isinstance(op, elementwise.Divide | elementwise.Mod | elementwise.FloorMod):
         return False
     return any(
@@ -257,8 +212,6 @@ class _Probe:
                 known[port.value] = used
             elif port.name in (POSITIONS, CACHE_POSITION):
                 known[port.value] = np.broadcast_to(positions, dims)
-            elif port.name.startswith(LONG_ROPE):
-                known[port.value] = np.zeros(dims, np.int64)
         self._known, self._computed = known, Computed(known)
 
     def edge(self, number: int) -> Operation | None:
@@ -275,3 +228,60 @@ class _Probe:
         if any(each not in self._known for each in made_of(value)):
             raise UnsupportedModel("a shape depends on data")
         return self._computed.of(value)
+
+
+@dataclass(frozen=True)
+class CheckLengths(GraphPass):
+    """Check that the static model computes nothing from padded lengths.
+
+    A static model reads as many cache rows and new tokens as it has room for, however few are in
+    use. Values that follow from lengths, masks and positions must nevertheless be those of the
+    tokens in use. A dataflow analysis finds them: a value is a *place* if it follows from
+    constants, shapes, masks and positions alone; an *edge* is an op that reads places beside other
+    values. Each edge is computed in two splits of the model: one that fits the tokens, and one with
+    room to spare. Places must agree in the rows in use, and shapes may differ only as the room
+    does. Remainders and quotients of a length, which a few splits may miss, are places only where
+    they give shapes. A model that derives anything else from a length is rejected by name, never
+    computed from the padded one.
+
+    ``splits`` returns the passes that follow in the list, for other lengths and one conversation.
+
+    Raises:
+        ModelError: a value follows a padded length; the error names the op.
+    """
+
+    name = "check-lengths"
+
+    tokens: int
+    past: int
+    splits: Splits
+
+    def _rewrite(self, model: Model) -> None:
+        try:
+            self._check(model.clone())
+        except CompilerError as error:
+            raise ModelError(f"the model cannot be given static shapes: {error}") from None
+
+    def _check(self, marked: Model) -> None:
+        edges, past = _mark(marked), self.past
+        tokens = min(self.tokens, _MOST_ROOM if past == 0 else _NEW + 2)
+        padded = self._probe(marked, tokens, past)
+        stored_ones = {each for each in (1, past // 2, past - 2) if 0 < each < past} or {past}
+        for stored in sorted(stored_ones):
+            room = Room(stored, past, min(_NEW, tokens), tokens)
+            exact = self._probe(marked, room.new, stored)
+            exact.fill(room.exact)
+            padded.fill(room)
+            for number, edge in enumerate(edges):
+                agree = (_agrees(exact, padded, number, each, room) for each in edge.operands)
+                if edge.periodic or not all(agree):
+                    raise ModelError(
+                        f"{edge.what}: it reads a value that follows the length of the KV cache, "
+                        "and no pattern explains how; run the model on OpenVINO's CPU device"
+                    )
+
+    def _probe(self, marked: Model, tokens: int, past: int) -> _Probe:
+        model = marked.clone()
+        for each in self.splits(tokens, past):
+            each.apply(context(), model.module)
+        return _Probe(model)

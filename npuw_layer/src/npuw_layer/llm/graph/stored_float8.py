@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from xdsl.rewriter import Rewriter
@@ -26,20 +26,20 @@ from compiler_layer.elements import convert_values
 from compiler_layer.model import Model, Variable
 from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.llm.graph.stored_floats import Scale
-from npuw_layer.llm.kv.kv_layout import KVLayout
+from npuw_layer.options.llm import KvElement
 
 _log = logging.getLogger(__name__)
 
 
-def resolved(model: Model, layout: KVLayout) -> KVLayout:
-    """Let caches be of the type that all FakeConverts of a model round to, if that is one.
+def common_rounding(model: Model, element: KvElement) -> KvElement | None:
+    """Return the type that all FakeConverts of a model round to.
 
     Args:
         model: the stateful graph; it is not changed.
-        layout: how caches lie; a type that it asks for stays.
+        element: the type that KV_CACHE_PRECISION asks for; empty for none.
 
     Returns:
-        The layout with that type; as it was, and the log says why, if there is none.
+        None if there is no common type, or caches cannot be stored in it; the log says why.
     """
     every = [op for op in model.body.ops if isinstance(op, FakeConvert)]
     kinds = sorted({op.destination_type.data for op in every})
@@ -47,14 +47,14 @@ def resolved(model: Model, layout: KVLayout) -> KVLayout:
         why = "the model has no FakeConvert"
     elif len(kinds) > 1:
         why = f"its FakeConverts round to {' and '.join(kinds)}"
-    elif layout.element not in ("", kinds[0]):
-        why = f"KV_CACHE_PRECISION is {layout.element}"
+    elif element not in ("", kinds[0]):
+        why = f"KV_CACHE_PRECISION is {element}"
     elif left := [each.name for each in model.variables() if _stays(each)]:
         why = f"{left[0]} is not read through one FakeConvert with a single scale and no shift"
     else:
-        return replace(layout, element=kinds[0], resolved=True)
+        return cast(KvElement, kinds[0])
     _log.info("NPUW_LLM_OPTIMIZE_FP8: caches are stored as they would be without it: %s", why)
-    return layout
+    return None
 
 
 def take_scales(model: Model) -> dict[str, Scale]:

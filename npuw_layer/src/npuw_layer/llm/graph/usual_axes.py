@@ -1,14 +1,11 @@
-"""Caches of models that count tokens, or sequences, along other axes than most models.
-
-ChatGLM stores K and V as [tokens, sequences, heads, width], the first Qwen as [sequences, tokens,
-heads, width]; NPUW_LLM_SEQ_LEN_DIM and NPUW_LLM_BATCH_DIM say so. Before a model is split its
-variables become [sequences, heads, tokens, width], as those of all others; what reads them is given
-them as before, by a transposition, which is mostly undone by the one that attention begins with.
+"""Caches with the usual axes [sequences, heads, tokens, width].
 
 Source: fact sheet npuw §b (the options), openvino_genai's get_kv_axes_pos (which models differ).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import Rewriter
@@ -22,29 +19,7 @@ from compiler_layer.model import Model, Variable
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from npuw_layer.errors import OtherAxes
 from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
-
-
-def usual_axes(model: Model, axes: CacheAxes) -> Model:
-    """Give the caches of a model the axes that most have.
-
-    Args:
-        model: the stateful graph; it is not changed.
-        axes: those that its caches are said to have.
-
-    Raises:
-        OtherAxes: a cache has others; says which.
-    """
-    for variable in model.variables():
-        _check(variable, axes)
-    if axes == USUAL:
-        return model
-    model = model.clone()
-    for variable in model.variables():
-        join = cache_join(variable)
-        if join is not None:
-            _turn(model, variable, join, axes)
-    remove_dead_code(model)
-    return model
+from npuw_layer.llm.graph.graph_pass import GraphPass
 
 
 def cache_join(variable: Variable) -> Concat | None:
@@ -108,3 +83,37 @@ def _turn_read(model: Model, read: ReadValue, axes: CacheAxes) -> SSAValue:
     stored = g.add(turned).output
     Rewriter.replace_op(read, [], [g.transpose(stored, *axes.order)])
     return stored
+
+
+@dataclass(frozen=True)
+class UsualAxes(GraphPass):
+    """Give K and V caches the axes [sequences, heads, tokens, width].
+
+    Before:  %k = ov.Concat(%past, %new) {axis = 0} ; ov.Assign "0.key"(%k)
+    After:   %k = ov.Concat(%past, ov.Transpose(%new)) {axis = 2} ; ov.Assign "0.key"(%k)
+             %s = ov.Transpose(%k)
+
+    ChatGLM stores [tokens, sequences, heads, width], the first Qwen [sequences, tokens, heads,
+    width]; NPUW_LLM_SEQ_LEN_DIM and NPUW_LLM_BATCH_DIM name the two axes. Readers see the caches as
+    before through a transposition, which mostly cancels the one that attention begins with.
+
+    Raises:
+        OtherAxes: a cache has other axes; the error names them.
+    """
+
+    name = "usual-axes"
+
+    sequences: int = USUAL.sequences
+    tokens: int = USUAL.tokens
+
+    def _rewrite(self, model: Model) -> None:
+        axes = CacheAxes(self.sequences, self.tokens)
+        for variable in model.variables():
+            _check(variable, axes)
+        if axes == USUAL:
+            return
+        for variable in model.variables():
+            join = cache_join(variable)
+            if join is not None:
+                _turn(model, variable, join, axes)
+        remove_dead_code(model)

@@ -1,10 +1,4 @@
-"""How many token ids a model knows: as many as its table of embeddings has rows.
-
-A device looks rows up without asking whether they are there, so that the host has to; and the host
-sees no graph when programs come from the cache, or from a blob. So the number stands in the name of
-an input that no op reads, as that of ``long_rope`` does. The logits' last dimension tells something
-else: heads are padded, or cut, as exporters like.
-"""
+"""Size of the vocabulary, in the name of an input."""
 
 from __future__ import annotations
 
@@ -16,6 +10,7 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.types import shape_of, tensor
 from compiler_layer.model import Model
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.names import IDS, VOCABULARY
 
 _KEPT = Convert | Reshape | Squeeze | Unsqueeze
@@ -23,22 +18,21 @@ _KEPT = Convert | Reshape | Squeeze | Unsqueeze
 
 
 def tell_vocabulary(graph: Model, model: Model) -> None:
-    """Let a static model's inputs tell which token ids there are, if it takes any.
+    """Add the input; see ``TellVocabulary``.
 
     Args:
         graph: made of the model; changed in place.
-        model: that takes ids as exporters have it.
+        model: looks ids up as they are given.
     """
-    names = [port.name for port in graph.inputs]
     known = min(_tables(model), default=0)
-    if IDS in names and known:
-        graph.body.insert_arg(tensor("i64", (1,)), len(names))
-        graph.set_inputs([*names, f"{VOCABULARY}{known}"])
+    if known:
+        graph.add_input(f"{VOCABULARY}{known}", tensor("i64", (1,)))
 
 
 def _tables(model: Model) -> Iterator[int]:
-    """The rows of each table that ids as they are given are looked up in."""
-    waiting = [port.value for port in model.inputs if port.name == IDS]
+    """Yield the rows of each table that unchanged ids are looked up in."""
+    ids = model.find_input(IDS)
+    waiting = [] if ids is None else [ids]
     while waiting:
         for use in waiting.pop().uses:
             op = use.operation
@@ -49,8 +43,25 @@ def _tables(model: Model) -> Iterator[int]:
 
 
 def _takes_rows(op: Gather) -> bool:
-    """Whether an op looks up rows of a table whose length is known."""
+    """Return whether an op looks up rows of a table of known length."""
     try:
         return op.known_axis() == 0 and not int_value(op.batch_dims) and shape_of(op.data)[0] > 0
     except ValueError:
         return False
+
+
+class TellVocabulary(GraphPass):
+    """Add an input that no op reads and whose name ends with the number of token ids.
+
+    Before:  %h = ov.Gather(%table : 32000x64, %input_ids)
+    After:   the same, and an input npuw_vocabulary_32000
+
+    A device looks up embeddings without checking that the row exists, so the host has to, and the
+    host sees no graph if programs come from the cache or a blob. The last dimension of the logits
+    is no substitute: exporters pad and cut heads. A model that looks up no ids stays as it is.
+    """
+
+    name = "tell-vocabulary"
+
+    def _rewrite(self, model: Model) -> None:
+        tell_vocabulary(model, model)

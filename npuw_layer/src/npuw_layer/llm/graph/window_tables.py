@@ -1,17 +1,13 @@
-"""Windows that a model keeps as a table of booleans, on a static cache.
-
-GPT-Neo stores which key each query sees as a constant [1, 1, N, N] and takes the rows of the new
-tokens and the columns of all: ``table[:, :, past:past + new, :past + new]``. A static cache has as
-many rows as it has room for, so such a slice would begin at the wrong token. A table whose entries
-depend on the distance of query and key alone is compared by token index instead.
-"""
+"""Windows that a model keeps as a table of booleans, on a static cache."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.ir import SSAValue
-from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic
@@ -19,33 +15,9 @@ from compiler_layer.dialects.ov.constant import ints_of, values_of
 from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
-from npuw_layer.llm.graph.cache_positions import cache_position, join_slots, positions_by_slot
+from npuw_layer.llm.graph.cache_positions import key_positions, replace_by_slot
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.symbolic_lengths import NONE, STORED, TOTAL, Lengths
-
-
-def compare_tables(model: Model, tokens: int, past: int, slots: int = 1) -> None:
-    """Replace slices of window tables by comparisons of token indices.
-
-    Args:
-        model: the stateful graph, changed in place; it gets the input ``cache_position`` if it has
-            such a table.
-        tokens: new tokens that it takes.
-        past: rows of its caches.
-        slots: conversations that it takes tokens of.
-
-    Raises:
-        ModelError: the mask has no dimension for several conversations.
-    """
-    lengths = Lengths(model)
-    for op in model.ops:
-        span = _window(op, lengths) if isinstance(op, Slice) else None
-        if span is None or not isinstance(op, Slice):
-            continue
-        positions = cache_position(model, tokens, slots)
-        masks = [
-            _compared(model, op, own, past, span) for own in positions_by_slot(model, op, positions)
-        ]
-        Rewriter.replace_op(op, [], [join_slots(model, op, masks)])
 
 
 def _window(op: Slice, lengths: Lengths) -> tuple[int, int] | None:
@@ -85,15 +57,46 @@ def _band(table: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
 
 
 def _compared(
-    model: Model, op: Slice, positions: SSAValue, past: int, span: tuple[int, int]
+    model: Model, op: Slice, past: int, span: tuple[int, int], positions: SSAValue
 ) -> SSAValue:
     """Compare the token indices of one conversation: nearest <= query − key <= farthest."""
     g = GraphBuilder(model, op)
     new = g.reshape(positions, -1)
-    keys = g.concat([g.constant(np.arange(past, dtype=np.int64)), new], 0) if past else new
+    keys = key_positions(g, new, past)
     rank = len(shape_of(op.x))
     queries = g.reshape(new, *(1,) * (rank - 2), -1, 1)
     distance = g.op(elementwise.Subtract, queries, g.reshape(keys, *(1,) * (rank - 1), -1))
     nearest, farthest = (g.constant(np.full((1,) * rank, d, np.int64)) for d in span)
     near = g.op(logic.LessEqual, nearest, distance)
     return g.op(logic.LogicalAnd, near, g.op(logic.LessEqual, distance, farthest))
+
+
+@dataclass(frozen=True)
+class CompareWindowTables(GraphPass):
+    """Compare token indices where the model slices a table of visible keys.
+
+    Before:  %m = ov.Slice(%table, [past, 0], [total, total]) ; a constant boolean [1, 1, N, N]
+    After:   %m = nearest <= %queries - %keys <= farthest, on token indices
+
+    GPT-Neo stores which key each query sees and takes the rows of the new tokens and the columns of
+    all tokens. A static cache has as many rows as it has room for, so the slice would begin at the
+    wrong token. Only a table whose entries depend on the distance of query and key is replaced. The
+    input ``cache_position`` is added if there is one.
+
+    Raises:
+        ModelError: the mask has no dimension for several conversations.
+    """
+
+    name = "compare-window-tables"
+
+    tokens: int
+    past: int
+    slots: int = 1
+
+    def _rewrite(self, model: Model) -> None:
+        lengths = Lengths(model)
+        for each in model.ops:
+            span = _window(each, lengths) if isinstance(each, Slice) else None
+            if span is not None and isinstance(each, Slice):
+                compared = partial(_compared, model, each, self.past, span)
+                replace_by_slot(model, each, self.tokens, self.slots, compared)

@@ -34,15 +34,12 @@ class KVLayout:
     Attributes:
         element: i8 keeps caches in 8 bits with a scale for each row of a head, in a variable of its
             own; other types keep them in such floats; empty leaves them as they are computed.
-        resolved: whether rows are stored as the model's own FakeConverts round them, where it has
-            some behind a cache.
         room: rows of the buffers of V, if V is to lie channel by channel; None lets it lie token by
             token.
         block: rows of a block, if caches lie in blocks; None leaves them in one piece.
     """
 
     element: KvElement = ""
-    resolved: bool = False
     room: int | None = None
     block: int | None = None
 

@@ -14,7 +14,7 @@ from enum import Enum
 
 from npuw_layer.errors import OptionError
 from npuw_layer.llm.kv.kv_layout import KVLayout
-from npuw_layer.llm.language_kinds import kind_of
+from npuw_layer.llm.language_kind import kind_of
 from npuw_layer.llm.plan.lengths import Lengths, plan_lengths, round_generation_len
 from npuw_layer.llm.plan.variants import given_ladder, ladder
 from npuw_layer.options import Options

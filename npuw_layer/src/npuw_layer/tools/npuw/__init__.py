@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from compiler_layer.tools.command import make_parser, run_command
 from npuw_layer.errors import NpuwError
-from npuw_layer.tools.npuw import extract, options, plan, show
+from npuw_layer.tools.npuw import extract, graph, options, plan, show
 
-_COMMANDS = (options, plan, show, extract)
+_COMMANDS = (options, plan, show, extract, graph)
 
 _EPILOG = """\
   npuw options                             every option there is, by groups
@@ -17,6 +17,8 @@ _EPILOG = """\
                                            its config.json is enough
   npuw show model.blob                     what a blob says of itself: versions, metadata, parts
   npuw extract model.blob blobs            the programs of an exported model, to look into
+  npuw passes                              how a stateful language model becomes static ones
+  npuw graph models/demo --stage lm_head   the graph of one of them, after any pass
 
 npuw COMMAND --help has more examples.
 """
@@ -27,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = [command.add_to for command in _COMMANDS]
     parser = make_parser(
         "npuw",
-        "Explains options, predicts what a model takes, and takes compiled models apart.",
+        "Explains options, predicts what a model takes, and shows its graphs and compiled parts.",
         _EPILOG,
         commands,
     )

@@ -1,8 +1,31 @@
 """Attention of ONNX Runtime (GroupQueryAttention), taken apart into its ops.
 
-The trait changes graphs alone; a conversation has no part of it.
+The trait changes graphs alone (``graph``); a conversation has no part of it.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from npuw_layer.llm.trait import Trait
 
-TRAIT = Trait("grouped_query")
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from npuw_layer.llm.graph.graph_pass import Placed
+    from npuw_layer.llm.plan.stages import Stage
+    from npuw_layer.options import Options
+
+
+class GroupedQuery(Trait):
+    """GroupQueryAttention in the place of attention."""
+
+    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+        """Return the passes of ``graph``."""
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.traits.grouped_query.graph import passes
+
+        return passes(model, stage, options)
+
+
+TRAIT = GroupedQuery("grouped_query")

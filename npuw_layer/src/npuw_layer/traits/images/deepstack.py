@@ -1,14 +1,5 @@
 """DeepStack: an image's features, added to the hidden states of its tokens behind the first layers.
 
-A stateful model takes features of the tokens of images alone, and finds the tokens by a mask: so
-many that no static shape has them. As exporters write it, that is one of
-
-    scattered    scatter(h, at, gather(h, at) + level), at = the places that are marked
-    gathered     h + level[places counted among the marked] * mask
-
-Static models take a row for each token instead, zero for text, and add it: the same to the bit, as
-zeros change nothing. The mask is the host's then; see ``visual_rows``.
-
 Source: optimum-intel writes the first in 2.0 and 2.1 (NPUW's ReplaceDeepstackScatterWithAdd), the
 second in 2.2.
 """
@@ -33,46 +24,13 @@ from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import producer
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.traits.images.names import VISUAL_EMBEDS, VISUAL_MASKS
 
 AnyOp = TypeVar("AnyOp", bound=OvOp)
 
 _ROWS = f"{VISUAL_EMBEDS}@rows"
 """What the new input is called as long as the old one is there."""
-
-
-def spread_visual_rows(model: Model, tokens: int) -> None:
-    """Let a model take a row for each token where it takes features of images' tokens.
-
-    Args:
-        model: the stateful graph, changed in place. If it has features, f32 [levels, tokens of
-            images, width], it takes them as f32 [levels, 1, tokens, width] from then on, and no
-            mask.
-        tokens: new tokens that it takes.
-
-    Raises:
-        ModelError: they are of another type or shape, or are not added in a way that is known.
-    """
-    ports = {port.name: port.value for port in model.inputs}
-    if not {VISUAL_EMBEDS, VISUAL_MASKS} <= ports.keys():
-        return
-    embeds, marks = ports[VISUAL_EMBEDS], ports[VISUAL_MASKS]
-    dims = shape_of(embeds)
-    types = element_of(embeds), element_of(marks)
-    if types != ("f32", "boolean") or len(dims) != 3 or dims[2] <= 0 or len(shape_of(marks)) != 2:
-        raise ModelError(
-            f"{VISUAL_EMBEDS} of {types[0]} {list(dims)} with {VISUAL_MASKS} of {types[1]} "
-            f"{list(shape_of(marks))}, not f32 [levels, tokens, width] and boolean [1, tokens]"
-        )
-    walk = _Walk(embeds, marks)
-    for op in model.ops:
-        walk.visit(op)
-    levels = dims[0] if dims[0] > 0 else len(walk.levels)
-    if not walk.levels or not walk.levels <= {*range(levels)}:
-        raise ModelError(f"of {VISUAL_EMBEDS} {list(dims)} levels {sorted(walk.levels)} are read")
-    for addition in walk.additions:
-        addition.rewrite(model)
-    _take_rows(model, embeds, tokens, levels)
 
 
 def _take_rows(model: Model, embeds: SSAValue, tokens: int, levels: int) -> None:
@@ -232,3 +190,51 @@ def _unknown(op: Operation) -> ModelError:
         f"{name}: {VISUAL_EMBEDS} and {VISUAL_MASKS} meet here, which is no known way to add "
         "features to the hidden states of an image's tokens"
     )
+
+
+@dataclass(frozen=True)
+class SpreadVisualRows(GraphPass):
+    """Take a row for each token in the place of features of images' tokens alone.
+
+    Before:  %h1 = ov.ScatterNDUpdate(%h, %at, ov.Add(ov.GatherND(%h, %at), %level))
+    or:      %h1 = ov.Add(%h, ov.Multiply(ov.Gather(%level, %counted), %mask))
+    After:   %h1 = ov.Add(%h, %rows)
+
+    A stateful model takes f32 [levels, tokens of images, width] and finds the tokens by a mask: so
+    many that no static shape has them. A static model takes f32 [levels, 1, tokens, width], zero
+    for text, and no mask. The sums are the same to the bit; the host spreads the features.
+
+    Raises:
+        ModelError: features have another type or shape, or are added in an unknown way.
+    """
+
+    name = "spread-visual-rows"
+
+    tokens: int
+
+    def _rewrite(self, model: Model) -> None:
+        ports = {port.name: port.value for port in model.inputs}
+        embeds, marks = ports[VISUAL_EMBEDS], ports[VISUAL_MASKS]
+        dims = shape_of(embeds)
+        types = element_of(embeds), element_of(marks)
+        if (
+            types != ("f32", "boolean")
+            or len(dims) != 3
+            or dims[2] <= 0
+            or len(shape_of(marks)) != 2
+        ):
+            raise ModelError(
+                f"{VISUAL_EMBEDS} of {types[0]} {list(dims)} with {VISUAL_MASKS} of {types[1]} "
+                f"{list(shape_of(marks))}, not f32 [levels, tokens, width] and boolean [1, tokens]"
+            )
+        walk = _Walk(embeds, marks)
+        for op in model.ops:
+            walk.visit(op)
+        levels = dims[0] if dims[0] > 0 else len(walk.levels)
+        if not walk.levels or not walk.levels <= {*range(levels)}:
+            raise ModelError(
+                f"of {VISUAL_EMBEDS} {list(dims)} levels {sorted(walk.levels)} are read"
+            )
+        for addition in walk.additions:
+            addition.rewrite(model)
+        _take_rows(model, embeds, self.tokens, levels)

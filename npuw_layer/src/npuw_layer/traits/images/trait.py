@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from npuw_layer.api.model_port import OPEN
 from npuw_layer.backends.protocols import Array, Device, TensorInfo
@@ -16,6 +16,12 @@ from npuw_layer.llm.request.token_inputs import TokenInput, TokenKind
 from npuw_layer.llm.trait import CallerInput, Instance, OpenInput, Part, Trait
 from npuw_layer.traits.images.names import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.traits.images.visual_rows import MARKS, VisualRows, spread
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from npuw_layer.llm.graph.graph_pass import Placed
+    from npuw_layer.llm.plan.stages import Stage
+    from npuw_layer.options import Options
 
 
 class _Images(Instance, Part):
@@ -70,6 +76,13 @@ class Images(Trait):
         PER_LAYER: TokenKind("f32", 2),
     }
     ignored_inputs = (TOKEN_TYPES, PER_LAYER)
+
+    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+        """Return the passes of ``graph``."""
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.traits.images.graph import passes
+
+        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the trait for a model with features or types of images."""

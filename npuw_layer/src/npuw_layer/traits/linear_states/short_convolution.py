@@ -1,15 +1,5 @@
 """Short convolutions of a stateful graph, as a static model computes them.
 
-The exporter writes two branches, and multiplies one of them by 0: several tokens are a prompt, of
-which the convolution starts with zeros, whatever came before; a single token is put behind those of
-the state. A prompt that is read in pieces would lose what goes before each. Here the new tokens
-always stand behind the state, so that it does not matter how they were cut; that also mends a
-prompt of a single token, which the exporter puts in the wrong place.
-
-Each branch has filters of its own. An exporter that compresses weights compresses those of prompts
-alone, so that the filters of single tokens are other ones: generated tokens have these, as in
-OpenVINO, however many of them a static model takes.
-
 Source: optimum-intel's patches of LFM-2's and Mamba's mixers say what is exported.
 """
 
@@ -37,59 +27,45 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import made_of
-from npuw_layer.llm.graph.last_token import last_token
+from npuw_layer.llm.graph.graph_pass import GraphPass
+from npuw_layer.llm.graph.kept_variables import keep_variable
+from npuw_layer.llm.graph.last_token_head import last_token
 from npuw_layer.traits.linear_states.names import is_linear_cache
 
 
 @dataclass(frozen=True, slots=True)
 class _ShortConvolution:
-    """A convolution over what its variable holds and what is new."""
+    """A convolution over the elements of its variable and the new tokens."""
 
     read: ReadValue
     assign: Assign
     convolution: GroupConvolution
     biases: tuple[SSAValue, ...]
-    """What is added to its output."""
+    """Terms added to its output."""
     mixed: Add
-    """Adds up the two branches."""
+    """The sum of the two branches."""
     single: SSAValue
     """The filters of the branch of a single token, with as many elements."""
 
     @property
     def new(self) -> SSAValue:
-        """What the convolution slides over, [1, channels, tokens]."""
+        """The operand that the convolution slides over, [1, channels, tokens]."""
         return self.convolution.x
-
-
-def continue_convolutions(model: Model, tokens: int, generates: bool = False) -> None:
-    """Let short convolutions go on behind their states, and these hold the last tokens in use.
-
-    Args:
-        model: a stateful graph; changed in place. With several tokens it gets LAST_TOKEN.
-        tokens: new tokens that it takes.
-        generates: whether these are generated ones, and not of a prompt.
-
-    Raises:
-        ModelError: a state is not one of a short convolution.
-    """
-    found = [_find(each) for each in model.variables() if is_linear_cache(each.name)]
-    for one in found:
-        _rewrite(model, one, tokens, generates)
-    if found:
-        remove_dead_code(model)
 
 
 def _rewrite(model: Model, one: _ShortConvolution, tokens: int, generates: bool) -> None:
     g = GraphBuilder(model, one.mixed)
     name, element = one.read.variable_id, element_of(one.new)
     _, channels, places = shape_of(one.read.output)
-    past = g.add(
+    read = g.add(
         ReadValue(
             operands=[[]],
             properties={"variable_id": name},
             result_types=[tensor(element, (1, channels, places))],
         )
-    ).output
+    )
+    keep_variable(read)
+    past = read.output
     joined = g.concat([past, one.new], 2)
     filters = one.convolution.filters
     if generates:
@@ -115,10 +91,10 @@ def _rewrite(model: Model, one: _ShortConvolution, tokens: int, generates: bool)
 
 
 def _last(model: Model, g: GraphBuilder, joined: SSAValue, tokens: int, places: int) -> SSAValue:
-    """The last elements up to the last token in use, [1, channels, places].
+    """Return the last elements up to the last token in use, [1, channels, places].
 
-    Behind that is padding, so that which they are is not known before: each is a product with a
-    vector that is 1 at one element, which is exact.
+    Padding follows the last token in use, so its place is known at run time alone: each element is
+    a matmul with a vector that is 1 at one place, which is exact.
     """
     if tokens == 1:
         return g.slice(joined, 2, 1)
@@ -131,7 +107,7 @@ def _find(variable: Variable) -> _ShortConvolution:
     """Find the convolution that a variable belongs to.
 
     Raises:
-        ModelError: there is none, or it is no short convolution of channels by themselves.
+        ModelError: there is none, or it is not depthwise.
     """
     name, read, assign = variable.name, variable.read, variable.assign
     if read is None or assign is None:
@@ -147,7 +123,7 @@ def _find(variable: Variable) -> _ShortConvolution:
 
 
 def _fits(op: GroupConvolution, read: ReadValue) -> bool:
-    """Whether a convolution is causal, of channels by themselves, and as long as a state."""
+    """Return whether a convolution is causal, depthwise, and as long as a state."""
     rank = len(shape_of(read.output))
     if rank != 3 or len(shape_of(op.x)) != rank or not op.is_depthwise:
         return False
@@ -180,7 +156,7 @@ def _mixed(
 
 
 def _single_filters(name: str, branch: SSAValue, op: GroupConvolution) -> SSAValue:
-    """The constant that a branch multiplies a state with, with as many elements as filters have."""
+    """Return the constant with as many elements as filters that a branch multiplies a state by."""
     count = math.prod(shape_of(op.filters))
     for value in _backward(branch, op.x):
         if isinstance(value.owner, Multiply):
@@ -191,11 +167,11 @@ def _single_filters(name: str, branch: SSAValue, op: GroupConvolution) -> SSAVal
 
 
 def _backward(value: SSAValue, end: SSAValue | None = None) -> Iterator[SSAValue]:
-    """A value and what it is computed from, the nearest first; not what gives its shape.
+    """Yield a value and the values it depends on, the nearest first; shapes are no dependency.
 
     Args:
-        value: where to begin.
-        end: nothing of what that is computed from.
+        value: the first one.
+        end: a value whose dependencies are left out.
     """
     waiting, known = deque([value]), {value}
     while waiting:
@@ -211,3 +187,37 @@ def _backward(value: SSAValue, end: SSAValue | None = None) -> Iterator[SSAValue
 
 def _new(values: Iterable[SSAValue], known: set[SSAValue]) -> list[SSAValue]:
     return [value for value in dict.fromkeys(values) if value not in known]
+
+
+@dataclass(frozen=True)
+class ContinueConvolutions(GraphPass):
+    """Let short convolutions go on behind their states, which hold the last tokens in use.
+
+    Before:  %y = ov.Add(ov.Multiply(%prompt, %is_prompt), ov.Multiply(%single, %is_single))
+    After:   %j = ov.Concat(%state, %new) ; %y = ov.GroupConvolution(%j, %filters)
+             ov.Assign(the last elements of %j)
+
+    The exporter writes two branches and multiplies one of them by 0: several tokens are a prompt,
+    whose convolution starts with zeros, whatever came before; a single token is put behind those of
+    the state. A prompt that is read in pieces would lose the tokens before each piece. Here new
+    tokens always stand behind the state, so that it does not matter how they were cut; that also
+    mends a prompt of a single token, which the exporter puts in the wrong place.
+
+    Each branch has filters of its own. An exporter that compresses weights compresses those of
+    prompts alone, so that the filters of single tokens differ: with ``generates`` tokens have
+    these, as in OpenVINO, however many of them a static model takes.
+
+    Raises:
+        ModelError: a state is not one of a short convolution.
+    """
+
+    name = "continue-convolutions"
+
+    tokens: int
+    generates: bool = False
+
+    def _rewrite(self, model: Model) -> None:
+        found = [_find(each) for each in model.variables() if is_linear_cache(each.name)]
+        for one in found:
+            _rewrite(model, one, self.tokens, self.generates)
+        remove_dead_code(model)

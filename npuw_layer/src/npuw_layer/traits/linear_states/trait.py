@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
@@ -14,6 +15,10 @@ from npuw_layer.traits.linear_states.check import check_linear_caches
 from npuw_layer.traits.linear_states.imported_ports import check_states
 from npuw_layer.traits.linear_states.names import is_linear_cache, linear_inputs
 from npuw_layer.traits.linear_states.states import LinearStates
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from npuw_layer.llm.graph.graph_pass import Placed
 
 
 class _OfModel(Instance):
@@ -41,6 +46,13 @@ class LinearStatesTrait(Trait):
     def owns(self, variable: str) -> bool:
         """Return whether a variable is such a state."""
         return is_linear_cache(variable)
+
+    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+        """Return the passes of ``graph``."""
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.traits.linear_states.graph import passes
+
+        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the states that a model reads."""

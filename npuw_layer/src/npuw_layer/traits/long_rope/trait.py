@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Array, Device, TensorInfo
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
@@ -10,6 +11,12 @@ from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.trait import Instance, Part, Trait
 from npuw_layer.traits.long_rope.names import long_from
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from npuw_layer.llm.graph.graph_pass import Placed
+    from npuw_layer.llm.plan.stages import Stage
+    from npuw_layer.options import Options
 
 
 class _Reach(Instance, Part):
@@ -38,6 +45,13 @@ class _Reach(Instance, Part):
 
 class LongRoPE(Trait):
     """Rotary factors that depend on how far an inference reaches."""
+
+    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+        """Return the passes of ``graph``."""
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.traits.long_rope.graph import passes
+
+        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the input's meaning, if there is the input."""

@@ -1,74 +1,46 @@
-"""The variables of adapters in a static model: read at a static rank, and never assigned."""
+"""Passes for models with variables of adapters."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.rewriter import Rewriter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov.state import ReadValue
-from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
-from compiler_layer.model import Model, Variable
-from npuw_layer.errors import ModelError
-from npuw_layer.llm.names import slot_variable
-from npuw_layer.traits.lora.names import Part, adapter_name
-
-
-def reads_adapters(model: Model) -> bool:
-    """Whether a model has variables of adapters."""
-    return any(adapter_name(variable.name) is not None for variable in model.variables())
+from compiler_layer.model import Model
+from npuw_layer.llm.graph.check_tokens import CheckTokens
+from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
+from npuw_layer.llm.graph.head_alone import HeadAlone
+from npuw_layer.llm.graph.vocabulary import TellVocabulary
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.options import Options
+from npuw_layer.traits.lora.check import check_head_adapters
+from npuw_layer.traits.lora.fix_rank import FixRank, reads_adapters
 
 
-def fix_rank(model: Model, rank: int, slots: int = 1) -> None:
-    """Give the variables of adapters static shapes.
+def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+    """Return the passes for a model with variables of adapters."""
+    if not reads_adapters(model):
+        return ()
+    fix_rank = FixRank(options.max_lora_rank, stage.slots)
+    if stage.kind is not Kind.HEAD:
+        return (Placed(CheckTokens.name, fix_rank),)
+    check = CheckHeadAdapters(max(options.batch_slots))
+    return (Placed(HeadAlone.name, fix_rank), Placed(TellVocabulary.name, check))
 
-    Args:
-        model: a stateful graph; changed in place.
-        rank: NPUW_LLM_MAX_LORA_RANK.
-        slots: conversations that the model takes tokens of. If there are several, each has
-            variables of its own, ``slot_variable`` [1, …], which are joined to a batch: so is
-            whatever they are multiplied with.
+
+@dataclass(frozen=True)
+class CheckHeadAdapters(GraphPass):
+    """Check that the head of several conversations has no adapters.
+
+    Requires: ``head-alone``, which leaves the head's own variables.
 
     Raises:
-        ModelError: one changes from inference to inference, or is no matrix of known width.
+        ModelError: it would need each conversation's.
     """
-    shapes = dict[str, Shape]()
-    for variable in model.variables():
-        name = adapter_name(variable.name)
-        if name is None:
-            continue
-        shape = _static(variable, name.part, rank)
-        assert variable.read is not None  # else it has no static shape
-        assert variable.assign is not None
-        Rewriter.replace_op(variable.assign, [], [variable.assign.value])
-        if slots > 1:
-            _read_slots(model, variable.read, (1, *shape), slots)
-        else:
-            shapes[variable.name] = shape
-    model.set_input_shapes(shapes)
 
+    name = "check-head-adapters"
 
-def _read_slots(model: Model, read: ReadValue, shape: Shape, slots: int) -> None:
-    """Read one variable of each slot in place of one."""
-    g, kind = GraphBuilder(model, read), tensor(element_of(read.output), shape)
-    names = [slot_variable(read.variable_id.data, slot) for slot in range(slots)]
-    reads = [
-        ReadValue(operands=[[]], properties={"variable_id": StringAttr(name)}, result_types=[kind])
-        for name in names
-    ]
-    read.output.replace_all_uses_with(g.concat([g.add(each).output for each in reads], 0))
-    Rewriter.erase_op(read)
+    conversations: int = 1
 
-
-def _static(variable: Variable, part: Part, rank: int) -> Shape:
-    read, assign = variable.read, variable.assign
-    if read is None or assign is None or assign.value is not read.output:
-        raise ModelError(
-            f"adapter state {variable.name!r} is not read, and assigned as it was; "
-            "openvino_genai's AdapterConfig makes such states"
-        )
-    shape = shape_of(read.output)
-    full = shape[1 - part.rank_axis] if len(shape) == 2 else -1
-    if full <= 0:
-        raise ModelError(f"adapter state {variable.name!r} has no static width: {list(shape)}")
-    return (rank, full) if part.rank_axis == 0 else (full, rank)
+    def _rewrite(self, model: Model) -> None:
+        names = (variable.name for variable in model.variables())
+        check_head_adapters(names, self.conversations)

@@ -23,7 +23,7 @@ from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.traits.lora.adaptation import Adaptation, LowRank, Mode
-from npuw_layer.traits.lora.graph import reads_adapters
+from npuw_layer.traits.lora.fix_rank import reads_adapters
 from npuw_layer.traits.lora.names import Part
 from npuw_layer.traits.lora.products import products, widths
 

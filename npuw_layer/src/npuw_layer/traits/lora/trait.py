@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, Program, TensorInfo
-from npuw_layer.errors import ModelError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
@@ -14,12 +13,15 @@ from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.trait import Instance, Part, Settings, Trait
 from npuw_layer.options import Options
 from npuw_layer.traits.lora.buffers import AdapterBuffers
+from npuw_layer.traits.lora.check import check_head_adapters
 from npuw_layer.traits.lora.names import adapter_inputs, is_adapter_variable
 from npuw_layer.traits.lora.ports import check_adapters
 from npuw_layer.traits.lora.values import AdapterValues
 from npuw_layer.traits.lora.variable_state import AdapterVariableState
 
 if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from npuw_layer.llm.graph.graph_pass import Placed
     from npuw_layer.llm.request.conversation import Conversation
 
 
@@ -100,6 +102,13 @@ class LoRA(Trait):
         """Return whether a variable is an adapter's, of whatever slot."""
         return is_adapter_variable(variable)
 
+    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+        """Return the passes of ``graph``."""
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.traits.lora.graph import passes
+
+        return passes(model, stage, options)
+
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the adapters that a model reads."""
         found = adapter_inputs([inputs])
@@ -111,11 +120,7 @@ class LoRA(Trait):
         Raises:
             ModelError: it would need each conversation's.
         """
-        if max(options.batch_slots) > 1 and any(map(is_adapter_variable, variables)):
-            raise ModelError(
-                "for several conversations at once: the LM head has an adapter, and would need "
-                "each conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
-            )
+        check_head_adapters(variables, max(options.batch_slots))
 
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options

@@ -1,12 +1,12 @@
-"""The input of trees in static models: prompts have none, steps one of their length.
-
-The original gives prompts [1, 1, 1, 1], which adds nothing; here it goes, with the addition: what
-is left tells the compiler who sees whom.
-"""
+"""Passes for Eagle's models: prompts have no input of trees, and states are as wide as given."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -15,52 +15,114 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.errors import ModelError
-from npuw_layer.traits.trees.names import TREE_MASK
+from npuw_layer.llm.graph.check_tokens import CheckTokens, close_row
+from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
+from npuw_layer.llm.graph.static_inputs import StaticInputs
+from npuw_layer.llm.graph.usual_axes import UsualAxes
+from npuw_layer.llm.names import LAST_HIDDEN_STATE
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.options import Options
+from npuw_layer.traits.trees.names import HIDDEN_STATES, TREE_MASK
 from npuw_layer.traits.trees.tree_mask import ELEMENTS, tree_shape
 
 _RANK = 4
 
 
-def takes_trees(model: Model) -> bool:
-    """Whether a graph has the input."""
-    return any(port.name == TREE_MASK for port in model.inputs)
-
-
-def tree_shapes(model: Model, tokens: int, past: int) -> dict[str, tuple[int, ...]]:
-    """The shape of the input of a static model, by its name; none for one that takes no trees.
+def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+    """Return the passes for a model that takes trees, or states of another model.
 
     Raises:
-        ModelError: the input is of another type or rank.
+        ModelError: options rule trees out.
     """
-    for port in model.inputs:
-        if port.name != TREE_MASK:
-            continue
-        element, dims = element_of(port.value), shape_of(port.value)
-        if element not in ELEMENTS or len(dims) != _RANK:
-            raise ModelError(
-                f"{TREE_MASK} of {element} {list(dims)}, not f32 or f16 [1, 1, tokens, positions]"
-            )
-        return {TREE_MASK: tree_shape(tokens, past)}
-    return {}
+    inputs = [port.name for port in model.inputs]
+    states = [Placed(CheckTokens.name, SettleStates())] if HIDDEN_STATES in inputs else []
+    if TREE_MASK not in inputs:
+        return states
+    if stage.kind is Kind.PREFILL:
+        return [*states, Placed(UsualAxes.name, DropTrees(), (TREE_MASK,))]
+    shape = ShapeTrees(stage.tokens, stage.past)
+    return [*states, Placed(StaticInputs.name, shape, (TREE_MASK,))]
 
 
-def drop_trees(model: Model) -> None:
-    """Let a model that reads prompts take no trees.
-
-    Args:
-        model: changed in place; what the input is added to is as if it were 0.
+def _tree_mask(model: Model) -> SSAValue:
+    """Return the input.
 
     Raises:
-        ModelError: the input is of another type or rank.
+        ModelError: it has another type or rank.
     """
-    if not tree_shapes(model, 1, 0):
-        return
-    value = next(port.value for port in model.inputs if port.name == TREE_MASK)
-    for use in list(value.uses):
-        op = use.operation
-        if isinstance(op, Add) and len(shape_of(op.output)) == _RANK:
-            Rewriter.replace_op(op, [], [op.b if value is op.a else op.a])
-    if value.uses:
-        zero = np.zeros((1,) * _RANK, ELEMENT_TYPES[element_of(value)])
-        value.replace_all_uses_with(GraphBuilder(model, model.body.first_op).constant(zero))
-    model.remove_input(TREE_MASK)
+    value = model.find_input(TREE_MASK)
+    assert value is not None  # else there are no such passes
+    element, dims = element_of(value), shape_of(value)
+    if element not in ELEMENTS or len(dims) != _RANK:
+        raise ModelError(
+            f"{TREE_MASK} of {element} {list(dims)}, not f32 or f16 [1, 1, tokens, positions]"
+        )
+    return value
+
+
+@dataclass(frozen=True)
+class ShapeTrees(GraphPass):
+    """Give the input of trees its static shape.
+
+    Before:  %eagle_tree_mask : tensor<1x1x?x?xf32>
+    After:   %eagle_tree_mask : tensor<1x1xTOKENSxPAST+TOKENSxf32>
+
+    Raises:
+        ModelError: the input has another type or rank.
+    """
+
+    name = "shape-trees"
+
+    tokens: int
+    past: int
+
+    def _rewrite(self, model: Model) -> None:
+        _tree_mask(model)
+        model.set_input_shapes({TREE_MASK: tree_shape(self.tokens, self.past)})
+
+
+class DropTrees(GraphPass):
+    """Remove the input of trees from a model that reads prompts.
+
+    Before:  %m = ov.Add(%mask, %eagle_tree_mask)
+    After:   %mask
+
+    The original gives prompts an input [1, 1, 1, 1], which adds nothing. Without the addition the
+    compiler sees which rows attend to which.
+
+    Raises:
+        ModelError: the input has another type or rank.
+    """
+
+    name = "drop-trees"
+
+    def _rewrite(self, model: Model) -> None:
+        value = _tree_mask(model)
+        for use in list(value.uses):
+            add = use.operation
+            if isinstance(add, Add) and len(shape_of(add.output)) == _RANK:
+                Rewriter.replace_op(add, [], [add.b if value is add.a else add.a])
+        if value.uses:
+            zero = np.zeros((1,) * _RANK, ELEMENT_TYPES[element_of(value)])
+            g = GraphBuilder(model, model.body.first_op)
+            value.replace_all_uses_with(g.constant(zero))
+        model.remove_input(TREE_MASK)
+
+
+class SettleStates(GraphPass):
+    """Close the width of the states that a draft takes.
+
+    Before:  %hidden_states : tensor<?x?x?xf32> ; the output last_hidden_state : ?x?x96
+    After:   %hidden_states : tensor<?x?x96xf32>
+
+    A draft whose first matmul went to the target takes states as wide as those that it gives.
+
+    Source: NPUW's ReshapeToStatic, which finds the width alike.
+    """
+
+    name = "settle-states"
+
+    def _rewrite(self, model: Model) -> None:
+        for port in model.outputs:
+            if port.name == LAST_HIDDEN_STATE:
+                close_row(model, HIDDEN_STATES, shape_of(port.value))

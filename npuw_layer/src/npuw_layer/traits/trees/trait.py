@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from npuw_layer.api.model_port import OPEN
 from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
@@ -20,6 +20,10 @@ from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.imported_ports import check_tree_masks
 from npuw_layer.traits.trees.names import HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK
 from npuw_layer.traits.trees.tree_mask import TreeMask
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+    from npuw_layer.llm.graph.graph_pass import Placed
 
 
 class _OfModel(Instance):
@@ -51,6 +55,13 @@ class Trees(Trait):
     }
     pair_names = (TREE_MASK,)
     last_inputs = (HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK)
+
+    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
+        """Return the passes of ``graph``."""
+        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        from npuw_layer.traits.trees.graph import passes
+
+        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the mask of a model that takes one."""

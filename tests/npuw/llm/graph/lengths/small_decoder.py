@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from tests.npuw.splitting import split
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
@@ -18,7 +19,6 @@ from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.llm.graph.causal_mask import causal_mask
-from npuw_layer.llm.graph.split import split
 
 VOCABULARY, HEADS, WIDTH = 16, 2, 4
 

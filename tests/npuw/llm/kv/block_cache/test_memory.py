@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 
 from compiler_layer.builder import GraphBuilder
 from npuw_layer import Core
@@ -17,7 +18,6 @@ from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.level_zero_memory import DeviceMemory
 from npuw_layer.backends.level_zero_programs import RecordedProgram
 from npuw_layer.errors import BlobError, DeviceError, ModelError, OptionError
-from npuw_layer.llm.graph.split import split
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.request import state_file

@@ -19,9 +19,13 @@ from compiler_layer.dialects.ov.types import shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.open_dimensions import settle_dimensions
+from npuw_layer.llm.graph.pipeline import run_passes
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
-from npuw_layer.traits.images.deepstack import spread_visual_rows
+from npuw_layer.traits.images.deepstack import SpreadVisualRows
+from npuw_layer.traits.images.graph import SettleLayers, passes
+from npuw_layer.traits.trees.graph import SettleStates
 
 EMBEDS, MARKS = "deepstack_visual_embeds", "visual_pos_masks"
 Use = Callable[[GraphBuilder, SSAValue, SSAValue, SSAValue], SSAValue]
@@ -74,7 +78,7 @@ def scattered(g, hidden, features, mask) -> SSAValue:
 
 def test_a_row_of_zeros_adds_nothing() -> None:
     model = graph(scattered)
-    spread_visual_rows(model, 5)
+    run_passes(model, [SpreadVisualRows(5)])
     assert {port.name: shape_of(port.value) for port in model.inputs} == {
         "inputs_embeds": (-1, -1, 4),
         EMBEDS: (2, 1, 5, 4),
@@ -92,7 +96,7 @@ def test_a_row_of_zeros_adds_nothing() -> None:
 def test_of_what_exporters_write_one_sum_for_each_level_is_left(models, name: str) -> None:
     model = read_model(models(name).path)
     before = [op.name for op in model.body.ops]
-    spread_visual_rows(model, 16)
+    run_passes(model, [SpreadVisualRows(16)])
     after = [op.name for op in model.body.ops]
     assert {"ov.NonZero", "ov.CumSum"} & {*before}
     assert not {"ov.NonZero", "ov.CumSum", "ov.GatherND"} & {*after}
@@ -146,7 +150,7 @@ def _picked_alone(g, hidden, features, mask) -> SSAValue:
 )
 def test_what_is_no_known_addition_is_refused(use: Use) -> None:
     with pytest.raises(ModelError, match="meet here, which is no known way to add"):
-        spread_visual_rows(graph(use), 5)
+        run_passes(graph(use), [SpreadVisualRows(5)])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +159,9 @@ def test_what_is_no_known_addition_is_refused(use: Use) -> None:
 )
 def test_other_types_and_shapes_are_refused(changed) -> None:
     with pytest.raises(ModelError, match=r"not f32 \[levels, tokens, width\] and boolean"):
-        spread_visual_rows(graph(lambda g, hidden, features, mask: hidden, **changed), 5)
+        run_passes(
+            graph(lambda g, hidden, features, mask: hidden, **changed), [SpreadVisualRows(5)]
+        )
 
 
 def _second_alone(g, hidden, features, mask) -> SSAValue:
@@ -173,19 +179,19 @@ def _none(g, hidden, features, mask) -> SSAValue:
 )
 def test_levels_that_are_not_all_there_are_refused(use: Use, levels: int, read: str) -> None:
     with pytest.raises(ModelError, match=rf"levels \[{read}\] are read"):
-        spread_visual_rows(graph(use, dims=(levels, -1, 4)), 5)
+        run_passes(graph(use, dims=(levels, -1, 4)), [SpreadVisualRows(5)])
 
 
 def test_a_level_that_is_not_read_may_be_given() -> None:
     model = graph(_second_alone, dims=(3, -1, 4))
-    spread_visual_rows(model, 5)
+    run_passes(model, [SpreadVisualRows(5)])
     assert shape_of(model.inputs[1].value) == (3, 1, 5, 4)
 
 
 def test_one_without_the_other_stays_and_is_refused_later() -> None:
     model, (features,) = Model.build([(EMBEDS, tensor("f32", (-1, -1, 4)))])
     model.set_outputs([("y", features)])
-    spread_visual_rows(model, 5)
+    assert not passes(model, Stage(Kind.PREFILL, 5, 0), parse_options({}))
     assert [port.name for port in model.inputs] == [EMBEDS]
 
 
@@ -197,7 +203,7 @@ def test_as_many_layers_take_rows_as_there_are_terms_beside() -> None:
         ]
     )
     model.set_outputs([("y", add(GraphBuilder(model), rows, hidden))])
-    settle_dimensions(model)
+    run_passes(model, [SettleLayers()])
     assert shape_of(model.inputs[1].value) == (-1, -1, 6, 4)
 
 
@@ -210,5 +216,5 @@ def test_states_that_go_in_are_as_wide_as_those_that_come_out() -> None:
     )
     total = add(GraphBuilder(model), states, embeds)
     model.set_outputs([("logits", total), ("last_hidden_state", embeds)])
-    settle_dimensions(model)
+    run_passes(model, [SettleStates()])
     assert shape_of(model.inputs[1].value) == (-1, -1, 4)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.splitting import split
 
 from npuw_layer import Core
 from npuw_layer.errors import ModelError, TensorError
-from npuw_layer.llm.graph.split_slots import split_slots
 from npuw_layer.llm.plan.ruled_out import check_all_computed
 from npuw_layer.llm.request.token_outputs import TokenOutput
 from npuw_layer.options import parse_options
@@ -130,7 +130,7 @@ def test_tokens_that_are_not_computed_would_have_no_states(option: str, value: s
 
 def test_several_conversations_at_once_are_given_none(pair) -> None:
     with pytest.raises(ModelError, match=f"are given no {STATES}"):
-        split_slots(read_model(pair["target"].path), 2, 63)
+        split(read_model(pair["target"].path), 1, 63, slots=2)
     with pytest.raises(ModelError, match="the model takes hidden_states"):
         pair["draft"].compiled().create_batching()
 

@@ -1,0 +1,54 @@
+"""An LM head that computes the logits of one token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.types import element_of, tensor
+from compiler_layer.model import Model
+from npuw_layer.errors import NoHead
+from npuw_layer.llm.graph.graph_pass import GraphPass
+from npuw_layer.llm.graph.head import find_head, logits_of
+from npuw_layer.llm.names import LAST_TOKEN
+
+
+def last_token(model: Model, tokens: int, element: str) -> SSAValue:
+    """Return the input LAST_TOKEN [1, 1, tokens]; it is added if the model has none.
+
+    Args:
+        model: changed in place.
+        tokens: new tokens that it takes.
+        element: the type of the values that it is multiplied with.
+    """
+    known = model.find_input(LAST_TOKEN)
+    kind = tensor(element, (1, 1, tokens))
+    return model.add_input(LAST_TOKEN, kind) if known is None else known
+
+
+@dataclass(frozen=True)
+class LastTokenHead(GraphPass):
+    """Compute logits of the last token in use alone.
+
+    Before:  %logits = ov.MatMul(%states, %vocabulary)
+    After:   %logits = ov.MatMul(ov.MatMul(%npuw_last_token, %states), %vocabulary)
+
+    Padding follows the last token in use, so the host says which token it is. A model whose logits
+    are not a matmul of hidden states stays as it is, and computes all of them.
+    """
+
+    name = "last-token-head"
+
+    tokens: int
+
+    def _rewrite(self, model: Model) -> None:
+        try:
+            head = find_head(logits_of(model))
+        except NoHead:
+            return
+        which = last_token(model, self.tokens, element_of(head.readers[0].a))
+        g = head.before(model)
+        head.read(g, g.matmul(which, head.states(g), False))
+        head.refresh_types()
+        model.refresh_signature()

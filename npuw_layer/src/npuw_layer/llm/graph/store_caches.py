@@ -1,0 +1,160 @@
+"""K and V caches of a static model: as many rows as it reads, and new rows alone assigned.
+
+Caches lie in memory as [1, tokens, heads, width], not [1, heads, tokens, width]: so the rows of a
+token are contiguous, the cache of a smaller variant is the beginning of a larger one's, and the
+new rows of a prompt may be given out where they are stored.
+
+The caches of several conversations stay apart: each *slot* has variables of its own, so that it can
+be bound to the memory of whatever conversation is in it. Nothing is copied when conversations come
+and go. The compiler never joins what lies apart: see ``lower-attention``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.model import Model, Variable
+from compiler_layer.partition.repeated.attributes import add_repeated_ids, repeated_ids
+from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.cache_axes import USUAL
+from npuw_layer.llm.graph.graph_pass import GraphPass
+from npuw_layer.llm.graph.kept_variables import is_kept, remove_marks
+from npuw_layer.llm.graph.stored_float8 import common_rounding, take_scales
+from npuw_layer.llm.graph.stored_floats import Scale, store_floats
+from npuw_layer.llm.graph.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
+from npuw_layer.llm.graph.usual_axes import cache_join
+from npuw_layer.llm.graph.value_caches import attended_caches, value_caches
+from npuw_layer.llm.kv.kv_layout import KVLayout, Piece
+from npuw_layer.llm.names import slot_variable, transposed_variable
+from npuw_layer.options.llm import KvElement
+
+
+def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, Cache], None]:
+    """Return the function that stores one cache."""
+    if layout.element == "i8":
+        return store_quantized
+    if layout.element:
+        return partial(_store_floats, kind=layout.element, scales=scales)
+    return store_plain
+
+
+def _store_floats(model: Model, cache: Cache, kind: str, scales: Mapping[str, Scale]) -> None:
+    store_floats(model, cache, kind, scales.get(cache.read.variable_id.data))
+
+
+def _check_blocks(model: Model) -> None:
+    """Check that attention reads the caches as they are stored: it alone reads them in blocks.
+
+    Raises:
+        ModelError: a cache would have to be joined first.
+    """
+    caches = {each.name for each in model.variables() if not is_kept(each)}
+    others = caches - attended_caches(model)
+    if others:
+        raise ModelError(
+            f"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: {min(others)!r} is not read by attention as it "
+            "is stored, so that it cannot lie in blocks; leave the option out"
+        )
+
+
+def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:
+    """Return a variable as a cache of which ``past`` rows of each slot are read.
+
+    Raises:
+        ModelError: the variable is no K or V cache.
+    """
+    name, read, assign = variable.name, variable.read, variable.assign
+    if read is None or assign is None:
+        raise ModelError(f"variable {name!r} is not both read and assigned")
+    join = cache_join(variable)
+    if join is None or join.known_axis() != USUAL.tokens:
+        raise ModelError(f"variable {name!r} is no K or V cache: it is not extended by a Concat")
+    _, heads, _, width = shape_of(read.output)
+    if heads <= 0 or width <= 0:
+        raise ModelError(f"variable {name!r} has no static heads and width")
+    return Cache(read, assign, join.parts[1], (1, past, heads, width), slots)
+
+
+def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> None:
+    """Name the variables of layers that a folded model leaves out."""
+    groups = [list(group) for group in repeated_ids(model)]
+    stored: list[list[str]] = []
+    if layout.element == "i8":
+        stored += [[name + SCALE_SUFFIX for name in group] for group in groups]
+    if layout.room is not None:
+        stored += [[transposed_variable(name) for name in group] for group in groups]
+    read: list[list[str]] = []
+    if layout.block is not None or slots > 1:
+        read = _in_pieces([*groups, *stored], layout.pieces(past))
+    if slots > 1:
+        # Variables that are no caches are not in pieces.
+        read = [
+            [slot_variable(name, slot) for name in group]
+            for group in [*read, *groups]
+            for slot in range(slots)
+        ]
+    add_repeated_ids(model, [*stored, *read])
+
+
+def _in_pieces(groups: Sequence[Sequence[str]], pieces: Sequence[Piece]) -> list[list[str]]:
+    return [[piece.of(name) for name in group] for group in groups for piece in pieces]
+
+
+@dataclass(frozen=True)
+class StoreCaches(GraphPass):
+    """Read ``past`` rows of each cache, and assign new rows alone, token by token.
+
+    Before:  %p = ov.ReadValue "0.key" : ?xHx?xW ; ov.Assign "0.key"(ov.Concat(%p, %new))
+    After:   %p = ov.Transpose(ov.ReadValue "0.key" : 1xPASTxHxW) ; …
+             ov.Assign "0.key"(ov.Transpose(%new) : 1xTOKENSxHxW)
+
+    A cache is a variable that is read, extended by a Concat and assigned. ``element`` i8 adds a
+    variable of scales for each row; another type converts rows. With ``optimize_fp8`` rows are
+    stored as the model's own FakeConverts round them. With ``room`` V's are
+    ``transposed_variable``s: [1, H, W, room] is read, of which the first ``past`` columns count,
+    and [1, H, W, TOKENS] assigned. With ``block`` each piece of the past is a ``block_variable``.
+    With several ``slots`` each reads a ``slot_variable``, and one [1, slots, H, W] is assigned.
+
+    Requires: ``usual-axes``.
+
+    Raises:
+        ModelError: a variable is no K or V cache, or cannot lie in blocks.
+    """
+
+    name = "store-caches"
+
+    past: int
+    slots: int = 1
+    element: KvElement = ""
+    room: int | None = None
+    block: int | None = None
+    optimize_fp8: bool = False
+
+    @staticmethod
+    def of(past: int, layout: KVLayout, slots: int = 1, optimize_fp8: bool = False) -> StoreCaches:
+        """Make the pass for a layout."""
+        return StoreCaches(past, slots, layout.element, layout.room, layout.block, optimize_fp8)
+
+    def _rewrite(self, model: Model) -> None:
+        layout = KVLayout(self.element, self.room, self.block)
+        rounding = common_rounding(model, layout.element) if self.optimize_fp8 else None
+        layout = replace(layout, element=rounding or layout.element)
+        store = _storing(layout, take_scales(model) if rounding else {})
+        transposed = value_caches(model) if layout.room is not None else frozenset[str]()
+        if layout.block is not None:
+            _check_blocks(model)
+        for variable in model.variables():
+            if is_kept(variable):
+                continue
+            cache = replace(
+                cache_of(variable, self.past, self.slots),
+                pieces=layout.pieces(self.past),
+                room=layout.room if variable.name in transposed else None,
+                keeps_type=layout.element == "f32",
+            )
+            store(model, cache)
+        _name_repeated(model, self.past, self.slots, layout)
+        remove_marks(model)

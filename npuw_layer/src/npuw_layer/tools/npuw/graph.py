@@ -1,0 +1,104 @@
+"""``npuw passes`` and ``npuw graph``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compiler_layer.tools.command import Commands, declare
+from npuw_layer.errors import OptionError
+from npuw_layer.options import parse_options
+
+if TYPE_CHECKING:
+    from compiler_layer.model import Model
+
+_EXAMPLES = """\
+  npuw graph models/demo                                     its static models, and their passes
+  npuw graph models/demo --stage prefill_1024 | less         a graph as it is compiled
+  npuw graph models/demo --stage generate_1152 --print-after store-caches
+  npuw graph models/demo -c KV_CACHE_PRECISION=u8 -c NPUW_LLM_BATCH_SLOTS=1,4
+  npuw graph models/demo --stage lm_head > head.mlir         npuc print head.mlir reads it
+
+MODEL is the .xml of a stateful language model, or a Hugging Face folder. `npuw options` lists what
+-c takes, `npuw passes` the passes that all models go through. Shapes are not carried through the
+graph here: `npuc run-pass specialize-shapes` does that.
+"""
+
+
+def add_to(commands: Commands) -> None:
+    """Declare the commands."""
+    summary = "list the passes that make a stateful language model static, in order"
+    declare(commands, "passes", _list_passes, summary)
+    summary = "print a language model's graph as a stage has it, after any pass"
+    parser = declare(commands, "graph", _run, summary, _EXAMPLES)
+    parser.add_argument("model", type=Path, metavar="MODEL", help=".xml, or Hugging Face folder")
+    parser.add_argument("--stage", help="a static model; all are listed if none is given")
+    parser.add_argument("--print-after", metavar="PASS", help="stop behind a pass of the stage")
+    parser.add_argument(
+        "-c",
+        dest="config",
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="an option of the compiled model; may be repeated",
+    )
+
+
+def _list_passes(arguments: argparse.Namespace) -> int:
+    from npuw_layer.llm.graph.pipeline import core_passes
+    from npuw_layer.llm.plan.stages import Kind, Stage
+
+    del arguments
+    stages = Stage(Kind.PREFILL, 64, 0), Stage(Kind.HEAD, 1, 0)
+    options = [parse_options({"NPUW_LLM_SHARED_HEAD": shared}) for shared in ("YES", "NO")]
+    every = (
+        core_passes(stage, each, lambda tokens, past: ()) for stage in stages for each in options
+    )
+    kinds = {each.name: type(each) for passes in every for each in passes}
+    for name, kind in kinds.items():
+        print(f"{name:<22} {(kind.__doc__ or '').splitlines()[0]}")
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    # Imported here: help need not wait for the compiler.
+    from npuw_layer.storage.read_model import read_model
+
+    model, config = read_model(arguments.model), arguments.config
+    return show_graph(model, config, arguments.stage, arguments.print_after)
+
+
+def show_graph(
+    model: Model, config: Sequence[str], name: str | None, print_after: str | None
+) -> int:
+    """Print the graph of a stage, or the stages and their passes.
+
+    Raises:
+        OptionError: there is no such stage or pass, or an option has no value.
+        ModelError: see the passes.
+    """
+    from npuw_layer.llm.graph.pipeline import run_passes, stage_passes
+    from npuw_layer.llm.plan.stages import plan
+
+    if bare := [text for text in config if "=" not in text]:
+        raise OptionError(f"-c {bare[0]}: an option is given as NAME=VALUE")
+    options = parse_options(dict(text.split("=", 1) for text in config))
+    stages = {stage.name: stage for stage in plan(options).stages}
+    if name is None:
+        for stage in stages.values():
+            names = " ".join(each.name for each in stage_passes(model, stage, options))
+            print(f"{stage.name:<22} {names}")
+        return 0
+    if name not in stages:
+        raise OptionError(f"--stage {name}: there is none; there are {', '.join(stages)}")
+    passes = stage_passes(model, stages[name], options, check=True)
+    names = [each.name for each in passes]
+    if print_after is not None and print_after not in names:
+        raise OptionError(f"--print-after {print_after}: the stage has {', '.join(names)}")
+    graph = model.clone()
+    run_passes(graph, passes[: names.index(print_after) + 1] if print_after else passes)
+    sys.stdout.write(graph.text())
+    return 0

@@ -1,0 +1,12 @@
+// PASS: check-tokens{slots=2}
+// NUMBERS: no
+// Several conversations give ids and positions, and take logits: the graph stays as it is.
+
+func.func @main(%ids: tensor<?x?xi64> {ov.names = "input_ids"}, %p: tensor<?x?xi64> {ov.names = "position_ids"}) -> (tensor<?x?xi64> {ov.names = "logits"}) {
+  %y = ov.Add(%ids, %p) : (tensor<?x?xi64>, tensor<?x?xi64>) -> tensor<?x?xi64>
+  func.return %y : tensor<?x?xi64>
+}
+
+// CHECK:      func.func @main(%[[IDS:.*]]: tensor<?x?xi64> {ov.names = "input_ids"}, %[[P:.*]]: tensor<?x?xi64> {ov.names = "position_ids"})
+// CHECK-NEXT:   %[[Y:.*]] = ov.Add(%[[IDS]], %[[P]])
+// CHECK-NEXT:   func.return %[[Y]]

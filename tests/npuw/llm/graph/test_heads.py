@@ -1,0 +1,132 @@
+"""Where LM heads are found, and that models keep those that cannot be told from the rest."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.npuw.conftest import VOCABULARY, Talks
+from tests.npuw.layouts import by_tokens
+from tests.npuw.splitting import split
+from xdsl.ir import SSAValue
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.activation import Tanh
+from compiler_layer.dialects.ov.types import shape_of
+from compiler_layer.writers.openvino_ir import write_ir
+from npuw_layer import Core
+from npuw_layer.errors import NoHead
+from npuw_layer.llm.graph.head_alone import HeadAlone
+from npuw_layer.llm.graph.last_token_head import LastTokenHead
+from npuw_layer.llm.graph.pipeline import run_passes
+from npuw_layer.storage.read_model import read_model
+
+IDS = np.random.default_rng(2).integers(0, 97, 60).tolist()
+
+
+Ending = Callable[[GraphBuilder, SSAValue], SSAValue]
+
+
+def ended(tiny: Path, folder: Path, ending: Ending) -> Path:
+    """Write the tiny model with other logits: what an ending makes of its own."""
+    model = read_model(tiny)
+    (port,) = model.outputs
+    model.set_outputs([(port.name, ending(GraphBuilder(model), port.value))])
+    path = folder / "openvino_model.xml"
+    write_ir(model, path)
+    return path
+
+
+def reshaped(g: GraphBuilder, logits: SSAValue) -> SSAValue:
+    """The same logits, behind an op that could do anything to tokens."""
+    return g.reshape(logits, 0, 0, VOCABULARY)
+
+
+def transposed_twice(g: GraphBuilder, logits: SSAValue) -> SSAValue:
+    """There and back: tokens are where they were."""
+    return g.transpose(g.transpose(logits, 0, 2, 1), 0, 2, 1)
+
+
+def softened(g: GraphBuilder, logits: SSAValue) -> SSAValue:
+    """As ChatGLM would have it with Gemma's cap."""
+    return g.op(Tanh, by_tokens(g, logits))
+
+
+@pytest.fixture(scope="module")
+def hidden(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model as an IR whose head is not to be seen."""
+    return ended(tiny, tmp_path_factory.mktemp("hidden_head"), reshaped)
+
+
+def test_such_a_head_is_not_found(hidden: Path) -> None:
+    with pytest.raises(NoHead, match="not the product of a hidden state"):
+        run_passes(read_model(hidden), [HeadAlone(1)])
+
+
+def test_nor_is_one_whose_logits_are_by_the_vocabulary(tiny: Path) -> None:
+    model = read_model(tiny)
+    (port,) = model.outputs
+    model.set_outputs([(port.name, GraphBuilder(model).transpose(port.value, 0, 2, 1))])
+    with pytest.raises(NoHead):
+        run_passes(model, [HeadAlone(1)])
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("ending", [transposed_twice, by_tokens, softened])
+@pytest.mark.parametrize("shared", ["YES", "NO"])
+def test_transposed_logits_have_a_head(
+    talks: Talks, tiny: Path, tmp_path: Path, ending: Ending, shared: str
+) -> None:
+    path = ended(tiny, tmp_path, ending)
+    talk, expected = talks(path, NPUW_LLM_SHARED_HEAD=shared), talks(tiny)
+    for ids in (IDS[:40], [1], [2], IDS[40:]):
+        found, same = talk.tell(ids), expected.tell(ids)
+        same = np.tanh(same) if ending is softened else same
+        assert np.abs(found - same).max() <= 1e-5 * np.abs(same).max()
+    stages = talk.request._compiled.plan.stages
+    heads = [stage for stage in stages if stage.name.startswith("lm_head")]
+    assert bool(heads) == (shared == "YES")
+
+
+@pytest.mark.parametrize("ending", [by_tokens, transposed_twice])
+def test_such_a_head_computes_one_token_of_a_prompt(
+    tiny: Path, tmp_path: Path, ending: Ending
+) -> None:
+    """Where models keep their heads, too: what is transposed after is a single row."""
+    model = split(read_model(ended(tiny, tmp_path, ending)), 16, 16)
+    run_passes(model, [LastTokenHead(16)])
+    (logits,) = [port.value for port in model.outputs]
+    assert shape_of(logits)[1:] == (1, VOCABULARY)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("shared", ["YES", "NO"])
+def test_a_model_whose_head_is_not_found_says_the_same(
+    talks: Talks, tiny: Path, hidden: Path, shared: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        talk, expected = talks(hidden, NPUW_LLM_SHARED_HEAD=shared), talks(tiny)
+    for ids in (IDS[:40], [1], [2], IDS[40:]):
+        found, same = talk.tell(ids), expected.tell(ids)
+        assert np.abs(found - same).max() <= 1e-5 * np.abs(same).max()
+    assert ("each model keeps what makes them" in caplog.text) == (shared == "YES")
+    stages = talk.request._compiled.plan.stages
+    assert not any(stage.name.startswith("lm_head") for stage in stages)
+
+
+def test_it_is_exported_and_imported(hidden: Path, tmp_path: Path) -> None:
+    compiled = Core().compile_model(hidden, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64})
+    assert compiled.get_property("NPUW_LLM_SHARED_HEAD") is False, "what it is, not what was asked"
+    compiled.export_model(tmp_path / "hidden.blob")
+    options = {"WEIGHTS_PATH": str(hidden.with_suffix(".bin"))}
+    imported = Core().import_model(tmp_path / "hidden.blob", "NPU", options)
+    inputs = {
+        "input_ids": np.array([IDS[:9]]),
+        "attention_mask": np.ones((1, 9), np.int64),
+        "position_ids": np.arange(9)[None],
+    }
+    found = [model.create_infer_request().infer(inputs) for model in (compiled, imported)]
+    assert np.array_equal(found[0]["logits"], found[1]["logits"])

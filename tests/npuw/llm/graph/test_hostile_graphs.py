@@ -1,0 +1,54 @@
+"""Graphs that nobody exports: what looks for patterns in them ends, and says what it cannot do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.npuw.splitting import split
+from xdsl.ir import SSAValue
+
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov import elementwise
+from compiler_layer.dialects.ov.slicing import Slice
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.model import Model
+from npuw_layer.errors import ModelError
+
+
+@pytest.fixture
+def graph(demo: Path) -> tuple[Model, GraphBuilder]:
+    """The demo model, and something to append ops to it that nobody uses."""
+    model = read_folder(demo)
+    return model, GraphBuilder(model, model.terminator)
+
+
+def look_up(g: GraphBuilder, start: SSAValue) -> None:
+    """Take the end of a table, as MPT takes its biases."""
+    table = g.constant(np.zeros((1, 4, 64), np.float32))
+    g.op(Slice, table, g.reshape(start, 1), g.ints(1 << 40), g.ints(1), [g.ints(2)])
+
+
+def test_a_number_that_is_doubled_many_times_is_looked_at_once(
+    graph: tuple[Model, GraphBuilder],
+) -> None:
+    """Along all its paths, 2 to the power of 200, it would never end."""
+    model, g = graph
+    ids = next(port.value for port in model.inputs if port.name == "input_ids")
+    count = g.dim(ids, 1)
+    for _ in range(200):
+        count = g.op(elementwise.Add, count, count)
+    look_up(g, count)
+    assert len(split(model, 1, 31).outputs) == 1
+
+
+def test_what_is_nested_too_deeply_is_said_to_be(graph: tuple[Model, GraphBuilder]) -> None:
+    model, g = graph
+    ids = next(port.value for port in model.inputs if port.name == "input_ids")
+    count = g.dim(ids, 1)
+    for _ in range(3000):
+        count = g.op(elementwise.Add, count, g.ints(1))
+    look_up(g, count)
+    with pytest.raises(ModelError, match="nested too deeply"):
+        split(model, 1, 31)

@@ -1,0 +1,76 @@
+"""Each pass of a trait as text, and which models have a trait's passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import GOLDENS
+from tests.filechecked import check_file, untested
+from xdsl.passes import ModulePass
+
+from npuw_layer.llm.graph.pipeline import core_passes, stage_passes
+from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.options import parse_options
+from npuw_layer.storage.read_model import read_model
+from npuw_layer.traits.alibi.graph import LookUpBiases
+from npuw_layer.traits.grouped_query.graph import TakeApartGQA
+from npuw_layer.traits.images.deepstack import SpreadVisualRows
+from npuw_layer.traits.images.graph import SettleLayers
+from npuw_layer.traits.linear_states.short_convolution import ContinueConvolutions
+from npuw_layer.traits.long_rope.graph import CacheBothRopes, ShapeReach
+from npuw_layer.traits.long_rope.tell_reach import TellReach
+from npuw_layer.traits.lora.fix_rank import FixRank
+from npuw_layer.traits.lora.graph import CheckHeadAdapters
+from npuw_layer.traits.trees.graph import DropTrees, SettleStates, ShapeTrees
+
+FILES = sorted((Path(__file__).parent / "passes").glob("*.mlir"))
+
+KNOWN: dict[str, type[ModulePass]] = {
+    each.name: each
+    for each in (
+        *(LookUpBiases, TakeApartGQA, SpreadVisualRows, ContinueConvolutions, FixRank),
+        *(TellReach, CacheBothRopes, ShapeReach, CheckHeadAdapters, DropTrees, ShapeTrees),
+        *(SettleLayers, SettleStates),
+    )
+}
+
+PROMPT, STEP, HEAD = Stage(Kind.PREFILL, 16, 0), Stage(Kind.GENERATE, 1, 63), Stage(Kind.HEAD, 1, 0)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_ir_after_a_pass_is_as_written(path: Path) -> None:
+    check_file(path, KNOWN)
+
+
+def test_every_pass_has_a_text_test() -> None:
+    assert not untested(FILES, KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "stage", "expected"),
+    [
+        ("exported", "mpt_fp16", STEP, [LookUpBiases]),
+        ("exported/vlm", "qwen3_vl", PROMPT, [SpreadVisualRows]),
+        ("exported/vlm", "qwen3_vl", HEAD, []),
+        ("linear", "lfm2_fp16", STEP, [ContinueConvolutions]),
+        ("longrope", "phi3_fp16", STEP, [TellReach, CacheBothRopes, ShapeReach]),
+        ("exported/eagle", "draft", STEP, [SettleStates]),
+        ("exported/eagle", "tree_target", PROMPT, [DropTrees]),
+        ("exported/eagle", "tree_target", STEP, [ShapeTrees]),
+    ],
+    ids=lambda value: getattr(value, "name", None) if isinstance(value, Stage) else None,
+)
+def test_a_trait_adds_its_passes_to_the_core_ones(
+    restored: Callable[[Path, str], Path],
+    folder: str,
+    name: str,
+    stage: Stage,
+    expected: list[type[ModulePass]],
+) -> None:
+    options = parse_options({})
+    found = stage_passes(read_model(restored(GOLDENS / folder, name)), stage, options)
+    core = [each.name for each in core_passes(stage, options)]
+    assert [each.name for each in found if each.name in core] == core
+    assert [type(each) for each in found if each.name not in core] == expected
