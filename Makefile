@@ -76,7 +76,7 @@ bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside 
 fuzz: $(VENV)/dev.stamp  ## damage blobs and models, interleave conversations, five minutes each
 	$(RUN)/python tests/driver/loader/fuzz_loader.py --minutes 5
 	$(RUN)/python tests/npuw/storage/native_blob/fuzz_native.py --minutes 5
-	$(RUN)/python tests/compiler/fuzz_frontends.py --minutes 5
+	$(RUN)/python tests/compiler/frontends/fuzz_frontends.py --minutes 5
 	$(RUN)/python tests/npuw/llm/interleaved/fuzz_interleaved.py --minutes 5
 
 setup: $(VENV)/dev.stamp  ## set up what developing needs

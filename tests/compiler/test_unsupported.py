@@ -19,7 +19,7 @@ from compiler_layer.model import Model
 from compiler_layer.passes.check_supported import refusal
 from compiler_layer.pipeline import Options
 
-SEED = Path(__file__).parent / "corpus" / "seed.xml"
+SEED = Path(__file__).parent / "frontends" / "corpus" / "seed.xml"
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
-"""Compiles stateful OpenVINO LLM graphs into static NPU blobs.
+"""Compiles stateful OpenVINO LLM graphs into static NPU blobs; begin with ``compile`` or ``npuc``.
 
-Used by subpackage and by ``compiler_layer.compile``; the command line is ``npuc``.
+A model goes from ``frontends`` through ``pipeline``, which lists the ``passes``, to ``schedule``
+and ``emit``; ``partition`` cuts it into parts first. ``rewriting`` is for passes of your own.
 """
 
 __version__ = "0.1.0"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler_layer.codegen.program import ProgramBuilder, Register
-from compiler_layer.codegen.table import Emit, direct
+from compiler_layer.codegen.program import Emit, ProgramBuilder, Register, direct
 from compiler_layer.dialects.ov import activation
 from compiler_layer.dialects.ov.op import OvOp
 from driver_layer.abi.shave import Op

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from compiler_layer.codegen.program import ProgramBuilder, Register
-from compiler_layer.codegen.table import Emit, direct
+from compiler_layer.codegen.program import Emit, ProgramBuilder, Register, direct
 from compiler_layer.dialects.ov import activation, elementwise, logic, quantize
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import element_of

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from compiler_layer.codegen.ops import EMIT
-from compiler_layer.codegen.program import ProgramBuilder, Register
+from compiler_layer.codegen.activations import ACTIVATIONS
+from compiler_layer.codegen.arithmetic import ARITHMETIC
+from compiler_layer.codegen.program import Emit, ProgramBuilder, Register
+from compiler_layer.codegen.rows import ROWS
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import OvOp
@@ -18,6 +20,9 @@ from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.rewriting.match import scalar_of
 from driver_layer.abi.shave import Instruction
+
+_EMIT: dict[type[OvOp], Emit] = {**ARITHMETIC, **ACTIVATIONS, **ROWS}
+"""The emitter of each row-wise op."""
 
 
 def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
@@ -41,7 +46,7 @@ def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
             _constant(program, op, values)
         else:
             operands = [values[operand] for operand in _computed(op)]
-            emit = EMIT.get(type(op)) if isinstance(op, OvOp) else None
+            emit = _EMIT.get(type(op)) if isinstance(op, OvOp) else None
             if emit is None or not isinstance(op, OvOp):
                 raise UnsupportedModel(f"{op.name} has no SHAVE form")
             values[op.results[0]] = emit(program, op, operands)
@@ -50,7 +55,7 @@ def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
 
 def kernel_refusal(op: OvOp) -> str | None:
     """Tell what of a row-wise op SHAVE cannot do, or None; its emitter is tried."""
-    emit = EMIT.get(type(op))
+    emit = _EMIT.get(type(op))
     if emit is None:
         return "without a SHAVE form"
     nibbles = [x for x in (*op.operands, *op.results) if element_of(x) in FOUR_BIT]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.errors import UnsupportedModel
 from driver_layer.abi.shave import (
     FORMS,
@@ -114,3 +116,17 @@ def _instruction(one: _Virtual, dst: int, sources: list[int]) -> Instruction:
     a, b, c = (*sources, 0, 0, 0)[:3]
     written = dst if FORMS[one.op] in WRITES_REGISTER else 0
     return Instruction(one.op, written, a, b, c, one.window, one.imm)
+
+
+Emit = Callable[[ProgramBuilder, OvOp, Sequence[Register]], Register]
+"""Appends the instructions of an op to a program, given its operands; returns the result."""
+
+
+def direct(opcode: Op) -> Emit:
+    """Return the emitter of an op that is one instruction."""
+
+    def emit(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+        del op
+        return p.compute(opcode, *x)
+
+    return emit

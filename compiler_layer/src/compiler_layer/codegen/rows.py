@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler_layer.codegen.program import ProgramBuilder, Register
-from compiler_layer.codegen.table import Emit, direct
+from compiler_layer.codegen.program import Emit, ProgramBuilder, Register, direct
 from compiler_layer.dialects.npu.dpu import LOWEST
 from compiler_layer.dialects.ov import attention, reduce
 from compiler_layer.dialects.ov.op import OvOp, int_value

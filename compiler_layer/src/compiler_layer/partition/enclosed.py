@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from xdsl.ir import Operation, OpResult
+from xdsl.ir import Operation
 
 from compiler_layer.model import Model
 from compiler_layer.partition.parts import PartOps
+from compiler_layer.rewriting.dataflow import makers, users
 
 
 def add_enclosed(model: Model, chosen: Sequence[PartOps]) -> list[PartOps]:
@@ -22,8 +23,8 @@ def add_enclosed(model: Model, chosen: Sequence[PartOps]) -> list[PartOps]:
     """
     number_of = {op: number for number, part in enumerate(chosen) for op in part.ops}
     ops = model.ops
-    before = _reached(ops, number_of, _makers)
-    after = _reached(reversed(ops), number_of, _users)
+    before = _reached(ops, number_of, makers)
+    after = _reached(reversed(ops), number_of, users)
     members = [set(part.ops) for part in chosen]
     for op in ops:
         around = before[op] & after[op]
@@ -48,11 +49,3 @@ def _reached(
                 found |= 1 << number_of[each]
         reached[op] = found
     return reached
-
-
-def _makers(op: Operation) -> Iterator[Operation]:
-    return (value.op for value in op.operands if isinstance(value, OpResult))
-
-
-def _users(op: Operation) -> Iterator[Operation]:
-    return (use.operation for result in op.results for use in result.uses)

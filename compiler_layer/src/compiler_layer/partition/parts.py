@@ -7,7 +7,7 @@ depend on constants alone, weights among them, are copied into each part that us
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeGuard
@@ -161,14 +161,7 @@ class _Cutter:
         """Copy the ops that a part's outputs need, each op after its constants."""
         ops, inputs = self._needed(key, [value for _, value in outputs])
         names = {port.value: port.name for port in self._model.inputs} | self._links
-        made, arguments = Model.build([(names[value], tensor_type(value)) for value in inputs])
-        copies: dict[SSAValue, SSAValue] = dict(zip(inputs, arguments, strict=True))
-        for op in ops:
-            copy = op.clone(copies)
-            made.body.insert_op_before(copy, made.terminator)
-            copies.update(zip(op.results, copy.results, strict=True))
-        made.set_outputs([(name, copies[value]) for name, value in outputs])
-        return made
+        return copy_ops(ops, [(names[value], value) for value in inputs], outputs)
 
     def _needed(
         self, key: _Key, wanted: Sequence[SSAValue]
@@ -188,6 +181,23 @@ class _Cutter:
                 pending.append((value, True))
                 pending += [(operand, False) for operand in reversed(op.operands)]
         return list(ops), list(inputs)
+
+
+def copy_ops(
+    ops: Iterable[Operation],
+    inputs: Sequence[tuple[str, SSAValue]],
+    outputs: Sequence[tuple[str, SSAValue]],
+) -> Model:
+    """Copy ops, each after its operands, to a model with names for some of their values."""
+    made, arguments = Model.build([(name, tensor_type(value)) for name, value in inputs])
+    values = [value for _, value in inputs]
+    copies: dict[SSAValue, SSAValue] = dict(zip(values, arguments, strict=True))
+    for op in ops:
+        copy = op.clone(copies)
+        made.body.insert_op_before(copy, made.terminator)
+        copies.update(zip(op.results, copy.results, strict=True))
+    made.set_outputs([(name, copies[value]) for name, value in outputs])
+    return made
 
 
 def fixed_ops(model: Model) -> frozenset[Operation]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
-from xdsl.ir import Operation, OpResult
+from xdsl.ir import Operation
 
 from compiler_layer.model import Model
 from compiler_layer.partition.parts import PartOps, fixed_ops
 from compiler_layer.partition.row_wise import row_wise_ops
+from compiler_layer.rewriting.dataflow import makers
 
 
 def row_parts(
@@ -51,11 +52,11 @@ def _parts(model: Model, rows: Mapping[Operation, int]) -> dict[Operation, int]:
     for op in model.body.ops:
         if op in fixed or op is model.terminator:
             continue
-        makers = [maker for maker in _makers(op) if maker in changes]
-        changes[op] = max((changes[m] + (rows.get(m) != rows.get(op)) for m in makers), default=0)
+        before = [maker for maker in makers(op) if maker in changes]
+        changes[op] = max((changes[m] + (rows.get(m) != rows.get(op)) for m in before), default=0)
         if op in rows:
             first[op] = op
-            for maker in makers:
+            for maker in before:
                 if maker in rows and rows[maker] == rows[op] and changes[maker] == changes[op]:
                     first[_root(first, maker)] = _root(first, op)
     numbers: dict[Operation, int] = {}
@@ -68,7 +69,3 @@ def _root(first: dict[Operation, Operation], op: Operation) -> Operation:
         first[op] = first[first[op]]
         op = first[op]
     return op
-
-
-def _makers(op: Operation) -> Iterator[Operation]:
-    return (value.op for value in op.operands if isinstance(value, OpResult))

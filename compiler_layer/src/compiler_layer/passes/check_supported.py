@@ -8,13 +8,14 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.codegen import kernel_refusal
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
-from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.convolution import Convolution, GroupConvolution
+from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.indexing import TopK
@@ -26,7 +27,6 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.model import Model
-from compiler_layer.passes.codebooks import REMEDY, beside_codebooks, codebook_refusal
 from compiler_layer.passes.decompose_gqa import gqa_refusal
 from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.passes.lower_attention import attention_refusal
@@ -37,6 +37,7 @@ from compiler_layer.passes.lower_matmul import matmul_refusal
 from compiler_layer.passes.lower_reduction import reduction_refusal
 from compiler_layer.passes.lower_scatter import scatter_refusal
 from compiler_layer.passes.lower_topk import topk_refusal
+from compiler_layer.rewriting.match import producer, unconverted
 from compiler_layer.schedule.layout import VIEWS, view_refusal
 from driver_layer.abi.metadata import ORDER_BY_RANK
 
@@ -61,7 +62,9 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
     ScatterElementsUpdate: scatter_refusal,
     **dict.fromkeys(VIEWS, view_refusal),
 }
-"""Whom to ask, for each op that is no kernel."""
+"""Who refuses an op, for each op that is no kernel."""
+
+_CODEBOOK_REMEDY = "export the model with --weight-format int4 or int8"
 
 
 def refusal(op: OvOp) -> str | None:
@@ -74,7 +77,7 @@ def refusal(op: OvOp) -> str | None:
         return None if isinstance(op, Constant) else "of an empty tensor"
     if any(element_of(value) == "f64" for value in (*op.operands, *op.results)):
         return "of f64: inputs, outputs and variables must have another type"
-    codebook = codebook_refusal(op)
+    codebook = _codebook_refusal(op)
     if codebook is not None:
         return codebook
     why = _lowering_refusal(op)
@@ -90,6 +93,41 @@ def _lowering_refusal(op: OvOp) -> str | None:
     if is_row_wise(op):
         return kernel_refusal(op)
     return reduction_refusal(op) if isinstance(op, Reduction) else ""
+
+
+def _codebook_refusal(op: Operation) -> str | None:
+    """Tell what an op looks up in a codebook, or None if it looks nothing up in one.
+
+    NNCF writes such weights for ``--weight-format cb4``; no lowering reads them. Small ones are
+    folded before.
+
+        %table = ov.Convert(%values : tensor<16xf8e4m3>)
+        %weights = ov.Gather(%table, ov.Convert(%indices : tensor<256x64xui4>), 0) * %scale
+    """
+    if not isinstance(op, Gather) or len(shape_of(op.data)) != 1:
+        return None
+    table, indices = (constant_of(unconverted(x)) for x in (op.data, op.indices))
+    if table is None or indices is None:
+        return None
+    return (
+        f"of weights from a codebook ({element_of(indices.output)} indices of "
+        f"{shape_of(table.output)[0]} values, as --weight-format cb4 writes them)"
+    )
+
+
+def _beside_codebooks(model: Model) -> set[Operation]:
+    """Return the ops that make a codebook's indices or take its weights: their refusals follow."""
+    found: set[Operation] = set()
+    weights: set[SSAValue] = set()
+    for op in model.body.ops:
+        if _codebook_refusal(op) is not None:
+            weights.add(op.results[0])
+            found |= {convert for x in op.operands if (convert := producer(x, Convert)) is not None}
+        elif weights.intersection(op.operands):
+            found.add(op)
+            if all(x in weights or producer(x, Constant) is not None for x in op.operands):
+                weights |= {*op.results}
+    return found
 
 
 @dataclass(frozen=True)
@@ -123,8 +161,8 @@ class CheckSupported(ModulePass):
                 refused[each] = why
         if not found and not refused:
             return
-        has_codebooks = any(map(codebook_refusal, refused))
-        beside = beside_codebooks(model) if has_codebooks else set[Operation]()
+        has_codebooks = any(map(_codebook_refusal, refused))
+        beside = _beside_codebooks(model) if has_codebooks else set[Operation]()
         found += [
             (_described(each, why), each.friendly_name)
             for each, why in refused.items()
@@ -132,7 +170,7 @@ class CheckSupported(ModulePass):
         ]
         # Ops without a name were made on the way, for the sake of one that has one.
         named = [item for item in found if item[1]] or found
-        raise UnsupportedOps("the NPU", named, [REMEDY] if has_codebooks else [])
+        raise UnsupportedOps("the NPU", named, [_CODEBOOK_REMEDY] if has_codebooks else [])
 
 
 def _described(op: OvOp, why: str) -> str:

@@ -1,25 +1,24 @@
 """Runs a model in numpy: the executable meaning of the ``ov`` graph, dynamic shapes included.
 
-It is what "NPUW on the CPU" computes with, what constants are folded with, and what every pass is
-compared against.
+NPUW on the CPU runs models by it, constants are folded by it, and tests compare every pass with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 
 import numpy as np
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.reference.meaning import MEANINGS, Array
+from compiler_layer.reference.meaning import MEANINGS, Array, means
 from compiler_layer.reference.raw_floats import computes_with_raw_floats, evaluate_wide
 
 
@@ -92,12 +91,8 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
     """Compute one op that is neither a constant nor concerned with variables.
 
     Raises:
-        CompilerUsageError: there is no meaning for it.
+        CompilerUsageError: the op has no meaning.
     """
-    if not MEANINGS:
-        # The modules register themselves; they use this one, so that they come late.
-        import_module("compiler_layer.reference.ov")
-        import_module("compiler_layer.reference.npu")
     meaning = MEANINGS.get(type(op))
     if meaning is None:
         raise CompilerUsageError(f"the interpreter has no meaning for {op.name}")
@@ -106,6 +101,21 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
             return evaluate_wide(op, operands, meaning)
         result = meaning(op, *operands)
     return result if isinstance(result, tuple) else (result,)
+
+
+@means(npu.Kernel)
+def kernel(op: npu.Kernel, *operands: Array) -> tuple[Array, ...]:
+    """Evaluate the body; values between its ops are rounded to their types here."""
+    values: dict[SSAValue, Array] = dict(zip(op.body.block.args, operands, strict=True))
+    for each in op.body.block.ops:
+        if isinstance(each, npu.Yield):
+            return tuple(values[value] for value in each.values)
+        if isinstance(each, Constant):
+            values[each.output] = each.load()
+        else:
+            results = evaluate(each, [values[operand] for operand in each.operands])
+            values.update(zip(each.results, results, strict=True))
+    return ()
 
 
 def _checked(name: str, value: SSAValue, inputs: Mapping[str, Array]) -> Array:

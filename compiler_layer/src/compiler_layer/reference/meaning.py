@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 Meaning = Callable[..., "Array | tuple[Array, ...]"]
 
 MEANINGS: dict[type[Operation], Meaning] = {}
-"""Filled by the modules of ``reference.ov`` and ``reference.npu``."""
+"""The table; ``reference.ov``, ``reference.npu`` and ``interpreter`` fill it."""
 
 
 def means(*ops: type[Operation]) -> Callable[[Meaning], Meaning]:

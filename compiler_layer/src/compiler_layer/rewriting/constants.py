@@ -37,9 +37,8 @@ from compiler_layer.reference.interpreter import evaluate
 _WEIGHT_BYTES = 4096
 """A constant of a file above this size is a weight: it is not copied into the IR."""
 
-
 MAX_FOLDED_ELEMENTS = 1 << 22
-"""An op that would give more elements than this is left to the hardware: a causal mask of 2048."""
+"""Ops with larger results are left to the hardware; a causal mask of 2048 is the largest folded."""
 
 _NEVER_FOLDED = (
     Constant | ReadValue | Assign | Dequantize | ScaledDotProductAttention | RandomUniform
@@ -49,21 +48,21 @@ _MOVING = (
     *(Convert, Reshape, Transpose, Unsqueeze, Squeeze, Broadcast, Gather),
     *(Concat, Slice, StridedSlice, Split, VariadicSplit),
 )
-"""Ops that do not compute with values: raw bits of floats and 4-bit integers in bytes may pass."""
+"""Ops that only move values, so raw bits of floats and 4-bit integers in bytes may pass."""
 
 
 def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
-    """Replace an op by constants if its value is known.
+    """Replace an op by constants if its operands are constants.
 
     Args:
         op: erased if it is replaced.
-        most: how many elements its results may have.
+        most: the highest number of elements in its results.
 
     Returns:
-        How many elements the constants have; 0 if there are none.
+        The number of elements of the constants; 0 if the op stays.
 
     Raises:
-        UnsupportedModel: its value cannot be computed, as of a gather beyond the end.
+        UnsupportedModel: the value cannot be computed, as of a gather beyond the end.
     """
     known = _known_operands(op, min(most, MAX_FOLDED_ELEMENTS))
     if known is None:
@@ -74,7 +73,7 @@ def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
 
 
 def _known_operands(op: Operation, most: int) -> list[Constant] | None:
-    """The constants that an op computes with, if its value may be computed."""
+    """Return the constants that an op computes with, or None if it is not to be folded."""
     if isinstance(op, ShapeOf):
         return [] if is_static(shape_of(op.x)) else None
     if not isinstance(op, OvOp) or isinstance(op, _NEVER_FOLDED):
@@ -92,7 +91,7 @@ def _known_operands(op: Operation, most: int) -> list[Constant] | None:
 
 
 def _folded(op: Operation, known: Sequence[Constant]) -> list[Constant]:
-    """The results as constants; of repeated ones for each repetition."""
+    """Return the results as constants; of repeated operands for each repetition."""
     repeated = [constant.value.data for constant in known if constant.is_repeated]
     several = [data for data in repeated if isinstance(data, Repeated)]
     if not several:

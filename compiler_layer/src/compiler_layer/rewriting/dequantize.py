@@ -20,14 +20,14 @@ from compiler_layer.rewriting.replace import replace
 
 
 def _stored(value: SSAValue, elements: frozenset[str]) -> SSAValue | None:
-    """The constant of one of some types that a value is converted from."""
+    """Return the constant, of one of some types, that a value is converted from."""
     convert = producer(value, Convert)
     constant = constant_of(convert.x) if convert is not None else None
     return constant.output if constant and element_of(constant.output) in elements else None
 
 
 def _zero(value: SSAValue) -> SSAValue | None:
-    """A zero point: a constant of integers, or one of floats."""
+    """Return a zero point: a constant of integers, or of floats."""
     integers = _stored(value, INTEGERS)
     if integers is not None:
         return integers
@@ -36,7 +36,7 @@ def _zero(value: SSAValue) -> SSAValue | None:
 
 
 def _centred(value: SSAValue) -> tuple[SSAValue, SSAValue | None] | None:
-    """What is stored, and its zero point if one is taken away, as of integers."""
+    """Return the stored values, and the zero point if one is subtracted, as of integers."""
     difference = producer(value, Subtract)
     if difference is None:
         stored = _stored(value, INTEGERS | FLOAT8)
@@ -63,9 +63,9 @@ def _fuse(op: Multiply) -> None:
 
 
 def _absorb(op: Convert) -> None:
-    """Let a conversion after the weights, or after their reshape, be part of them.
+    """Merge a conversion after the weights, or after their reshape, into them.
 
-    If weights have other uses, those keep the type that they have: no value is rounded twice.
+    Other uses of the weights keep their type, so no value is rounded twice.
     """
     reshape = producer(op.x, Reshape)
     weights = producer(op.x if reshape is None else reshape.x, Dequantize)
@@ -86,7 +86,7 @@ def _absorb(op: Convert) -> None:
 
 
 def fuse_dequantize(ops: Iterable[Operation]) -> None:
-    """Recognise compressed weights among ops; the ops that they were made of stay, unused."""
+    """Recognise compressed weights among ops; the ops that they replace stay, unused."""
     listed = list(ops)
     for each in listed:
         if isinstance(each, Multiply):

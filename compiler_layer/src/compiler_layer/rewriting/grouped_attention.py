@@ -1,4 +1,4 @@
-"""What GroupQueryAttention computes, but for its cache: that may lie here or there.
+"""The ops of a GroupQueryAttention, apart from its cache, whose place the caller knows.
 
 Source: com.microsoft.GroupQueryAttention of ONNX Runtime.
 """
@@ -20,20 +20,20 @@ from compiler_layer.dialects.ov.shape import Broadcast
 from compiler_layer.dialects.ov.types import element_of, shape_of
 
 _PAIR = 2
-"""Channels that an angle turns."""
+"""Channels that an angle rotates."""
 
 _REPEATS = StringAttr("bidirectional")
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedAttention:
-    """Writes the parts of one op; shapes of its operands need not be known.
+    """A writer of one op's parts; shapes of operands need not be known.
 
     Attributes:
-        g: where ops go.
-        op: says what is computed.
-        batch: sequences.
-        tokens: new ones of each.
+        g: the graph that ops are added to.
+        op: the attention.
+        batch: number of sequences.
+        tokens: number of new tokens of each sequence.
     """
 
     g: GraphBuilder
@@ -42,12 +42,12 @@ class GroupedAttention:
     tokens: int
 
     def rotated(self, x: SSAValue, cos: SSAValue, sin: SSAValue) -> SSAValue:
-        """Turn pairs of the first channels, as many as there are angles for.
+        """Rotate pairs of the first channels, as many as there are angles for.
 
         Args:
             x: queries or keys [B, heads, T, D].
-            cos: of each token's angles, as ``looked_up``.
-            sin: the same.
+            cos: cosines of each token's angles, from ``looked_up``.
+            sin: sines likewise.
         """
         g, turned = self.g, shape_of(cos)[-1]
         turn = _neighbours if int_value(self.op.rotary_interleaved) else _halves
@@ -57,14 +57,14 @@ class GroupedAttention:
         return g.concat([found, g.slice(x, 3, turned)], 3)
 
     def looked_up(self, name: str, positions: SSAValue) -> SSAValue:
-        """Sines or cosines of tokens, for each channel that is turned.
+        """Look up sines or cosines of tokens, for each rotated channel.
 
         Args:
-            name: of the op's table [rows, angles], "cos" or "sin".
+            name: the op's table [rows, angles], "cos" or "sin".
             positions: i64 [B or 1, T].
 
         Returns:
-            [B or 1, 1, T, 2 · angles], in the order of channels. Layers have them in common.
+            [B or 1, 1, T, 2 · angles], in the order of channels; layers share them.
         """
         g, table = self.g, self.op.other(name)
         assert table is not None  # infer() has seen to it
@@ -75,13 +75,13 @@ class GroupedAttention:
         return g.reshape(g.concat([each, each], 4), 0, 0, 0, _PAIR * shape_of(table)[-1])
 
     def attended(self, q: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue) -> SSAValue:
-        """What the op's first result is.
+        """Write attention: the op's first result.
 
         Args:
-            q: [B, H, T, D], turned if it is to be.
-            key: all rows that there are, [B, Hkv, S, D], turned like q.
-            value: the same.
-            mask: which of them each token attends to, as numbers to add, f32 [B, 1, T, S].
+            q: [B, H, T, D], rotated if the op rotates.
+            key: old and new rows, [B, Hkv, S, D], rotated like q.
+            value: rows likewise.
+            mask: additive, f32 [B, 1, T, S].
 
         Returns:
             [B, T, H · D].
@@ -97,7 +97,7 @@ class GroupedAttention:
         return g.reshape(g.transpose(found, 0, 2, 1, 3), 0, 0, int_value(op.num_heads) * op.width)
 
     def _for_each_head(self, rows: SSAValue) -> SSAValue:
-        """K or V repeated for the query heads of a group, as OpenVINO wants it."""
+        """Repeat K or V for the query heads that share them, as OpenVINO requires."""
         g, op = self.g, self.op
         heads, shared = int_value(op.num_heads), int_value(op.kv_num_heads)
         if shared == heads:
@@ -107,7 +107,7 @@ class GroupedAttention:
         return g.reshape(many, 0, heads, -1, op.width)
 
     def _behind_nothing(self, rows: SSAValue) -> SSAValue:
-        """K or V behind a row of zeros, whose score is what the mask adds."""
+        """Put K or V behind a row of zeros, whose score the mask adds."""
         shape = (self.batch, int_value(self.op.kv_num_heads), 1, self.op.width)
         zeros = self.g.constant(np.zeros(shape, np.float32))
         if element_of(rows) != "f32":
@@ -115,7 +115,7 @@ class GroupedAttention:
         return self.g.concat([zeros, rows], 2)
 
     def _nothing(self) -> SSAValue:
-        """The scores of nothing, f32 [B, 1 or H, T, 1]."""
+        """Return the scores of the row of zeros, f32 [B, 1 or H, T, 1]."""
         g, sinks = self.g, self.op.other("head_sink")
         if sinks is None:
             return g.constant(np.zeros((self.batch, 1, self.tokens, 1), np.float32))
@@ -125,7 +125,7 @@ class GroupedAttention:
         return g.op(Broadcast, each, g.ints(self.batch, 1, self.tokens, 1), mode=_REPEATS)
 
     def _for_sinks(self, mask: SSAValue) -> SSAValue:
-        """A mask of each head, if each has a sink of its own."""
+        """Repeat the mask for each head, if each head has a sink of its own."""
         if self.op.other("head_sink") is None:
             return mask
         often = self.g.ints(1, int_value(self.op.num_heads), 1, 1)
@@ -133,14 +133,14 @@ class GroupedAttention:
 
 
 def _halves(g: GraphBuilder, x: SSAValue, cos: SSAValue, sin: SSAValue) -> SSAValue:
-    """Channel n and n + angles are a pair; written as ``fuse-rope`` knows it."""
+    """Rotate pairs of channels n and n + angles, in the form that ``fuse-rope`` recognises."""
     angles = shape_of(cos)[-1] // _PAIR
     first, second = g.slice(x, 3, 0, angles), g.slice(x, 3, angles)
     return _turned(g, x, g.concat([g.op(Negative, second), first], 3), cos, sin)
 
 
 def _neighbours(g: GraphBuilder, x: SSAValue, cos: SSAValue, sin: SSAValue) -> SSAValue:
-    """Channel 2n and 2n + 1 are a pair."""
+    """Rotate pairs of channels 2n and 2n + 1."""
     turned = shape_of(cos)[-1]
     pairs = g.reshape(x, 0, 0, 0, turned // _PAIR, _PAIR)
     first, second = g.split(pairs, 4, [1, 1])

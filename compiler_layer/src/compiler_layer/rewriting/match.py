@@ -1,4 +1,4 @@
-"""Small questions that rewrite patterns ask about values."""
+"""Questions that rewrite patterns ask about values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,26 @@ OpT = TypeVar("OpT", bound=Operation)
 OtherT = TypeVar("OtherT", bound=Operation)
 
 
+def owner_of(value: SSAValue) -> Operation | None:
+    """Return the op that makes a value; None for an input."""
+    return value.op if isinstance(value, OpResult) else None
+
+
 def producer(value: SSAValue, kind: type[OpT]) -> OpT | None:
-    """Give the op of a class that makes a value, or None."""
-    owner = value.owner if isinstance(value, OpResult) else None
+    """Return the op of a class that makes a value, or None."""
+    owner = owner_of(value)
     return owner if isinstance(owner, kind) else None
 
 
+def unconverted(value: SSAValue) -> SSAValue:
+    """Return a value as it is before all conversions."""
+    while (convert := producer(value, Convert)) is not None:
+        value = convert.x
+    return value
+
+
 def either(op: Operation, kind: type[OpT]) -> tuple[OpT, SSAValue] | None:
-    """Of a commutative op, give the operand made by a class of op, and the other operand."""
+    """Find the operand of a commutative op that a class of op makes; return maker and other."""
     for mine, other in ((0, 1), (1, 0)):
         found = producer(op.operands[mine], kind)
         if found is not None:
@@ -31,7 +43,7 @@ def either(op: Operation, kind: type[OpT]) -> tuple[OpT, SSAValue] | None:
 
 
 def stored_constant(value: SSAValue) -> Constant | None:
-    """Give the constant behind a value, seen through conversions between floats."""
+    """Return the constant behind a value, seen through conversions between floats."""
     convert = producer(value, Convert)
     while convert is not None and _only_widens(convert):
         value = convert.x
@@ -40,12 +52,12 @@ def stored_constant(value: SSAValue) -> Constant | None:
 
 
 def _only_widens(convert: Convert) -> bool:
-    """Whether a conversion is between floats, and loses no more than computing with them does."""
+    """Return whether a conversion is between floats, and loses no more than computing does."""
     return element_of(convert.x) in FLOATS and element_of(convert.output) not in FLOAT8
 
 
 def scalar_of(value: SSAValue) -> float | None:
-    """Give a value that is a known single number, seen through conversions between floats."""
+    """Return a value that is a known single number, seen through conversions between floats."""
     constant = stored_constant(value)
     if constant is None or constant.is_repeated or any(d != 1 for d in shape_of(constant.output)):
         return None

@@ -1,4 +1,4 @@
-"""Small steps that rewrites are made of."""
+"""Small edits of a graph: insert ops, and replace an op under its name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler_layer.dialects.ov.types import Shape
 
 
 def insert_before(place: Operation, op: OvOp) -> SSAValue:
-    """Insert an op with one result before another one; give the result."""
+    """Insert an op with one result before another one; return the result."""
     Rewriter.insert_op(op, InsertPoint.before(place))
     return op.results[0]
 
@@ -38,7 +38,7 @@ def slice_before(
 
 
 def replace(op: Operation, *new: Operation) -> None:
-    """Replace an op by others, the last of which gives its results and takes over its name."""
+    """Replace an op by others; the last has the results and takes over the name."""
     name = op.attributes.get(NAME_ATTRIBUTE)
     if name is not None:
         new[-1].attributes[NAME_ATTRIBUTE] = name
@@ -46,7 +46,7 @@ def replace(op: Operation, *new: Operation) -> None:
 
 
 def take_over(op: Operation, value: SSAValue) -> None:
-    """Replace an op with one result by a value, whose op takes over its name."""
+    """Replace an op with one result by a value, whose op takes over the name."""
     name = op.attributes.get(NAME_ATTRIBUTE)
     if name is not None and isinstance(value.owner, Operation):
         value.owner.attributes[NAME_ATTRIBUTE] = name

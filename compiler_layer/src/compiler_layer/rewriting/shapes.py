@@ -10,8 +10,7 @@ from compiler_layer.rewriting.constants import fold
 from compiler_layer.rewriting.dead_code import remove_dead_code
 
 _SHAPE_ELEMENTS = 8192
-"""Integer vectors up to this long are taken for parts of shapes, and folded on the way."""
-
+"""Integer vectors up to this length count as parts of shapes, and are folded on the way."""
 
 _SHAPE_TYPES = ("i64", "i32", "boolean")
 
@@ -35,7 +34,7 @@ def parse_shapes(text: str) -> dict[str, Shape]:
 
 
 def specialize_shapes(model: Model) -> None:
-    """Carry the input shapes through the graph, folding the arithmetic on shapes on the way.
+    """Carry the input shapes through the graph and fold the arithmetic on shapes.
 
     Raises:
         CompilerUsageError: operands do not fit together, or the shape of an input is not given.
@@ -82,10 +81,10 @@ def _check_inputs(model: Model) -> None:
 
 
 def first_open(model: Model) -> OvOp | None:
-    """Give the first op whose shape depends on data; those that follow have no fault of their own.
+    """Return the first op whose shape depends on data, or None; later ones follow from it.
 
     Args:
-        model: whose shapes are carried through.
+        model: after ``specialize_shapes``.
     """
     return next(
         (

@@ -11,14 +11,14 @@ from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 
 READ_PREFIX = "vpux_ie_read_value_"
-"""Begins the name of the argument that a ReadValue becomes."""
+"""Prefix of the argument that a ReadValue becomes."""
 
 ASSIGN_PREFIX = "vpux_ie_assign_"
-"""Begins the name of the result that an Assign becomes."""
+"""Prefix of the result that an Assign becomes."""
 
 
 def lift_state(model: Model) -> None:
-    """Rewrite a model in place; see ``LiftState``."""
+    """Turn variables into arguments and results, in place; see ``LiftState``."""
     model.variables()  # refuses variables that are read or assigned twice
     names = [port.name for port in model.inputs]
     outputs: list[tuple[str, SSAValue]] = [(port.name, port.value) for port in model.outputs]

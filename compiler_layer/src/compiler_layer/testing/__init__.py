@@ -1,1 +1,4 @@
-"""What tests of passes need; public, so that passes of others can be tested the same way."""
+"""A public harness for FileCheck tests of passes, also those of other packages.
+
+Begin with ``pass_test``: it runs the passes that a ``.mlir`` file names, and compares the numbers.
+"""

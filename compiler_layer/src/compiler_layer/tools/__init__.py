@@ -1,1 +1,5 @@
-"""Command-line tools."""
+"""Command-line tools; begin with ``npuc``.
+
+npuc     the compiler
+command  declaration of commands and their errors
+"""

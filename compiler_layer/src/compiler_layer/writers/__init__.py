@@ -1,1 +1,5 @@
-"""The way back: models as files that others read."""
+"""Writers of models as files; begin with ``openvino_ir``.
+
+files          whole files or none
+stored_values  bytes of constants, converted block by block
+"""

@@ -41,7 +41,7 @@ class StaticCompiler:
         except CompilerError as error:
             raise ModelError(f"compilation failed: {error}") from error
 
-    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
+    def compile_parts(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
         """Cut a graph at its repeated block; see ``protocols.OffloadingDevice``.
 
         Raises:

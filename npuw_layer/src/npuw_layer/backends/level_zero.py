@@ -131,7 +131,7 @@ class LevelZeroDevice(LevelZeroContext):
         driver = self._device.driver
         self._profiling = ze.zeDriverGetExtensionFunctionAddress(driver, ze.PROFILING_EXTENSION)
 
-    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
+    def compile_parts(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
         """Cut a graph and compile the pieces; see ``protocols.OffloadingDevice``.
 
         Raises:
@@ -139,7 +139,7 @@ class LevelZeroDevice(LevelZeroContext):
         """
         if not isinstance(self._compiler, CompilesPieces):
             raise OptionError("NPUW_WEIGHTS_OFFLOAD: the compiler does not cut models")
-        return self._compiler.compile_pieces(model, config)
+        return self._compiler.compile_parts(model, config)
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
         """Compile a part that is called several times; see ``protocols.CompilesFunctions``.

@@ -142,7 +142,7 @@ class CompilesFunctions(Protocol):
 class CompilesPieces(Protocol):
     """Ability of a compiler or device: models cut at their repeated block."""
 
-    def compile_pieces(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
+    def compile_parts(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
         """Cut a static graph at its repeated block and compile the pieces, without weights.
 
         Args:

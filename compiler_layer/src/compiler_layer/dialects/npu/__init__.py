@@ -1,4 +1,9 @@
-"""The ``npu`` dialect: what the hardware does, on tensors in DDR, before tiling."""
+"""The ``npu`` dialect: hardware ops on tensors in DDR, before tiling; begin with ``dpu``.
+
+dpu    matmuls and attention
+shave  kernels, with the ``ov`` ops that they compute
+dma    gathers and concatenations
+"""
 
 from __future__ import annotations
 

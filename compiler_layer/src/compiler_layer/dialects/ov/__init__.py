@@ -1,4 +1,8 @@
-"""The ``ov`` dialect: a model's graph, with OpenVINO's op names and semantics."""
+"""The ``ov`` dialect: a model's graph, with OpenVINO's op names and semantics.
+
+Begin with ``op``, the base class of all ops, and ``types``; ``constant`` holds weights. Every other
+module has the ops of one family.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Hugging Face folders: ``config.json`` with ``*.safetensors``."""
+"""Hugging Face folders: ``config.json`` with ``*.safetensors``; begin with ``read``.
+
+config, families, rope        a config, as the description of a ``decoder``
+safetensors, weights, sample  tensors of a checkpoint; a checkpoint that is drawn instead
+blocks                        a decoder's parts as ops
+"""
 
 from compiler_layer.frontends.huggingface.read import read_folder
 

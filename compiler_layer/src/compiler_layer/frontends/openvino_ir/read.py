@@ -30,14 +30,15 @@ from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView, mapped_file
 from compiler_layer.frontends.openvino_ir.ops import build
-from compiler_layer.frontends.openvino_ir.paged_caches import CACHE_ELEMENT, open_caches
 from compiler_layer.frontends.openvino_ir.squeezed import NAME as SQUEEZE
 from compiler_layer.frontends.openvino_ir.squeezed import declared_axes
 from compiler_layer.frontends.openvino_ir.supported import (
+    CACHE_ELEMENT,
     DYNAMIC,
     PRECISIONS,
     check_supported,
     is_absent,
+    open_caches,
 )
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network, OutputPort, PortKey, parse_xml
 from compiler_layer.model import Model

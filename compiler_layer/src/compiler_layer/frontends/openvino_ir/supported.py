@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from compiler_layer.dialects.ov.paged_attention import CACHES
 from compiler_layer.elements import FLOATS, NUMPY
 from compiler_layer.errors import RUN_ON_CPU, UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import unsupported_value
-from compiler_layer.frontends.openvino_ir.paged_caches import open_caches
 from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.frontends.openvino_ir.xml import Layer, Network
 
@@ -21,7 +21,10 @@ _SPECIAL = {
 }
 
 DYNAMIC = "dynamic"
-"""The type of a variable that is whatever it starts as."""
+"""The type of a variable that takes the type of its initial value, and of paged caches."""
+
+CACHE_ELEMENT = "f32"
+"""The element type of paged caches whose type a file leaves open."""
 
 PRECISIONS = {
     **{element.upper(): element for element in NUMPY},
@@ -34,6 +37,8 @@ PRECISIONS = {
 _SINKS = "with attention sinks (input 6, as gpt-oss has)"
 _ATTENTION_INPUTS = 6
 """Inputs of a ScaledDotProductAttention that has sinks."""
+
+_PAGED_ATTENTION = "PagedAttentionExtension"
 
 
 def is_absent(layer: Layer) -> bool:
@@ -97,3 +102,17 @@ def _is_known(network: Network, layers: Mapping[str, Layer], layer: Layer, index
         return feeder.type == "Const"
     bounds = (network.feeder(feeder, number)[0] for number in range(len(feeder.inputs)))
     return all(layers[each].type == "Const" for each in bounds)
+
+
+def open_caches(network: Network) -> frozenset[str]:
+    """Return the ids of parameters that are caches in pages, of an element type left open."""
+    caches = {
+        layer.id
+        for layer in network.layers
+        if layer.type == "Parameter" and layer.data.get("element_type") == DYNAMIC
+    }
+    for reader in network.layers if caches else ():
+        for number, port in enumerate(reader.inputs):
+            if reader.type != _PAGED_ATTENTION or number not in CACHES:
+                caches.discard(network.sources[reader.id, port][0])
+    return frozenset(caches)

@@ -1,10 +1,10 @@
-"""Sums that are made expert by expert, as ``passes.dense_experts`` writes them.
+"""Sums over experts that are added expert by expert, as ``passes.dense_experts`` writes them.
 
     %hits = ov.Equal(%ids, e)                                                  [T, K]
     %y = expert(%x) * ov.ReduceSum(ov.Select(%hits, %w, 0))                    [T, H]
     %sum1 = ov.Add(%sum, ov.Select(ov.ReduceLogicalOr(%hits), %y, 0))
 
-Where K is 1 there may be nothing to select: a token's only weight is that of its expert.
+If K is 1, there may be nothing to select: a token's only weight is that of its expert.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
 from compiler_layer.elements import INTEGERS
 from compiler_layer.model import Model
 from compiler_layer.partition.mixtures.mixture import Mixture
-from compiler_layer.partition.mixtures.rows import RESHAPES, RowWalk, owner_of
+from compiler_layer.partition.mixtures.rows import RESHAPES, RowWalk
+from compiler_layer.rewriting.match import owner_of
 
 OpT = TypeVar("OpT", bound=Operation)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Link:
-    """What is added for one expert."""
+    """The addend of one expert."""
 
     expert: int
     hits: Equal
@@ -42,12 +43,12 @@ class _Link:
 
     @property
     def ops(self) -> set[Operation]:
-        """The ops that choose and add."""
+        """The ops that choose tokens and add rows."""
         return {self.hits, self.routed, self.own, self.add}
 
 
 def chained_mixtures(model: Model) -> Iterator[Mixture]:
-    """Find such sums."""
+    """Yield the chained sums of a model."""
     chains: dict[SSAValue, dict[int, _Link]] = {}
     for op in model.body.ops:
         link = _link(op) if isinstance(op, Equal) else None
@@ -60,7 +61,7 @@ def chained_mixtures(model: Model) -> Iterator[Mixture]:
 
 
 def _link(op: Equal) -> _Link | None:
-    """Recognise what is done with the tokens of one expert."""
+    """Recognise the addend of one expert from its comparison of ids."""
     shape, number = shape_of(op.a), values_of(op.b)
     if element_of(op.a) not in INTEGERS or len(shape) != 2 or not is_static(shape):
         return None
@@ -77,7 +78,7 @@ def _link(op: Equal) -> _Link | None:
 
 
 def _user(value: SSAValue, kind: type[OpT]) -> OpT | None:
-    """The only op of a class that uses a value."""
+    """Return the only op of a class that uses a value, or None."""
     users = [use.operation for use in value.uses if isinstance(use.operation, kind)]
     return users[0] if len(users) == 1 else None
 
@@ -88,7 +89,7 @@ def _is_zero(value: SSAValue) -> bool:
 
 
 def _mixture(links: Sequence[_Link]) -> Mixture | None:
-    """Take links in the order in which they stand in the graph for a mixture, if they are one."""
+    """Join links, in the order of the graph, to a mixture, if they are one."""
     ids = links[0].hits.a
     if not _is_sum(links):
         return None
@@ -115,7 +116,7 @@ def _mixture(links: Sequence[_Link]) -> Mixture | None:
 
 
 def _is_sum(links: Sequence[_Link]) -> bool:
-    """Whether each adds to the one before, and the first to nothing; only the sum is used."""
+    """Return whether each adds to the one before, the first to zero, and only the sum is used."""
     first = links[0]
     others = [x for x in first.add.operands if x is not first.own.output]
     chained = all(
@@ -129,13 +130,13 @@ def _is_sum(links: Sequence[_Link]) -> bool:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Term:
-    """How one expert's rows are made.
+    """The ops that make one expert's rows.
 
     Attributes:
         walk: from the term to the rows of all tokens.
         column: the expert's weight for each token, [T, 1]; None if it is not selected.
-        weights: what it is selected from.
-        selecting: the ops that do.
+        weights: the weights that the column is selected from.
+        selecting: the ops that select.
     """
 
     walk: RowWalk
@@ -150,7 +151,7 @@ class _Term:
 
     @staticmethod
     def of(link: _Link) -> _Term | None:
-        """Follow the rows of a link; None if they meet, or go an unknown way."""
+        """Follow the rows of a link; None if an op mixes rows or is unknown."""
         private = _private(link.own)
         select = _user(link.hits.output, Select)
         total = _user(select.output, ReduceSum) if select is not None else None
@@ -172,7 +173,7 @@ class _Term:
 
 
 def _selects_weights(hits: Equal, select: Select, total: ReduceSum) -> bool:
-    """Whether the sum is over the slots of a token, all but one of which are zero."""
+    """Return whether the sum is over the slots of a token, all but one of which are zero."""
     tokens, slots = shape_of(hits.output)
     axis = int_of(total.axes) if values_of(total.axes) is not None else None
     return (
@@ -185,7 +186,7 @@ def _selects_weights(hits: Equal, select: Select, total: ReduceSum) -> bool:
 
 
 def _private(last: Operation) -> set[Operation]:
-    """The ops that compute nothing but what an op takes."""
+    """Return the ops whose results only an op needs, directly or through others."""
     found, left = {last}, dict[Operation, int]()
     waiting = [last]
     while waiting:

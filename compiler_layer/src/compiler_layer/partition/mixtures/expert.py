@@ -1,4 +1,4 @@
-"""What one expert of a mixture computes, as a graph of its own."""
+"""The graph of one expert of a mixture."""
 
 from __future__ import annotations
 
@@ -17,29 +17,24 @@ from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.partition.compiled import OUTPUT, ROWS, WEIGHT
 from compiler_layer.partition.mixtures.mixture import Mixture
-from compiler_layer.partition.mixtures.rows import RESHAPES, is_weight, of_experts, owner_of
+from compiler_layer.partition.mixtures.rows import RESHAPES, is_weight, of_experts
 from compiler_layer.partition.mixtures.stack import expert_part
+from compiler_layer.rewriting.match import owner_of
 
 
 def expert_model(mixture: Mixture, expert: int, count: int) -> Model:
     """Make the graph of one expert, from ROWS and WEIGHT to OUTPUT.
 
     Args:
-        mixture: which is not changed.
-        expert: its number.
-        count: n, the rows that it takes at once.
+        mixture: not changed.
+        expert: the expert's number.
+        count: n, the number of rows in a run.
     """
     return _Writer(mixture, expert, count).write()
 
 
 class _Writer:
-    """Writes one expert's graph.
-
-    Args:
-        mixture: where it is.
-        expert: its number.
-        count: the rows that it takes.
-    """
+    """Writes one expert's graph; arguments as of ``expert_model``."""
 
     def __init__(self, mixture: Mixture, expert: int, count: int) -> None:
         self._mixture = mixture
@@ -55,12 +50,12 @@ class _Writer:
         self._made: dict[SSAValue, SSAValue] = {}
 
     def write(self) -> Model:
-        """Give the graph."""
+        """Return the graph."""
         self._model.set_outputs([(OUTPUT, self._value(self._term))])
         return self._model
 
     def _value(self, value: SSAValue) -> SSAValue:
-        """The counterpart of rows, [n, N]."""
+        """Return the counterpart of rows, [n, N]."""
         if value not in self._made:
             self._made[value] = self._write(value)
         return self._made[value]
@@ -73,7 +68,7 @@ class _Writer:
             return self._rows
         if isinstance(op, RESHAPES):
             return self._value(op.x)
-        assert isinstance(op, OvOp)  # the walk that found the mixture went through no other
+        assert isinstance(op, OvOp)  # RowWalk goes through no other ops
         rank = 3 if isinstance(op, MatMul) else len(shape_of(value))
         operands = {
             x: (self._weights(x, rank) if is_weight(x) else self._value(x)) for x in op.operands
@@ -81,11 +76,11 @@ class _Writer:
         return self._add(op.clone(operands))
 
     def _weights(self, value: SSAValue, rank: int) -> SSAValue:
-        """Weights of this expert: a matrix, or what is the same for all rows, [1, N].
+        """Return weights of this expert: a matrix, or values for all rows, [1, N].
 
         Args:
-            value: those of all experts, if they are stacked.
-            rank: that they have then.
+            value: weights of all experts, if they are stacked.
+            rank: the rank of stacked weights.
         """
         if value not in self._made:
             cut = of_experts(value, rank, len(self._mixture.terms) if self._stacked else 0)
@@ -95,13 +90,13 @@ class _Writer:
         return self._made[value]
 
     def _copy(self, value: SSAValue) -> SSAValue:
-        """Weights as they are."""
+        """Copy weights that are not stacked."""
         op = owner_of(value)
         assert op is not None
         return self._add(op.clone({x: self._copy(x) for x in op.operands}))
 
     def _part(self, value: SSAValue) -> SSAValue:
-        """This expert's part of a stack of weights."""
+        """Return this expert's part of stacked weights."""
         op, rank = owner_of(value), len(shape_of(value))
         if isinstance(op, Reshape):
             return self._reshape(self._part(op.x), shape_of(value)[1:])

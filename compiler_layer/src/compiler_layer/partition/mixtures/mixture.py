@@ -1,4 +1,4 @@
-"""What is known of a mixture of experts."""
+"""A mixture of experts in a graph."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from compiler_layer.dialects.ov.types import shape_of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mixture:
-    """The sum of what experts make of tokens' rows: T tokens, of which each chose K experts.
+    """A weighted sum of experts' rows, for T tokens with K chosen experts each.
 
     Attributes:
-        rows: what goes into all experts, T rows of C channels, as [..., C].
+        rows: input of all experts, T rows of C channels, as [..., C].
         ids: the experts that each token chose, integers [T, K]; no token has one twice.
-        weights: with what each counts, T x K floats in the order of ``ids``.
+        weights: the experts' weights, T x K floats in the order of ``ids``.
         output: the sum, T rows of H channels, as [..., H].
-        terms: what is added for an expert, by its number, in the order of the sum; the same value
-            for all of them if it has all experts' rows, [E, T, ...].
-        columns: values with one number for each row of a term: with what the expert counts there.
+        terms: the addend of each expert, by its number, in the order of the sum; one value for all
+            of them if it has all experts' rows, [E, T, ...].
+        columns: values with one number for each row of a term: the expert's weight there.
         stacked: whether the terms are one value.
-        ops: all that is computed between the inputs and the output.
+        ops: all ops between the inputs and the output.
     """
 
     rows: SSAValue

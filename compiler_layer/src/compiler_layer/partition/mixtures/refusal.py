@@ -1,8 +1,8 @@
-"""Mixtures of experts that cannot be made static, and how messages name them."""
+"""Mixtures of experts that cannot be made static, as messages name them."""
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.dialects.ov.indexing import NonZero, TopK
 from compiler_layer.dialects.ov.matmul import MatMul
@@ -10,6 +10,7 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.types import is_static, shape_of
 from compiler_layer.errors import RUN_ON_CPU
+from compiler_layer.rewriting.match import owner_of
 
 _REMEDY = (
     f"supported are mixtures such as those of Mixtral, Qwen2-MoE, Qwen3-MoE and DBRX; {RUN_ON_CPU}"
@@ -37,7 +38,7 @@ def _follows_choice(op: Operation) -> bool:
     waiting, seen = [op], {op}
     while waiting:
         for value in waiting.pop().operands:
-            maker = value.op if isinstance(value, OpResult) else None
+            maker = owner_of(value)
             if isinstance(maker, TopK):
                 return True
             if maker is not None and maker not in seen and not isinstance(maker, MatMul):

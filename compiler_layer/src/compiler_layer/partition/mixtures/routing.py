@@ -1,9 +1,9 @@
-"""Which expert gets which tokens, as exported graphs write it.
+"""The routing of tokens to experts, as exported graphs write it.
 
 A router chooses K of E experts for each of T tokens: ``ids [T, K]``. For an expert the graph lists
 the pairs (token, slot) in which it was chosen, by NonZero of a part of the one-hot ``ids``, and
-computes with their numbers. Here all pairs there are take the place of those that were chosen: what
-is computed with their numbers shows what it means, however it is written.
+computes with their numbers. Here all pairs replace the chosen ones: the values that the graph
+computes of their numbers show their meaning, in whatever form the graph is written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.elementwise import Binary, Convert
@@ -27,7 +27,7 @@ from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
 from compiler_layer.elements import FLOATS, NUMPY, Array
 from compiler_layer.reference.interpreter import evaluate
-from compiler_layer.rewriting.match import producer
+from compiler_layer.rewriting.match import owner_of, producer, unconverted
 from compiler_layer.rewriting.replace import insert_before
 
 _MOVING = Gather | Reshape | Squeeze | Transpose | Unsqueeze | Slice
@@ -44,15 +44,15 @@ class Routing:
     ids: SSAValue
     """The chosen experts, [T, K]."""
     hits: SSAValue
-    """Where this expert is chosen, boolean [T, K]."""
+    """The pairs in which this expert is chosen, boolean [T, K]."""
     routed: SSAValue
-    """Whether a token is routed to it at all, boolean [T, 1]; no token is twice."""
+    """The tokens that are routed to this expert, boolean [T, 1]."""
     listed: Array
-    """What NonZero gives if all pairs are listed, [2, P]."""
+    """The result of NonZero if all pairs are listed, [2, P]."""
     tokens: Array
-    """The token of each pair listed, [P]."""
+    """The token of each listed pair, [P]."""
     slots: Array
-    """The slot of each pair listed, [P]."""
+    """The slot of each listed pair, [P]."""
 
     @property
     def token_count(self) -> int:
@@ -66,13 +66,13 @@ class Routing:
 
 
 class Router:
-    """Recognises what NonZero ops list; what several share is looked at once."""
+    """Recognises the pairs that NonZero ops list; shared operands are looked at once."""
 
     def __init__(self) -> None:
         self._numbered: dict[SSAValue, tuple[OneHot, Array] | None] = {}
 
     def routing(self, op: NonZero) -> Routing | None:
-        """The pairs that an op lists, or None if it lists something else."""
+        """Return the pairs that an op lists, or None if it lists something else."""
         found = self._origin(op.x)
         ids = _distinct_ids(found[0]) if found is not None else None
         if found is None or ids is None or found[1].ndim != 2:
@@ -89,13 +89,13 @@ class Router:
         return Routing(ids, hits, routed, listed, pairs // slots, pairs % slots)
 
     def _origin(self, value: SSAValue) -> tuple[OneHot, Array] | None:
-        """The one-hot tensor that a value is a part of, and each element's number there."""
+        """Return the one-hot tensor that a value is a part of, and each element's number there."""
         if value not in self._numbered:
             self._numbered[value] = self._trace(value)
         return self._numbered[value]
 
     def _trace(self, value: SSAValue) -> tuple[OneHot, Array] | None:
-        owner = value.owner if isinstance(value, OpResult) else None
+        owner = owner_of(value)
         if isinstance(owner, OneHot) and is_static(shape_of(value)):
             count = math.prod(shape_of(value))
             listed = np.arange(count).reshape(shape_of(value)) if count <= _MOST_MARKS else None
@@ -114,7 +114,7 @@ class Router:
 
 
 def computed(op: OvOp, values: Sequence[Array]) -> Sequence[Array] | None:
-    """Give the values of an op, or None if it has none, or more than any router lists."""
+    """Return the values of an op; None if it has none, or more than any router lists."""
     try:
         if isinstance(op, Binary):
             both = np.broadcast_shapes(*(value.shape for value in values))
@@ -126,17 +126,13 @@ def computed(op: OvOp, values: Sequence[Array]) -> Sequence[Array] | None:
 
 
 def _distinct_ids(op: OneHot) -> SSAValue | None:
-    """The ids [T, K] that an op marks by 1 along a last dimension, all of a token different."""
+    """Return the ids [T, K] that an op marks along a last dimension; of a token all differ."""
     on, off = values_of(op.on), values_of(op.off)
     if len(shape_of(op.indices)) != 2 or int_value(op.axis) not in (2, -1):
         return None
     if on is None or off is None or not on.all() or off.any():
         return None
-    chosen = op.indices
-    convert = producer(chosen, Convert)
-    while convert is not None:
-        chosen = convert.x
-        convert = producer(chosen, Convert)
+    chosen = unconverted(op.indices)
     largest = producer(chosen, TopK)
     if largest is None or chosen is not largest.indices or int_value(largest.axis) not in (1, -1):
         return None

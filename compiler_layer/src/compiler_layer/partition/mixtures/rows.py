@@ -1,4 +1,4 @@
-"""Follows rows through ops that leave them apart: each row of a result depends on one row alone."""
+"""Follows rows through ops that keep them apart: each result row depends on one row alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.constant import Constant, constant_of
@@ -18,20 +18,16 @@ from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.partition.mixtures.stack import is_cut
+from compiler_layer.rewriting.match import owner_of
 
 ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish
 RESHAPES = Reshape | Squeeze | Unsqueeze
 OF_WEIGHTS = Convert | Dequantize | Reshape
-"""What weights go through before they are used."""
-
-
-def owner_of(value: SSAValue) -> Operation | None:
-    """The op that makes a value; None if it is an input."""
-    return value.owner if isinstance(value, OpResult) else None
+"""Ops that weights go through before they are used."""
 
 
 def is_weight(value: SSAValue) -> bool:
-    """Whether a value is a constant, or made of constants alone as weights are."""
+    """Return whether a value is a constant, or made of constants as weights are."""
     owner = owner_of(value)
     return isinstance(owner, Constant) or (
         isinstance(owner, OF_WEIGHTS) and all(map(is_weight, owner.operands))
@@ -40,16 +36,16 @@ def is_weight(value: SSAValue) -> bool:
 
 @dataclass(slots=True)
 class RowWalk:
-    """Goes from a result back to where its rows come from.
+    """A walk from a result back to the sources of its rows.
 
     Attributes:
         tokens: T.
-        stacked: E where each value has rows of all experts, [E, T, ..., N]; 0 where it has those of
-            one, T rows of N.
-        is_source: tells where to stop.
-        columns: values to stop at, too: numbers that rows are multiplied by.
-        sources: where the walk stopped.
-        ops: what it went through.
+        stacked: E if each value has rows of all experts, [E, T, ..., N]; 0 if it has the rows of
+            one, [T, N].
+        is_source: tells whether to stop at a value.
+        columns: further values to stop at: numbers that rows are multiplied by.
+        sources: the values at which the walk stopped.
+        ops: the ops that the walk went through.
     """
 
     tokens: int
@@ -60,7 +56,7 @@ class RowWalk:
     ops: set[Operation] = field(default_factory=set[Operation])
 
     def visit(self, value: SSAValue) -> bool:
-        """Follow a value; False if its rows meet, or it is computed in a way that is not known."""
+        """Follow a value; return False if an op mixes rows or is unknown."""
         if not self.has_rows(value):
             return False
         if value in self.columns:
@@ -82,18 +78,18 @@ class RowWalk:
         return False
 
     def has_rows(self, value: SSAValue) -> bool:
-        """Whether a value has a row for each token, and nothing but rows."""
+        """Return whether a value has a row for each token, and nothing but rows."""
         shape = shape_of(value)
         leading = shape[:1] == (self.stacked,) or not self.stacked
         return leading and math.prod(shape[:-1]) == self.tokens * (self.stacked or 1)
 
     def _is_matrix(self, value: SSAValue) -> bool:
-        """Whether a value is weights that all rows of an expert are multiplied with."""
+        """Return whether a value is a matrix that all rows of an expert are multiplied with."""
         rank = 3 if self._of_experts(value, 3) else 2
         return len(shape_of(value)) == rank and self._take_weight(value, rank == 3)
 
     def _is_shared(self, value: SSAValue, rank: int) -> bool:
-        """Whether a value is the same for all rows of an expert."""
+        """Return whether a value is the same for all rows of an expert."""
         of_experts, shape = self._of_experts(value, rank), shape_of(value)
         rows = shape[1:-1] if of_experts else shape[:-1]
         return math.prod(rows) == 1 and self._take_weight(value, of_experts)
@@ -102,7 +98,7 @@ class RowWalk:
         return of_experts(value, rank, self.stacked)
 
     def _take_weight(self, value: SSAValue, stacked: bool) -> bool:
-        """Whether a value is weights that can be cut; what makes them is gone through, too."""
+        """Return whether a value is weights that can be cut, and add the ops that make them."""
         if not is_weight(value) or (stacked and not _is_stack(value, self.stacked)):
             return False
         made = [owner_of(value)]
@@ -115,13 +111,13 @@ class RowWalk:
 
 
 def of_experts(value: SSAValue, rank: int, experts: int) -> bool:
-    """Whether a value of a rank has a part for each expert, where values are stacked."""
+    """Return whether a value of a rank has a part for each of the stacked experts."""
     shape = shape_of(value)
     return experts > 0 and len(shape) == rank and shape[0] == experts
 
 
 def _is_stack(value: SSAValue, experts: int) -> bool:
-    """Whether each expert's part of weights is contiguous wherever they are stored."""
+    """Return whether each expert's part of weights is contiguous where they are stored."""
     op = owner_of(value)
     if isinstance(op, Dequantize):
         rank = len(shape_of(op.stored))

@@ -11,7 +11,7 @@ from compiler_layer.files import FileView
 
 
 def is_cut(constant: Constant | None, rank: int) -> bool:
-    """Whether each expert's part of a constant begins at a byte."""
+    """Return whether each expert's part of a constant begins at a byte."""
     if constant is None:
         return False
     shape, element = shape_of(constant.output), element_of(constant.output)
@@ -22,12 +22,12 @@ def is_cut(constant: Constant | None, rank: int) -> bool:
 
 
 def expert_part(constant: Constant, index: int, rank: int) -> Constant:
-    """One expert's part of a constant, of a rank less by one; of a file it stays a view.
+    """Return one expert's part of a constant, of a rank less by one; a view of a file stays one.
 
     Args:
-        constant: with a first dimension of experts, or of 1, or of a rank less than ``rank``.
+        constant: with a first dimension of experts or of 1, or of a rank less than ``rank``.
         index: the expert.
-        rank: of the weights that it is of.
+        rank: the rank of the weights that the constant belongs to.
     """
     shape, element = shape_of(constant.output), element_of(constant.output)
     if len(shape) < rank or shape[0] == 1:

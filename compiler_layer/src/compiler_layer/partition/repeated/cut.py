@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from compiler_layer.dialects.ov.types import tensor_type
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.model import Model
 from compiler_layer.partition.compiled import HIDDEN_IN, HIDDEN_OUT, SHARED
+from compiler_layer.partition.parts import copy_ops
 from compiler_layer.partition.repeated.attributes import (
     add_repeated_ids,
     kept_repetitions,
@@ -192,14 +192,4 @@ def _extract(
             pending += value.op.operands
     ports = [(port.name, port.value) for port in model.inputs if port.value in reached]
     ports += [(name, value) for value, name in cut.items() if value in reached]
-    made, arguments = Model.build([(name, tensor_type(value)) for name, value in ports])
-    copies: dict[SSAValue, SSAValue] = dict(
-        zip((value for _, value in ports), arguments, strict=True)
-    )
-    for op in model.body.ops:
-        if op in needed:
-            copy = op.clone(copies)
-            made.body.insert_op_before(copy, made.terminator)
-            copies.update(zip(op.results, copy.results, strict=True))
-    made.set_outputs([(name, copies[value]) for name, value in outputs])
-    return made
+    return copy_ops([op for op in model.body.ops if op in needed], ports, outputs)

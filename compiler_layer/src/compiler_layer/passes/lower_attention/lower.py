@@ -31,7 +31,7 @@ from compiler_layer.rewriting.replace import insert_before, replace, reshape_bef
 
 
 def _parts(value: SSAValue) -> list[SSAValue]:
-    """Keys or values as the tensors they are joined from along the sequence, in whatever steps."""
+    """Return the tensors that keys or values are joined from along the sequence, in any steps."""
     join = producer(value, Concat)
     if join is None or join.known_axis() != 2:
         return [value]
@@ -39,7 +39,7 @@ def _parts(value: SSAValue) -> list[SSAValue]:
 
 
 def _aligned(k: SSAValue, v: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
-    """The parts of keys and values, if they are cut at the same rows; otherwise each whole."""
+    """Return the parts of keys and values if both are cut at the same rows; else each whole."""
     keys, values = _parts(k), _parts(v)
     rows = [[shape_of(part)[2] for part in parts] for parts in (keys, values)]
     return (keys, values) if rows[0] == rows[1] else ([k], [v])
@@ -53,7 +53,7 @@ def _causal_mask(op: ScaledDotProductAttention) -> SSAValue:
 
 
 def _additive_mask(op: ScaledDotProductAttention) -> SSAValue | None:
-    """The mask as numbers to add, of rank 4."""
+    """Return the mask as numbers to add, of rank 4."""
     if int_value(op.causal):
         return _causal_mask(op)
     mask = op.mask
@@ -86,7 +86,7 @@ def _scale(op: ScaledDotProductAttention) -> float | None:
 
 
 def _reach(op: ScaledDotProductAttention, mask: SSAValue | None) -> Attribute | None:
-    """How many positions each query row may attend to, where that is not all of them."""
+    """Return how many positions each query row may attend to, or None for all."""
     if mask is None:
         return None
     found = reach_of(mask, shape_of(op.q)[2], shape_of(op.k)[2])
@@ -112,7 +112,7 @@ def _lower(op: ScaledDotProductAttention) -> None:
 
 
 def _of_all_sequences(op: ScaledDotProductAttention) -> tuple[list[SSAValue], list[SSAValue]]:
-    """The parts of keys and values of the first sequence, then those of the next ones."""
+    """Return the parts of keys and values of the first sequence, then of the next ones."""
     keys, values = _aligned(op.k, op.v)
     each = [SequenceOf(op, number) for number in range(shape_of(op.q)[0])]
     found = [[of(part) for of in each for part in parts] for parts in (keys, values)]

@@ -1,7 +1,7 @@
-"""How far a mask lets rows see, as far as that is known when a program is compiled.
+"""The reach of a mask: the positions that rows may attend to, as far as the compiler can know.
 
-Of most masks a part is constant: that a token does not see later ones. The rest depends on inputs,
-and may only forbid more.
+Most masks have a constant part: no token attends to later ones. The rest depends on inputs and can
+only mask more positions.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from compiler_layer.rewriting.match import scalar_of
 Flags = npt.NDArray[np.bool_]
 
 _VERY_LOW = -3e4
-"""What is added to scores of positions that are not attended to is below this: exporters add the
-lowest f16 or f32, next to which no score counts."""
+"""An upper bound of addends that mask a position: exporters add the lowest f16 or f32."""
 
 _MOST = 1 << 26
-"""Elements of a mask that is looked at."""
+"""The highest number of elements of a mask that is looked at."""
 
 _VIEWS = (shape.Reshape, shape.Unsqueeze, shape.Squeeze)
 _ALL = (logic.BitwiseAnd, logic.LogicalAnd)
@@ -35,15 +34,15 @@ _ANY = (logic.BitwiseOr, logic.LogicalOr)
 
 
 def reach_of(mask: SSAValue, rows: int, positions: int) -> tuple[int, ...] | None:
-    """For each row, behind the last position that a mask may let it see.
+    """Return, for each row, the end of the positions that a mask may let it attend to.
 
     Args:
-        mask: booleans, or numbers to add, that broadcast to [..., rows, positions].
-        rows: of queries.
-        positions: of keys.
+        mask: boolean or additive; broadcasts to [..., rows, positions].
+        rows: number of queries.
+        positions: number of keys.
 
     Returns:
-        At least 1 for each row; None if every row may see the last position.
+        At least 1 for each row; None if every row may attend to the last position.
     """
     if rows * positions > _MOST:
         return None
@@ -58,13 +57,13 @@ def reach_of(mask: SSAValue, rows: int, positions: int) -> tuple[int, ...] | Non
 
 
 class _Masks:
-    """Looks at masks, at each part of one once."""
+    """Constant parts of masks; each value is looked at once."""
 
     def __init__(self) -> None:
         self._found: dict[SSAValue, Flags | None] = {}
 
     def forbidden(self, mask: SSAValue) -> Flags | None:
-        """Positions that are forbidden whatever the inputs; None if nothing is known."""
+        """Return the positions that are masked for all inputs; None if nothing is known."""
         dims = shape_of(mask)
         if not is_static(dims) or math.prod(dims) > _MOST:
             return None
@@ -80,7 +79,7 @@ class _Masks:
         return _viewed(self.forbidden(op.operands[0]), op) if isinstance(op, _VIEWS) else None
 
     def _never(self, value: SSAValue) -> Flags | None:
-        """Where booleans are false whatever the inputs."""
+        """Return where booleans are false for all inputs."""
         if value not in self._found:
             self._found[value] = self._computed(value)
         return self._found[value]
@@ -102,7 +101,7 @@ class _Masks:
 
 
 def _compared(op: logic.Comparison) -> Flags | None:
-    """A comparison of constants that was too large to be folded."""
+    """Evaluate a comparison of constants that was too large to be folded."""
     operands = [values_of(operand) for operand in op.operands]
     dims = shape_of(op.results[0])
     if any(one is None for one in operands) or math.prod(dims) > _MOST:

@@ -1,7 +1,7 @@
-"""Recognises keys and values that are stored in fewer bits, for ``lower-attention``.
+"""Keys and values that are stored in fewer bits, which the DPU reads as they are.
 
-Integers of 8 bits have a scale for each row, which the DPU multiplies with. Floats of 8 or 16 bits
-have none: if all rows share one, ``move-row-scales`` has moved it out of attention.
+Integers of 8 bits have a scale for each row, which the DPU applies. Floats of 8 or 16 bits have
+none: ``move-row-scales`` moves a scale that all rows share out of attention.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ INTEGERS = ("i8", "u8")
 """Types of integers that the DPU scales by rows."""
 
 NARROW_FLOATS = FLOAT8 | {"f16", "bf16"}
-"""Types of floats that the DPU widens by itself."""
+"""Types of floats that the DPU widens itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowRows:
-    """What attention reads: the parts of keys and values, as they are stored or as they were.
+    """The operands of attention: parts of keys and values, narrow or unchanged.
 
     Attributes:
         keys: parts [1, Hkv, S, D].
-        values: parts as many.
+        values: as many parts.
         key_scales: for each part [1, Hkv, S, 1], or none.
         value_scales: likewise.
     """
@@ -47,12 +47,12 @@ class NarrowRows:
 def narrow_rows(
     op: ScaledDotProductAttention, keys: Sequence[SSAValue], values: Sequence[SSAValue]
 ) -> NarrowRows:
-    """Give keys and values as they are stored, if all their parts are in one narrow type.
+    """Return keys and values as they are stored, if all their parts have one narrow type.
 
     Args:
         op: the attention, before which new ops are inserted.
         keys: parts along the sequence.
-        values: parts as many.
+        values: as many parts.
     """
     found = [_stored(part) for part in (*keys, *values)]
     known = [each for each in found if each is not None]
@@ -70,10 +70,10 @@ class _Stored:
     """A part in a narrow type.
 
     Attributes:
-        rows: as they are stored.
-        part: as attention reads them.
+        rows: the stored rows.
+        part: the rows as attention reads them.
         move: the Transpose or Reshape between the two.
-        scales: of each row; None of floats.
+        scales: one for each row; None for floats.
     """
 
     rows: SSAValue
@@ -86,7 +86,7 @@ class _Stored:
         return "" if self.scales is None else element_of(self.scales)
 
     def moved(self, place: ScaledDotProductAttention, value: SSAValue) -> SSAValue:
-        """Rows or their scales, laid out as attention reads them."""
+        """Lay out rows or their scales as attention reads them."""
         if isinstance(self.move, Transpose):
             return insert_before(place, Transpose.make([value, self.move.order]))
         if self.move is not None:
@@ -98,7 +98,7 @@ class _Stored:
 def _moved(
     place: ScaledDotProductAttention, parts: Sequence[_Stored]
 ) -> tuple[list[SSAValue], list[SSAValue]]:
-    """The rows of parts and their scales, each where it belongs."""
+    """Return the rows of parts and their scales, laid out as attention reads them."""
     rows, scales = list[SSAValue](), list[SSAValue]()
     for part in parts:
         rows.append(part.moved(place, part.rows))
@@ -108,7 +108,7 @@ def _moved(
 
 
 def _stored(part: SSAValue) -> _Stored | None:
-    """What a part is made of, if that is of a narrow type; None if it is not."""
+    """Return the stored rows of a part, or None if they are of no narrow type."""
     move = producer(part, Transpose) or producer(part, Reshape)
     wide = part if move is None else move.x
     if not _keeps_channels(move, wide, part):
@@ -125,7 +125,7 @@ def _stored(part: SSAValue) -> _Stored | None:
 
 
 def _keeps_channels(move: Transpose | Reshape | None, wide: SSAValue, part: SSAValue) -> bool:
-    """Whether the last dimension stays the last, so that a row is a row."""
+    """Return whether the last dimension stays the last, so that rows stay rows."""
     if isinstance(move, Transpose):
         return move.permutation()[-1] == len(shape_of(wide)) - 1
     return shape_of(wide)[-1] == shape_of(part)[-1]

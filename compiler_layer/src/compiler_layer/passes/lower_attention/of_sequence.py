@@ -1,4 +1,4 @@
-"""One sequence of a batch, taken where it comes from: before it was joined with the others."""
+"""One sequence of a batch, read where it comes from, before it is joined with the others."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from compiler_layer.rewriting.replace import insert_before, reshape_before, slic
 
 @dataclass(frozen=True, slots=True)
 class SequenceOf:
-    """Gives parts of values [B, …]; what they are made of is followed as far as that is free.
+    """A function from values [B, …] to those of one sequence, through ops that cost nothing.
 
-    Caches of several sequences lie apart, and a graph joins them to a batch. Whoever takes one
-    sequence of that finds here the cache itself, so that nothing need be joined.
+    Caches of several sequences lie apart, and a graph joins them to a batch. One sequence of the
+    batch is the cache itself, so nothing needs to be joined.
 
     Args:
         place: new ops are inserted before it.
-        number: which sequence.
+        number: the sequence.
     """
 
     place: Operation
     number: int
 
     def __call__(self, value: SSAValue) -> SSAValue:
-        """Give [1, …] of a value; the value itself if all sequences share it."""
+        """Return [1, …] of a value; the value itself if all sequences share it."""
         if shape_of(value)[0] == 1:
             return value
         join = producer(value, Concat)
@@ -65,7 +65,7 @@ class SequenceOf:
         raise IndexError(f"sequence {self.number} of {begin}")
 
     def _of_rows(self, rows: Dequantize) -> SSAValue:
-        """Numbers of 8 bits and their scales, if these have the same dimensions."""
+        """Take rows of 8 bits and their scales, if both have the same dimensions."""
         tables = [rows.scale] if rows.zero is None else [rows.scale, rows.zero]
         rank = len(shape_of(rows.stored))
         if any(len(shape_of(table)) != rank for table in tables):

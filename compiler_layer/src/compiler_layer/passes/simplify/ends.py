@@ -1,4 +1,4 @@
-"""Ops that work on the ends of axes: what is added there, taken away, or comes in again."""
+"""Rules for ops that work on the ends of axes: padding, cropping, rolling."""
 
 from __future__ import annotations
 

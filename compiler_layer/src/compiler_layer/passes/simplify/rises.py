@@ -1,4 +1,4 @@
-"""Leaky rectifiers and repetitions of elements, said with ops that every device has."""
+"""Rules for leaky rectifiers and repeated elements, in ops that every device has."""
 
 from __future__ import annotations
 

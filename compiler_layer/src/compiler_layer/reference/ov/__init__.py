@@ -1,4 +1,7 @@
-"""The ``ov`` ops in numpy, in modules named as those of the dialect."""
+"""The ``ov`` ops in numpy, in modules named as those of the dialect.
+
+Begin with ``elementwise``. Each module registers its functions in ``reference.meaning``.
+"""
 
 from compiler_layer.reference.ov import (
     activation,

@@ -1,4 +1,8 @@
-"""Each hardware op as steps of tasks, block by block."""
+"""Each hardware op as steps of tasks, block by block; begin with ``unroll_all``.
+
+matmul, attention, kernel, dma  one kind of op each
+blocks, choices                 ranges of dimensions; matrices that are taken by number
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""``npuc``: the compiler on the command line. Each command is a file; what they share is beside."""
+"""``npuc``: the compiler on the command line; begin with ``compile``.
+
+Each command is a file: ``compile``, ``explain``, ``export``, ``quantize``, ``run_pass``,
+``list_passes``, ``print_model``. The other files have what they share.
+"""
 
 from __future__ import annotations
 

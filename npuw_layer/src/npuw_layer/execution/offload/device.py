@@ -59,7 +59,7 @@ class OffloadDevice(DeviceDecorator):
             ModelError: it repeats no block, or is not supported.
         """
         try:
-            return write_container(self._copying.compile_pieces(model, config))
+            return write_container(self._copying.compile_parts(model, config))
         except NotFolded as error:
             option = f"NPUW_WEIGHTS_OFFLOAD = {self._options.weights_offload}"
             raise ModelError(f"{option}: {error}; set it to NO") from error

@@ -12,7 +12,7 @@ of 20 tokens pays for one tile of a model that takes 1,024.
     program    a block in tiles, as if it were whole
 
 What a block may have, and what a tile of it is, ``compiler_layer.partition`` knows
-(``row_wise``, ``row_blocks``, ``row_tiles``).
+(``row_wise``, ``row_parts``, ``row_tiles``).
 
 Source: the original's spatial execution; fact sheet npuw §b.2.
 """

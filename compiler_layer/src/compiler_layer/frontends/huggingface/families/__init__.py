@@ -1,6 +1,6 @@
-"""The families of models that are understood: one short function each, from config to decoder.
+"""The supported families of models: one short function each, from config to decoder.
 
-To add one, write what distinguishes it in the terms of ``decoder`` and give it a row here.
+To add a family, write its differences in the terms of ``decoder`` and give it a row here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ from compiler_layer.frontends.huggingface.decoder import Decoder
 from compiler_layer.frontends.huggingface.families.gemma import gemma2, gemma3
 from compiler_layer.frontends.huggingface.families.gpt2 import gpt2
 from compiler_layer.frontends.huggingface.families.gpt_neox import gpt_neox
-from compiler_layer.frontends.huggingface.families.granite import granite
-from compiler_layer.frontends.huggingface.families.llama import llama, mistral, qwen2, qwen3
-from compiler_layer.frontends.huggingface.families.olmo2 import olmo2
-from compiler_layer.frontends.huggingface.families.phi3 import phi3
+from compiler_layer.frontends.huggingface.families.llama import (
+    granite,
+    llama,
+    mistral,
+    olmo2,
+    phi3,
+    qwen2,
+    qwen3,
+)
 from compiler_layer.frontends.huggingface.families.smollm3 import smollm3
 from compiler_layer.frontends.huggingface.families.starcoder2 import starcoder2
 

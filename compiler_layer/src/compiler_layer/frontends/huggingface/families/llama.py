@@ -1,4 +1,4 @@
-"""Llama, and the families that differ from it in a detail: Mistral, Qwen2, Qwen3."""
+"""Llama, and families that differ from it in a detail."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import (
     Activation,
     Decoder,
+    Fusion,
     Layer,
     Mlp,
     Names,
@@ -35,6 +36,16 @@ NAMES = Names(
     norm="model.norm",
     head="lm_head",
 )
+
+_OLMO2_NAMES = replace(
+    NAMES,
+    attention_norm=None,
+    attention_output_norm="post_attention_layernorm",
+    mlp_norm=None,
+    mlp_output_norm="post_feedforward_layernorm",
+)
+
+_PHI3_NAMES = replace(NAMES, qkv=("self_attn.qkv_proj",), up=("mlp.gate_up_proj",))
 
 
 def plain_llama(config: Config, head_dim: int | None = None, share: float = 1.0) -> Decoder:
@@ -99,3 +110,43 @@ def _qwen_windows(config: Config) -> list[int | None]:
     window = config.positive("sliding_window", 4096) if wanted else None
     first = config.count("max_window_layers", 28)
     return read_windows(config, window, lambda layer: layer >= first)
+
+
+def granite(config: Config) -> Decoder:
+    """Scaled embeddings, scores, residuals and logits."""
+    plain = llama(config)
+    scale = config.number("attention_multiplier", 1.0)
+    return replace(
+        plain,
+        attention=replace(plain.attention, scale=scale),
+        embedding_scale=config.number("embedding_multiplier", 1.0),
+        residual_scale=config.number("residual_multiplier", 1.0),
+        logit_scale=1 / config.number("logits_scaling", 1.0),
+    )
+
+
+def olmo2(config: Config) -> Decoder:
+    """Norms behind the blocks; queries and keys normalised over all heads at once."""
+    config.refuse_unless("mlp_bias", False)
+    plain = llama(config)
+    epsilon = config.number("rms_norm_eps", 1e-5)
+    norm = replace(plain.norm, epsilon=epsilon)
+    attention = replace(plain.attention, head_norm=norm, norm_jointly=True)
+    return replace(plain, norm=norm, attention=attention, names=_OLMO2_NAMES)
+
+
+def phi3(config: Config) -> Decoder:
+    """Phi-3 and Phi-4-mini: fused projections, rotary positions in a part of each head, windows.
+
+    With ``longrope``, texts may be as long as ``original_max_position_embeddings``: for longer ones
+    transformers takes other frequencies for the whole text.
+    """
+    for key in ("attention_bias", "mlp_bias", "lm_head_bias"):
+        config.refuse_unless(key, False)
+    config.refuse_unless("layer_types", None)
+    plain = plain_llama(config, share=config.number("partial_rotary_factor", 1.0))
+    fused = replace(
+        plain, attention=replace(plain.attention, fusion=Fusion.WHOLE), names=_PHI3_NAMES
+    )
+    window = config.optional_positive("sliding_window")
+    return with_windows(fused, read_windows(config, window, lambda _: True))

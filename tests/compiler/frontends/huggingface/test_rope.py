@@ -12,7 +12,7 @@ import pytest
 from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.rope import read_rotary
 
-ROPES = json.loads((Path(__file__).resolve().parents[2] / "goldens" / "rope.json").read_text())
+ROPES = json.loads((Path(__file__).resolve().parents[3] / "goldens" / "rope.json").read_text())
 
 
 def kind(rope: dict[str, Any]) -> str:

@@ -39,7 +39,7 @@ from compiler_layer.writers.openvino_ir.write import weight_bytes
 CORE = ov.Core()
 EXACT = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
 
-GOLDENS = Path(__file__).resolve().parent.parent / "goldens" / "exported"
+GOLDENS = Path(__file__).resolve().parents[2] / "goldens" / "exported"
 EXPORTED = sorted(path.name.removesuffix(".xml.xz") for path in GOLDENS.glob("*.xml.xz"))
 
 PEER_MODELS = os.environ.get("PEER_MODELS", "")

@@ -1,6 +1,6 @@
 """Fuzzes both frontends and the compiler behind them; what breaks them is kept in corpus/.
 
-    python tests/compiler/fuzz_frontends.py --minutes 10 --seed 1
+    python tests/compiler/frontends/fuzz_frontends.py --minutes 10 --seed 1
 
 A finding is kept once for each place that fails, with as few changes of the undamaged files as
 suffice. Put the fix and the kept file into one commit: test_bad_ir.py and test_bad_folders.py
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "goldens")]
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "goldens")]
 import families  # noqa: E402  # its folder is known only now
 import mutations  # noqa: E402
 

@@ -61,7 +61,7 @@ def deep(
     load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, int], Path]:
     """Folders of the families' small models with as many layers as one likes."""
-    families = load_module(Path(__file__).parents[1] / "goldens" / "families.py")
+    families = load_module(Path(__file__).parents[3] / "goldens" / "families.py")
 
     def folder(name: str, layers: int) -> Path:
         target = tmp_path_factory.mktemp(f"{name}-{layers}")

@@ -1,4 +1,4 @@
-"""Matrix products and attention in numpy."""
+"""The ``npu`` ops in numpy, but for kernels: ``interpreter`` evaluates their bodies."""
 
 from __future__ import annotations
 
@@ -82,3 +82,16 @@ def attention(op: npu.Attention, *operands: Array) -> Array:
         scores = scores + found[op.mask]
     weights = _rounded(op.q, softmax_of(scores, -1))
     return _rounded(op.output, np.matmul(_f32(op.q, weights), v))
+
+
+@means(npu.Gather)
+def gather(op: npu.Gather, table: Array, indices: Array) -> Array:
+    """Take rows."""
+    del op
+    return np.take(table, indices, 0)
+
+
+@means(npu.Concat)
+def concat(op: npu.Concat, *parts: Array) -> Array:
+    """Join along the axis."""
+    return np.concatenate(parts, int_value(op.axis))

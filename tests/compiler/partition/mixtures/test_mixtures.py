@@ -17,7 +17,7 @@ from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.route_experts import RouteExperts
 from compiler_layer.reference.interpreter import Interpreter
 
-PASSES = Path(__file__).parent / "passes"
+PASSES = Path(__file__).parents[2] / "passes"
 STACKED = (PASSES / "route_experts.mlir").read_text()
 
 

@@ -17,7 +17,7 @@ from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options, lower_graph
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 CORPUS = HERE / "corpus"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
+GOLDENS = Path(__file__).resolve().parents[3] / "goldens"
 
 
 @pytest.fixture(scope="session")

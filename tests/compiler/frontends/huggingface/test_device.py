@@ -11,7 +11,7 @@ import pytest
 
 from npuw_layer import Core
 
-GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
+GOLDENS = Path(__file__).resolve().parents[3] / "goldens"
 MODELS = sorted(path.stem.removeprefix("families_") for path in GOLDENS.glob("families_*.npz"))
 
 TOLERANCES = {"f32": 1e-4, "f16": 3e-2}

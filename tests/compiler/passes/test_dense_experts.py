@@ -10,7 +10,7 @@ from compiler_layer.errors import CompilerUsageError, UnsupportedModel
 from compiler_layer.model import Model, context
 from compiler_layer.passes.dense_experts import DenseExperts
 
-ROUTED = (Path(__file__).parent / "passes" / "dense_experts.mlir").read_text()
+ROUTED = (Path(__file__).parent / "dense_experts.mlir").read_text()
 
 CHANGES = {
     "rows that meet": ("ov.Exp(%more)", "ov.Softmax(%more) {axis = 0 : i64}"),

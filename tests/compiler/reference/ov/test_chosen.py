@@ -10,10 +10,20 @@ import openvino.opset1 as op_1
 import openvino.opset15 as op
 import pytest
 
-from compiler_layer.testing.values import floats, positive
-
 Check = Callable[..., None]
 """Builds one op of parameters and compares: ``check(build, *inputs)``."""
+
+_RANDOM = np.random.RandomState(0)
+
+
+def floats(*shape: int) -> np.ndarray:
+    """Give f32 numbers, normally distributed."""
+    return _RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def positive(*shape: int) -> np.ndarray:
+    """Give f32 numbers above 0.1."""
+    return np.abs(floats(*shape)) + np.float32(0.1)
 
 
 @pytest.mark.parametrize("target", ["f16", "i32", "i64", "boolean"])

@@ -17,7 +17,7 @@ from compiler_layer.frontends.huggingface.families import FAMILIES
 from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 
-GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
+GOLDENS = Path(__file__).resolve().parents[3] / "goldens"
 MODELS = sorted(path.stem.removeprefix("families_") for path in GOLDENS.glob("families_*.npz"))
 
 FolderOf = Callable[..., Path]
