@@ -43,8 +43,8 @@ def main() -> None:
         for width in (1, 4, 16):
             # Of each phase, every queue has its share.
             first = np.arange(0, ROWS, width)[:, None]
-            borders = first + width * np.arange(threads + 1) // threads
-            table = Table(rows, np.arange(ROWS + 1), borders, 64, Streams.none(borders), None)
+            bounds = first + width * np.arange(threads + 1) // threads
+            table = Table(rows, np.arange(ROWS + 1), bounds, 64, Streams.none(bounds), None)
             taken = microseconds(team, table, runs)
             print(f"{threads} threads, phases of {width:2} rows: {taken:.3f} µs a row")
 

@@ -51,7 +51,7 @@ class Profile:
             kernel(arguments, aligned)
             self.seconds[address] += clock() - began
             self.rows[address] += 1
-        self.phases += len(table.borders)
+        self.phases += len(table.bounds)
         self.tables += 1
 
     def print(self, title: str, times: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from genai_layer.testing.memory_runtime import MemoryCore
 from genai_layer.testing.toy import answering_core, write_toy_folder
 from genai_layer.tools.chat import main
-from genai_layer.tools.log import set_up_log
+from genai_layer.tools.terminal import set_up_log
 
 
 @pytest.fixture

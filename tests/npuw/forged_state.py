@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from driver_layer.content_digest import content_digest
+from driver_layer.support.files import content_digest
 
 
 def with_fitting_digest(content: bytes) -> bytes:

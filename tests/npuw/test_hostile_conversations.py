@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driver_layer.content_digest import content_digest
+from driver_layer.support.files import content_digest
 from npuw_layer.errors import NpuwInputError, NpuwUsageError, StateError
 
 SMALL = {

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from compiler_layer.elements import Array, convert_values, from_bytes, to_bytes
 from compiler_layer.errors import BadModel
-from driver_layer.mapped_file import MappedFile
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import open_regular
+from driver_layer.support.mapped_file import MappedFile
 
 _HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 """Asks for large pages, which Linux has for files too where these are read for the first time.

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from driver_layer.abi.cost.dma import Space, dma_ns
-from driver_layer.abi.cost.host import host_copy_ddr_bytes, host_copy_ns
+from driver_layer.abi.cost.dma import Space, dma_ns, host_copy_ddr_bytes, host_copy_ns
 from driver_layer.abi.platforms import PLATFORMS
 
 MIB = 1 << 20

@@ -311,7 +311,7 @@ def test_a_stream_that_begins_anew_in_a_fork_does_so_at_last() -> None:
 
 
 def test_what_is_freed_while_a_program_is_looked_at_is_noticed(rig) -> None:
-    from driver_layer.npu.management import _Prepared
+    from driver_layer.npu.prepared_programs import _Prepared
 
     space = AddressSpace()
     first, second = (space.allocate(8, MemoryKind.DMA) for _ in range(2))

@@ -92,9 +92,7 @@ def test_who_comes_back_to_arguments_finds_them_prepared(rig, x, monkeypatch) ->
     assert prepared == []
 
 
-def test_other_arguments_and_other_recordings_take_along_what_is_prepared(
-    rig, x, monkeypatch
-) -> None:
+def test_other_arguments_and_other_recordings_rebase_what_is_prepared(rig, x, monkeypatch) -> None:
     graph = rig.graph(dense_blob())
     prepared = count_preparations(rig, monkeypatch)
     first = rig.arguments(graph, x)
@@ -128,13 +126,16 @@ def test_arguments_that_share_memory_are_prepared_for_that(rig, x, monkeypatch) 
 
 
 def count_preparations(rig, monkeypatch) -> list[int]:
-    """The inferences that are prepared from now on, not taken along."""
+    """The inferences that are prepared from now on, not rebased."""
     found: list[int] = []
-    core = type(rig.device.npu._core)
-    prepare = core._prepare
-    monkeypatch.setattr(
-        core, "_prepare", lambda self, bus, at, of: found.append(at) or prepare(self, bus, at, of)
-    )
+    programs = type(rig.device.npu._core._programs)
+    prepare = programs._prepare
+
+    def counted(self, bus, read, footprint):
+        found.append(len(found))
+        return prepare(self, bus, read, footprint)
+
+    monkeypatch.setattr(programs, "_prepare", counted)
     return found
 
 

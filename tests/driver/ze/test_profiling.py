@@ -9,8 +9,7 @@ import pytest
 
 from driver_layer import ze
 from driver_layer.abi.elf import SectionFlag
-from driver_layer.abi.layer_map import SECTION_NAME, Layer, encode_layer_map
-from driver_layer.abi.profiling import TASK_TIME
+from driver_layer.abi.layer_map import SECTION_NAME, TASK_TIME, Layer, encode_layer_map
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.timeline import Engine, predict
 from driver_layer.testing.blobs import DEPTH, ROWS, dense_blob, dense_builder, is_expected

@@ -30,7 +30,7 @@ from driver_layer.abi.elf import (
 )
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.notes import DIGEST_BYTES, encode_digest
-from driver_layer.content_digest import content_digest
+from driver_layer.support.files import content_digest
 
 Content = bytes | memoryview
 

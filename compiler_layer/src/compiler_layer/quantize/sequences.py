@@ -13,8 +13,7 @@ from compiler_layer.elements import Array
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.quantize.weights import find_weights
-from driver_layer.paths import looking_at
-from driver_layer.regular_file import read_regular
+from driver_layer.support.files import looking_at, read_regular
 
 Tokens = npt.NDArray[np.int64]
 """Ids of tokens, [count]."""

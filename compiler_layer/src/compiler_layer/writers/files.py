@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from compiler_layer.errors import CompilerUsageError
-from driver_layer.paths import looking_at
-from driver_layer.regular_file import place_of
+from driver_layer.support.files import looking_at, place_of
 
 
 def writing(path: Path) -> AbstractContextManager[None]:

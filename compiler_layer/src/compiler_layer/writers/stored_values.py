@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import Array, convert_values, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import open_regular
 
 BLOCK_ELEMENTS = 1 << 20
 """Elements of a block where nothing else decides; even, so that 4-bit elements fill its bytes."""

@@ -1,7 +1,8 @@
-"""Which operation of the model each task belongs to: a section that only tools read.
+"""The operation of the model that each task belongs to, and the record of when a task ran.
 
-The section holds a head, the operations, and for each queue one operation number per task, in the
-queue's order. The real blob's profiling metadata does the same in FlatBuffers, with far more in it.
+The layer map is a section that only tools read. It holds a head, the operations, and for each queue
+one operation number per task, in the queue's order. The real blob's profiling metadata does the
+same in FlatBuffers, with far more in it.
 
 Source: this project's own; see fact sheet elf_driver §1.8 for the original's.
 """
@@ -18,6 +19,21 @@ import numpy.typing as npt
 from driver_layer.abi.layout import record
 
 SECTION_NAME = "info.layers"
+
+TASK_TIME = record(
+    32,
+    ("kind", 0, "u1"),
+    ("number", 1, "u1"),
+    ("index", 4, "<u4"),
+    ("begin_ns", 8, "<u8"),
+    ("end_ns", 16, "<u8"),
+    ("alone_ns", 24, "<u8"),
+)
+"""A task: its queue (an index into ``layer_map.QUEUE_KINDS``, and the port or tile), its place in
+it, when it ran since the inference began, and how long it takes that has the device for itself.
+
+The real device writes records of different lengths for DMA, DPU and SHAVE, with counters that
+nobody simulates here."""
 
 _HEAD = record(
     16,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from driver_layer.engines.contract import Engines, Run, Spans
+from driver_layer.engines.contract import Engines, Run
+from driver_layer.engines.executor import Spans
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.order import Order, issue_order
@@ -12,7 +13,7 @@ from driver_layer.npu.program import Program, prepare_queue
 
 
 class TaskByTask:
-    """Satisfies ``engines.contract.Executor``.
+    """Satisfies ``engines.executor.Executor``.
 
     Args:
         engines: what prepares and runs single tasks.

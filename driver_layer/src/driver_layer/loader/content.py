@@ -9,9 +9,9 @@ from __future__ import annotations
 from driver_layer.abi.elf import SectionType
 from driver_layer.abi.layout import field_offset
 from driver_layer.abi.notes import CONTENT_DIGEST, DIGEST_BYTES, NOTE, NT_CONTENT_DIGEST
-from driver_layer.content_digest import content_digest
 from driver_layer.errors import BlobError
 from driver_layer.loader.read import Blob, Buffer, Section, read_blob
+from driver_layer.support.files import content_digest
 
 
 def check_content(data: Buffer) -> int | None:

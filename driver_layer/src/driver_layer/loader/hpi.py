@@ -31,8 +31,8 @@ from driver_layer.loader.place import BufferManager, Placement, give_back, place
 from driver_layer.loader.read import Blob, Buffer, Section, read_blob
 from driver_layer.loader.relocate import RelocationTable, Words, apply
 from driver_layer.loader.verify import find_entry, verify
-from driver_layer.npu.footprint import Footprint, Kin
 from driver_layer.npu.memory import Allocation, Bytes, MemoryKind
+from driver_layer.npu.program import BlobKey, Footprint
 
 _OVERRIDDEN = {
     SectionType.VPU_SHT_CMX_METADATA: CMX_METADATA_ADDRESS,
@@ -87,7 +87,7 @@ class HostParsedInference:
         verify(self._blob, platform)
         self.metadata: NetworkMetadata = read_network(self._blob)
         self._entry = find_entry(self._blob)
-        self._kin = Kin()
+        self._blob_key = BlobKey()
         self._memory: BufferManager | None = None
         self._placement: Placement | None = None
         self._record: Allocation | None = None
@@ -119,7 +119,7 @@ class HostParsedInference:
         return record + (self._placement.private_bytes if self._placement else 0)
 
     def footprint(self) -> Footprint:
-        """All memory that it reaches, as it is tied now.
+        """Return all memory that it accesses, as it is tied now.
 
         Raises:
             DriverUsageError: it is not loaded and tied to buffers.
@@ -134,7 +134,7 @@ class HostParsedInference:
         ):
             sizes = [tensor.nbytes for tensor in tensors]
             spans += zip(self._applied[side], sizes, strict=True)
-        return Footprint(self._kin, [span for span in spans if span[1]])
+        return Footprint(self._blob_key, [span for span in spans if span[1]])
 
     def load(self, memory: BufferManager) -> None:
         """Place it in device memory; all but the user's buffers is then relocated.
@@ -156,7 +156,7 @@ class HostParsedInference:
             raise DriverUsageError("only a loaded inference can be cloned")
         twin = HostParsedInference.__new__(HostParsedInference)
         twin._blob, twin._platform = self._blob, self._platform
-        twin.metadata, twin._entry, twin._kin = self.metadata, self._entry, self._kin
+        twin.metadata, twin._entry, twin._blob_key = self.metadata, self._entry, self._blob_key
         twin._memory = twin._placement = twin._record = None
         twin._user, twin._applied, twin._known = {}, {}, {}
         twin._load(self._memory, self._placement)

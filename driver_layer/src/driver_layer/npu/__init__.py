@@ -1,1 +1,4 @@
-"""The simulated NPU: its memory, CMX, barriers and management core."""
+"""The simulated NPU: memory, CMX, barriers, and the management core that runs programs.
+
+Begin with ``device``, which wires them together, and ``management``.
+"""

@@ -8,15 +8,15 @@ import weakref
 from contextlib import suppress
 
 from driver_layer.abi.platforms import Platform
-from driver_layer.engines import choose_executor
-from driver_layer.engines.contract import Executor
+from driver_layer.engines.choose import choose_executor
+from driver_layer.engines.executor import Executor
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.doorbell import Doorbell
-from driver_layer.npu.footprint import Footprint
 from driver_layer.npu.management import ManagementCore
 from driver_layer.npu.memory import AddressSpace
+from driver_layer.npu.program import Footprint
 from driver_layer.npu.stream import Stream
 from driver_layer.npu.turns import Turns
 
@@ -93,7 +93,7 @@ class Device:
         Args:
             space: the memory of the context that loaded it.
             hpi_address: where its HOST_PARSED_INFERENCE record lies.
-            footprint: what it reaches; what was prepared for others of its kin serves it as well.
+            footprint: the memory it accesses; a program of the same blob is rebased onto it.
         """
         with self._work.core, suppress(DeviceFault):
             self._core.prepare(Bus(self.cmx, space), hpi_address, footprint)

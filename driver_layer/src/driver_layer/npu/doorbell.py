@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from driver_layer.bell import Bell
 from driver_layer.errors import DeviceFault
+from driver_layer.support.bell import Bell
 
 
 class Doorbell:

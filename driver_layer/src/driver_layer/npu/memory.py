@@ -119,7 +119,7 @@ class AddressSpace:
         free may count and free nothing."""
 
     def allocate(self, size: int, kind: MemoryKind, writable: bool = True) -> Allocation:
-        """Take ``size`` bytes, zeroed, at a page border of the kind's range.
+        """Take ``size`` bytes, zeroed, at a page boundary of the kind's range.
 
         Raises:
             DriverUsageError: the size is not positive.
@@ -188,7 +188,7 @@ class AddressSpace:
             return allocation
 
     def _find_gap(self, size: int, kind: MemoryKind) -> int:
-        """Next fit at page borders; a page stays free behind each allocation to catch overruns.
+        """Next fit at page boundaries; a page stays free behind each allocation to catch overruns.
 
         The search goes on where the last one of the kind ended, so that who allocates much does not
         look at all there is each time; from the beginning only if nothing is left there.

@@ -90,6 +90,27 @@ class Queue:
         return len(self.waits)
 
 
+class BlobKey:
+    """Identity of a loaded blob; clones of an inference share it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The memory of an inference.
+
+    Inferences of one blob run the same tasks on memory of their own. So a program prepared for one
+    of them serves another, when each address in it is rebased.
+
+    Attributes:
+        blob: equal for inferences of one blob.
+        spans: device address and size of all memory that the tasks may access, CMX apart: sections
+            and the caller's buffers, in an order that all inferences of the blob share.
+    """
+
+    blob: BlobKey
+    spans: Sequence[tuple[int, int]]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A decoded inference, and the memory that it was decoded from."""

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from driver_layer.outcome import Outcome
+from driver_layer.support.outcome import Outcome
 
 Job = Callable[[], object]
 

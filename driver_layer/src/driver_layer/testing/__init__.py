@@ -1,1 +1,4 @@
-"""What tests of the driver need, and checks that other implementations can be put through."""
+"""Helpers for tests of the driver, and conformance checks for other implementations.
+
+Begin with ``check_engines``, which any set of engines must pass.
+"""

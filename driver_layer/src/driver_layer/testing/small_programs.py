@@ -21,7 +21,7 @@ from driver_layer.abi.tasks import (
     DpuFlag,
     DpuWorkload,
 )
-from driver_layer.engines.contract import Executor, Spans
+from driver_layer.engines.executor import Executor, Spans
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.memory import AddressSpace, MemoryKind

@@ -1,1 +1,1 @@
-"""Command-line tools of the driver: npu-objdump and npu-smi."""
+"""Command-line tools of the driver: npu-objdump (``objdump``) and npu-smi (``smi``)."""

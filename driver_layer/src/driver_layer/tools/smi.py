@@ -8,18 +8,16 @@ Examples:
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any
+
+import click
 
 from driver_layer import ze
 from driver_layer.errors import ZeError
 from driver_layer.npu.memory import MemoryKind
-from driver_layer.tools.streams import complain, run_tool
-
-_NAME = "npu-smi"
+from driver_layer.support.command import Command, run
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,26 +26,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0; 2 if there is no such platform.
     """
-    parser = argparse.ArgumentParser(
-        prog=_NAME, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--platform", help="3720, 4000 or 5010, or its code name")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return run_tool(_NAME, lambda: _run(parser.parse_args(argv)))
+    return run(_smi, argv, ZeError)
 
 
-def _run(options: argparse.Namespace) -> int:
-    try:
-        facts = describe(options.platform)
-    except ZeError as error:
-        complain(_NAME, str(error))
-        return 2
-    sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _table(facts))
-    return 0
+@click.command("npu-smi", cls=Command, help=__doc__)
+@click.option("--platform", help="3720, 4000 or 5010, or its code name")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def _smi(platform: str | None, as_json: bool) -> None:
+    facts = describe(platform)
+    print(json.dumps(facts, indent=2) if as_json else _table(facts))
 
 
 def describe(platform: str | None = None) -> dict[str, Any]:
-    """Give what there is to know of a simulated device.
+    """Return the properties of a simulated device.
 
     Raises:
         ZeError: there is no such platform.
@@ -123,4 +114,4 @@ def _table(facts: dict[str, Any]) -> str:
         ("Level Zero", f"{f['level_zero']}, graph extension {f['graph_extension']}"),
         ("Accepts", f"ELF ABI {f['elf_abi']}, mapped inference {f['mapped_inference']}"),
     )
-    return "".join(f"{title:11} {text}\n" for title, text in rows)
+    return "\n".join(f"{title:11} {text}" for title, text in rows)

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from driver_layer.npu.stream import Stream
-from driver_layer.outcome import Outcome
+from driver_layer.support.outcome import Outcome
 from driver_layer.ze import types as t
 from driver_layer.ze.context import Pointer, check_device, ze_context_handle_t
 from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from driver_layer.errors import DeviceFault, ZeError
-from driver_layer.outcome import Outcome
+from driver_layer.support.outcome import Outcome
 from driver_layer.ze import queue_types as q
 from driver_layer.ze import types as t
 from driver_layer.ze.command_list import Command, ListState, ze_command_list_handle_t

@@ -100,7 +100,7 @@ class ze_graph_profiling_dditable_ext_t:
         Args:
             hProfilingQuery: the query.
             profilingType: layers and tasks, in the order in which they begin; or the records that
-                both are made of, ``abi.profiling.TASK_TIME``.
+                both are made of, ``abi.layer_map.TASK_TIME``.
 
         Raises:
             ZeError: NOT_READY: none has run to its end; INVALID_ENUMERATION: no such type;

@@ -1,5 +1,7 @@
 """npu-chat: talk to a language model in the terminal.
 
+MODEL is a folder with an OpenVINO IR or a Hugging Face model.
+
 Examples:
     npu-chat models/demo                                    chat; /help shows the commands
     npu-chat models/demo --prompt "What is an NPU?"         one answer
@@ -14,10 +16,11 @@ Examples:
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import click
 
 from genai_layer import (
     Adapter,
@@ -29,12 +32,7 @@ from genai_layer import (
     PropertyError,
 )
 from genai_layer.results import DecodedResults
-from genai_layer.tools.log import set_up_log
-from genai_layer.tools.progress import Progress
-from genai_layer.tools.stats import stats_table
-from genai_layer.tools.streams import complain, run_tool, utf8
-
-_NAME = "npu-chat"
+from genai_layer.tools.terminal import Command, progress, run, set_up_log, utf8
 
 HELP = """\
 /help   this text
@@ -48,56 +46,101 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool.
 
     Returns:
-        0; 2 if what was asked for cannot be done; 130 if a single answer was interrupted.
+        0; 2 if the request cannot be served; 130 if a single answer was interrupted.
     """
-    return run_tool(_NAME, lambda: _run(_parser().parse_args(argv)))
+    return run(_chat, argv, GenAIError)
 
 
-def _run(options: argparse.Namespace) -> int:
-    set_up_log()
+def _setting(text: str) -> tuple[str, Any]:
+    """Read KEY=VALUE; whole numbers and YES/NO-like words become what they mean."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise click.BadParameter(f"{text!r} is not KEY=VALUE")
+    words = {"true": True, "false": False}
+    if value.lower() in words:
+        return key, words[value.lower()]
     try:
-        chat = Chat(options)
-        if options.prompt is not None:
-            return _one_answer(chat, options)
+        return key, int(value)
+    except ValueError:
+        return key, value
+
+
+def _adapter(text: str) -> tuple[str, float]:
+    """Read FILE or FILE=ALPHA."""
+    path, _, alpha = text.partition("=")
+    try:
+        return path, float(alpha or 1)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not FILE or FILE=ALPHA") from None
+
+
+@click.command("npu-chat", cls=Command, help=__doc__)
+@click.argument("model")
+@click.option("--device", default="NPU", help="device (default NPU)")
+@click.option("--prompt", type=utf8, metavar="TEXT", help="answer this and end")
+@click.option(
+    "--system", type=utf8, metavar="TEXT", default="", help="instructions that come first"
+)
+@click.option("--stats", is_flag=True, help="show a table after the answer")
+@click.option("--max-new-tokens", type=int, help="end an answer after so many tokens")
+@click.option("--temperature", type=float, help="sample; below 1 is more certain")
+@click.option("--top-k", type=int, help="sample among the k likeliest tokens")
+@click.option("--top-p", type=float, help="sample among the likeliest of this sum")
+@click.option("--seed", "rng_seed", type=int, help="sample with this seed")
+@click.option(
+    "--adapter",
+    "adapters",
+    metavar="FILE[=ALPHA]",
+    type=_adapter,
+    multiple=True,
+    help="a LoRA adapter, a safetensors file; repeatable",
+)
+@click.option(
+    "-c",
+    "--config",
+    metavar="KEY=VALUE",
+    type=_setting,
+    multiple=True,
+    help="a property, e.g. MAX_PROMPT_LEN=256 or INFERENCE_PRECISION_HINT=f32; repeatable",
+)
+def _chat(
+    model: str,
+    device: str,
+    prompt: str | None,
+    system: str,
+    stats: bool,
+    adapters: Sequence[tuple[str, float]],
+    config: Sequence[tuple[str, Any]],
+    **generation: float | None,
+) -> None:
+    set_up_log()
+    properties = _properties(config)
+    if adapters:
+        properties["adapters"] = AdapterConfig([(Adapter(path), alpha) for path, alpha in adapters])
+    with progress("loading the model"):
+        pipe = LLMPipeline(model, device, **properties)
+        chat = Chat(pipe, _generation_config(generation, pipe.get_generation_config()), system)
+    if prompt is None:
         chat.converse()
-    except GenAIError as error:
-        return _fail(str(error))
-    return 0
-
-
-def _one_answer(chat: Chat, options: argparse.Namespace) -> int:
-    chat.answer(options.prompt)
-    if options.stats:
+        return
+    chat.answer(prompt)
+    if stats:
         sys.stdout.write("\n" + chat.stats())
-    return 0
-
-
-def _fail(message: str) -> int:
-    complain(_NAME, " ".join(message.split()))
-    return 2
 
 
 class Chat:
     """A conversation in the terminal.
 
     Args:
-        options: the command line.
-
-    Raises:
-        GenAIError: the model cannot be loaded, or an option is wrong.
+        pipe: answers.
+        config: how it generates.
+        system: instructions that come first.
     """
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._system = options.system
+    def __init__(self, pipe: LLMPipeline, config: GenerationConfig, system: str) -> None:
+        self._pipe, self._config, self._system = pipe, config, system
         self._results: DecodedResults | None = None
-        properties = _properties(options.config)
-        if options.adapter:
-            pairs = [(Adapter(path), alpha) for path, alpha in options.adapter]
-            properties["adapters"] = AdapterConfig(pairs)
-        with Progress("loading the model"):
-            self._pipe = LLMPipeline(options.model, options.device, **properties)
-            self._config = _generation_config(options, self._pipe.get_generation_config())
-        self._template = bool(self._pipe.get_tokenizer().chat_template)
+        self._template = bool(pipe.get_tokenizer().chat_template)
         self._history = self._new_history()
 
     def converse(self) -> None:
@@ -136,7 +179,7 @@ class Chat:
         """Describe the last answer as a table."""
         if self._results is None:
             return "nothing was answered yet\n"
-        return stats_table(self._results, self._pipe.execution_report())
+        return _table(self._results, self._pipe.execution_report())
 
     def _obey(self, line: str, interactive: bool) -> None:
         if line == "/help":
@@ -174,7 +217,7 @@ def _show(text: str) -> None:
 
 
 def _properties(settings: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The properties that are given by -c.
+    """Collect the properties that -c gives.
 
     Raises:
         PropertyError: one is given twice.
@@ -187,15 +230,10 @@ def _properties(settings: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return properties
 
 
-def _generation_config(options: argparse.Namespace, default: GenerationConfig) -> GenerationConfig:
-    given = {
-        "max_new_tokens": options.max_new_tokens,
-        "temperature": options.temperature,
-        "top_k": options.top_k,
-        "top_p": options.top_p,
-        "rng_seed": options.seed,
-    }
-    values = {name: value for name, value in given.items() if value is not None}
+def _generation_config(
+    given: Mapping[str, float | None], default: GenerationConfig
+) -> GenerationConfig:
+    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if {"temperature", "top_k", "top_p", "rng_seed"} & values.keys():
         values["do_sample"] = True
     config = default.updated(values)
@@ -211,61 +249,19 @@ def _enable_line_editing() -> None:
         return
 
 
-def _setting(text: str) -> tuple[str, Any]:
-    """Read KEY=VALUE; whole numbers and YES/NO-like words become what they mean."""
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    words = {"true": True, "false": False}
-    if value.lower() in words:
-        return key, words[value.lower()]
-    try:
-        return key, int(value)
-    except ValueError:
-        return key, value
-
-
-def _adapter(text: str) -> tuple[str, float]:
-    """Read FILE or FILE=ALPHA."""
-    path, _, alpha = text.partition("=")
-    try:
-        return path, float(alpha or 1)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not FILE or FILE=ALPHA") from None
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=_NAME, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("model", help="folder of a model: OpenVINO IR or Hugging Face")
-    parser.add_argument("--device", default="NPU", help="device (default %(default)s)")
-    parser.add_argument("--prompt", type=utf8, help="answer this and end")
-    parser.add_argument("--system", type=utf8, default="", help="instructions that come first")
-    parser.add_argument("--stats", action="store_true", help="show a table after the answer")
-    parser.add_argument("--max-new-tokens", type=int, help="end an answer after so many tokens")
-    parser.add_argument("--temperature", type=float, help="sample; below 1 is more certain")
-    parser.add_argument("--top-k", type=int, help="sample among the k likeliest tokens")
-    parser.add_argument("--top-p", type=float, help="sample among the likeliest of this sum")
-    parser.add_argument("--seed", type=int, help="sample with this seed")
-    parser.add_argument(
-        "--adapter",
-        metavar="FILE[=ALPHA]",
-        type=_adapter,
-        action="append",
-        default=[],
-        help="a LoRA adapter, a safetensors file; repeatable",
-    )
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="KEY=VALUE",
-        type=_setting,
-        action="append",
-        default=[],
-        help="a property, e.g. MAX_PROMPT_LEN=256 or INFERENCE_PRECISION_HINT=f32; repeatable",
-    )
-    return parser
+def _table(results: DecodedResults, report: Mapping[str, str]) -> str:
+    """Describe a generation of one text; the report has the runtime's own facts, shown first."""
+    metrics = results.perf_metrics
+    rows = {
+        **report,
+        "prompt": f"{metrics.get_num_input_tokens()} tokens",
+        "generated": f"{metrics.get_num_generated_tokens()} tokens",
+        "TTFT": f"{metrics.get_ttft().mean:.0f} ms",
+        "speed": f"{metrics.get_throughput().mean:.1f} tokens/s",
+        "finished by": results.finish_reasons[0].name,
+    }
+    width = max(map(len, rows))
+    return "".join(f"{name:{width}}  {value}\n" for name, value in rows.items())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from numbers import Real
 from typing import Any, TypeVar
 
 from driver_layer.npu.stream import Stream
-from driver_layer.outcome import Outcome
+from driver_layer.support.outcome import Outcome
 from npuw_layer.api.in_order import AtAnyTime, Place
 from npuw_layer.errors import InferenceCancelled, NpuwFault, NpuwUsageError, RequestBusy
 from npuw_layer.execution.profiling.info import ProfilingInfo

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from compiler_layer.rewriting.garbage import collected_later
-from driver_layer.paths import looking_at
+from driver_layer.support.files import looking_at
 from npuw_layer.api.core_properties import CoreProperties, Properties
 from npuw_layer.api.kind import NO_ADAPTERS, kinds
 from npuw_layer.backends.protocols import Compiler, Device

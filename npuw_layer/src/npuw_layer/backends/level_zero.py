@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from driver_layer import ze
-from driver_layer.abi.cost.dma import ddr_bytes_per_ns
-from driver_layer.abi.cost.host import host_copy_ddr_bytes, host_copy_ns
+from driver_layer.abi.cost.dma import ddr_bytes_per_ns, host_copy_ddr_bytes, host_copy_ns
 from driver_layer.abi.platforms import PLATFORMS, Platform
 from driver_layer.errors import DriverError
-from driver_layer.mapped_file import mapped_file_of
+from driver_layer.support.mapped_file import mapped_file_of
 from npuw_layer.backends.blob_constants import constant_spans
 from npuw_layer.backends.level_zero_context import LevelZeroContext
 from npuw_layer.backends.level_zero_copies import CopyQueue, RecordedCopies

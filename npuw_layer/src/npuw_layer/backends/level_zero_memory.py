@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from driver_layer import ze
-from driver_layer.mapped_file import MappedFile, Truncated, mapped_file_of
+from driver_layer.support.mapped_file import MappedFile, Truncated, mapped_file_of
 from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.release import release_with
 from npuw_layer.errors import DeviceError, NpuwFault

@@ -9,7 +9,7 @@ from functools import partial
 
 from driver_layer import ze
 from driver_layer.abi.dtypes import ELEMENT_TYPES
-from driver_layer.mapped_file import MappedFile
+from driver_layer.support.mapped_file import MappedFile
 from npuw_layer.backends.level_zero_memory import (
     DeviceMemory,
     check_file,

@@ -7,7 +7,7 @@ import mmap
 import os
 from typing import BinaryIO
 
-from driver_layer.mapped_file import MappedFile
+from driver_layer.support.mapped_file import MappedFile
 
 
 def map_file(file: BinaryIO) -> memoryview:

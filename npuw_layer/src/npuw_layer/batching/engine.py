@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 
-from driver_layer.bell import Bell
+from driver_layer.support.bell import Bell
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.participant import Participant, Submission, reads_prompt
 from npuw_layer.batching.request import BatchedRequest

@@ -12,7 +12,7 @@ import numpy as np
 
 from compiler_layer.errors import CompilerError
 from compiler_layer.rewriting.garbage import collected_later
-from driver_layer.paths import looking_at
+from driver_layer.support.files import looking_at
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.plan.lengths import Lengths
 from npuw_layer.llm.plan.stages import (

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.mapped_file import MappedFile
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import open_regular
+from driver_layer.support.mapped_file import MappedFile
 from npuw_layer.backends.protocols import Array, ImportsMemory, RemoteMemory
 from npuw_layer.errors import RemoteError
 from npuw_layer.remote.properties import FileDescriptor, MemType, RemoteProperties, TensorType

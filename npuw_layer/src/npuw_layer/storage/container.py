@@ -16,7 +16,7 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from driver_layer.content_digest import content_digest
+from driver_layer.support.files import content_digest
 from npuw_layer.backends.mapped import read_ahead
 from npuw_layer.errors import DamagedBlob
 from npuw_layer.storage.header import HeaderFormat

@@ -12,7 +12,7 @@ import mmap
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, cast
 
-from driver_layer.content_digest import content_digest
+from driver_layer.support.files import content_digest
 from npuw_layer.errors import BlobError, DamagedBlob, OptionError
 from npuw_layer.storage.container import MAGIC, write_container
 from npuw_layer.storage.header import HeaderFormat

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import open_regular
 
 Dims = tuple[str, ...]
 """Dimensions as the file has them: ``?``, ``-1`` or a range where they are open."""

@@ -10,8 +10,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from driver_layer.paths import looking_at
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import looking_at, open_regular
 from npuw_layer.backends.mapped import map_file
 from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor

@@ -206,19 +206,19 @@ def chained(draw: st.DrawFn) -> list[Step]:
 def shape_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Step]], tuple[int, int]]:
     """How many rows and phases the table of a program has; it must leave the reference's bytes."""
     tables: list[Any] = []
-    real = executor.flatten
+    real = executor.build_table
 
-    def flatten(*arguments: Any) -> Any:
+    def build_table(*arguments: Any) -> Any:
         found = real(*arguments)
         tables.append(found.table)
         return found
 
-    monkeypatch.setattr(executor, "flatten", flatten)
+    monkeypatch.setattr(executor, "build_table", build_table)
 
     def shape(made: list[Step]) -> tuple[int, int]:
         expected = Machine().run(made, TaskByTask(ReferenceEngines()))
         assert Machine().run(made, NativeExecutor()) == expected
-        return len(tables[-1].rows), len(tables[-1].borders)
+        return len(tables[-1].rows), len(tables[-1].bounds)
 
     return shape
 

@@ -59,14 +59,14 @@ class Counting:
         rows[:, 1] = self.words.ctypes.data + 16 * np.arange(total)
         inner = np.cumsum([0, *(count for phase in counts for count in phase)])
         index = queues * np.arange(len(shape))[:, None] + np.arange(queues + 1)
-        borders = inner[index].astype(np.int64)
+        bounds = inner[index].astype(np.int64)
         begins = np.cumsum([0, *units]).astype(np.int64)
         # Whatever is fetched ahead changes nothing, even where there is no memory.
         spans = np.array([[self.numbers.ctypes.data, 100], [1 << 40, 5000]], np.int64)
         ahead = np.zeros((len(shape), queues, 2), np.int64)
         ahead[..., 1] = 2
         self.table = Table(
-            rows, begins, borders, 0, Streams(spans, ahead), np.zeros(0, np.int64), None
+            rows, begins, bounds, 0, Streams(spans, ahead), np.zeros(0, np.int64), None
         )
 
 
@@ -122,9 +122,9 @@ def _busy(row_seconds: float) -> tuple[Table, np.ndarray]:
     rows = np.zeros((4, 2), np.int64)
     rows[:, 0] = ctypes.cast(code, ctypes.c_void_p).value
     rows[:, 1] = np.arange(4)
-    borders = np.array([[0, 2, 4]], np.int64)
+    bounds = np.array([[0, 2, 4]], np.int64)
     return Table(
-        rows, np.arange(5), borders, 0, Streams.none(borders), np.zeros(0, np.int64), code
+        rows, np.arange(5), bounds, 0, Streams.none(bounds), np.zeros(0, np.int64), code
     ), threads
 
 

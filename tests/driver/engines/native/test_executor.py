@@ -79,26 +79,26 @@ LOAD = Copy(Side("fixed", 0, 64, ()), Side("cmx0", 0, 64, ()))
 STORE = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 0, 64, ()))
 
 
-def dropped(made: list[Step], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def eliminated(made: list[Step], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Which steps the native executor leaves out."""
     from driver_layer.engines.native import executor
 
     seen: list[bool] = []
-    real = executor.forward
+    real = executor.propagate_copies
 
-    def forward(*arguments: Any) -> Any:
+    def propagate_copies(*arguments: Any) -> Any:
         found = real(*arguments)
-        seen.extend(found.dropped.tolist())
+        seen.extend(found.eliminated.tolist())
         return found
 
-    monkeypatch.setattr(executor, "forward", forward)
+    monkeypatch.setattr(executor, "propagate_copies", propagate_copies)
     Machine().run(made, NativeExecutor())
     return seen
 
 
 def test_copies_in_and_out_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     add = Add(0, 0, 64, 4, 16, 16, 16)
-    assert dropped([LOAD, add, STORE], monkeypatch) == [True, False, True]
+    assert eliminated([LOAD, add, STORE], monkeypatch) == [True, False, True]
 
 
 def test_a_copy_whose_source_changes_before_it_is_read_is_made(
@@ -108,13 +108,13 @@ def test_a_copy_whose_source_changes_before_it_is_read_is_made(
     change = Copy(Side("fixed", 0, 16, ()), Side("ddr", 32, 16, ()))
     add = Add(0, 0, 64, 4, 16, 16, 16)
     made = [load, change, add, STORE]
-    assert dropped(made, monkeypatch) == [False, False, False, True]
+    assert eliminated(made, monkeypatch) == [False, False, False, True]
 
 
 def test_what_two_copies_take_stays_in_cmx(monkeypatch: pytest.MonkeyPatch) -> None:
     add = Add(0, 0, 64, 4, 16, 16, 16)
     again = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 256, 64, ()))
-    assert dropped([LOAD, add, STORE, again], monkeypatch) == [True, False, False, False]
+    assert eliminated([LOAD, add, STORE, again], monkeypatch) == [True, False, False, False]
 
 
 def test_a_fault_names_the_task_and_the_address() -> None:
@@ -128,7 +128,7 @@ def test_a_product_is_written_where_a_copy_would_spread_its_rows(
 ) -> None:
     product = Product(0, act=0, weight=32, out=64, m=4, n=2, k=16, pitch=8)
     spread = Copy(Side("cmx0", 64, 32, ()), Side("ddr", 0, 8, ((4, 40),)))
-    assert dropped([LOAD, product, spread], monkeypatch) == [True, False, True]
+    assert eliminated([LOAD, product, spread], monkeypatch) == [True, False, True]
 
 
 def test_a_program_of_too_many_kernels_is_left_to_the_reference_engine(
@@ -231,4 +231,4 @@ def test_a_reader_that_overwrites_the_source_reads_the_copy(
     """Bytes that are shifted within DDR by way of CMX."""
     load = Copy(Side("ddr", 0, 64, ()), Side("cmx0", 0, 64, ()))
     shifted = Copy(Side("cmx0", 0, 64, ()), Side("ddr", 4, 64, ()))
-    assert dropped([load, shifted], monkeypatch) == [False, False]
+    assert eliminated([load, shifted], monkeypatch) == [False, False]

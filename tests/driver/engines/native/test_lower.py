@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver_layer.engines.native.dma.shapes import Side, joint_dims
-from driver_layer.engines.native.lower.groups import equal_rows
-from driver_layer.engines.native.lower.regions import FIXED, find_overlaps, number_regions
+from driver_layer.engines.native.lower.arrays import equal_rows
+from driver_layer.engines.native.lower.redirect import remap_operand
+from driver_layer.engines.native.lower.regions import READ_ONLY, find_aliases, number_regions
 from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, slot
-from driver_layer.engines.native.lower.through import through
 
 Bytes = set[int]
 
@@ -92,12 +92,12 @@ def bytes_of_region(region: list[int]) -> Bytes:
 @given(regions())
 def test_overlaps_are_those_of_bytes(table: np.ndarray) -> None:
     """Rows of different pitches may be taken to overlap though they do not; nothing else may."""
-    overlaps = find_overlaps(table)
-    assert overlaps is not None
+    aliases = find_aliases(table)
+    assert aliases is not None
     sets = [bytes_of_region(region) for region in table.tolist()]
     for one in range(len(table)):
-        span = slice(overlaps.first[one], overlaps.first[one + 1])
-        found = dict(zip(overlaps.others[span], overlaps.inside[span], strict=True))
+        span = slice(aliases.first[one], aliases.first[one + 1])
+        found = dict(zip(aliases.regions[span], aliases.covered[span], strict=True))
         for two in range(len(table)):
             rows = table[[one, two], 1]
             vague = (rows > 1).all() and table[one, 2] != table[two, 2]
@@ -114,8 +114,8 @@ def test_bytes_that_nobody_writes_have_no_region() -> None:
     shapes = np.array([[1, 10, 10]] * 4, np.int64)
     writes = np.array([False, True, False, False])
     numbers = number_regions(begins, shapes, writes).numbers.tolist()
-    assert numbers[0] == numbers[3] == FIXED
-    assert numbers[1] == numbers[2] != FIXED
+    assert numbers[0] == numbers[3] == READ_ONLY
+    assert numbers[1] == numbers[2] != READ_ONLY
 
 
 def addresses_of(dims: list[tuple[int, int]], element: int) -> list[int]:
@@ -164,7 +164,7 @@ def test_an_operand_finds_the_same_bytes_on_the_other_side_of_a_copy(data: st.Da
     offset = draw(st.integers(0, (size - reach) // element)) * element
     operand = slot(9, Access.READ, [Dim(n, s, 10 + i) for i, (n, s) in enumerate(dims)], element)
     reached = [offset + byte for byte in addresses_of(dims, element)]
-    moved = through(operand, offset, near, far)
+    moved = remap_operand(operand, offset, near, far)
     if moved is None or not where.keys() >= set(reached):
         return
     strides = dict(moved.strides)
@@ -177,9 +177,9 @@ def test_an_operand_whose_strides_are_fixed_stays_where_they_would_change() -> N
     near = slot(0, Access.WRITE, [Dim(4, 8, 1)], 8)
     far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
     rows = slot(5, Access.READ, [Dim(4, 8, NO_WORD)], 4)
-    assert through(rows, 0, near, far) is None
+    assert remap_operand(rows, 0, near, far) is None
     within = slot(5, Access.READ, [Dim(2, 4, NO_WORD)], 4)
-    moved = through(within, 16, near, far)
+    moved = remap_operand(within, 16, near, far)
     assert moved is not None
     assert moved.offset == 64
 
@@ -189,7 +189,7 @@ def test_an_operand_that_leaves_a_row_has_no_strides_there(length: int) -> None:
     near = slot(0, Access.WRITE, [Dim(4, 8, 1)], 8)
     far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
     crossing = slot(5, Access.READ, [Dim(length, 4, 6)], 4)
-    assert through(crossing, 0, near, far) is None
+    assert remap_operand(crossing, 0, near, far) is None
 
 
 @pytest.mark.parametrize("outer", [8, 24, 48])
@@ -198,13 +198,13 @@ def test_a_side_whose_rows_go_back_and_forth_is_not_gone_through(outer: int) -> 
     near = slot(0, Access.WRITE, [Dim(2, outer, 1), Dim(4, 16, 2)], 8)
     far = slot(0, Access.READ, [Dim(2, 64, 1), Dim(4, 8, 2)], 8)
     steps = slot(5, Access.READ, [Dim(3, outer, 6)], 8)
-    assert through(steps, 0, near, far) is None
+    assert remap_operand(steps, 0, near, far) is None
 
 
 def test_rows_with_gaps_between_them_are_gone_through() -> None:
     near = slot(0, Access.WRITE, [Dim(4, 12, 1)], 8)
     far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
     rows = slot(5, Access.READ, [Dim(4, 12, 6), Dim(4, 2, NO_WORD)], 2)
-    moved = through(rows, 0, near, far)
+    moved = remap_operand(rows, 0, near, far)
     assert moved is not None
     assert moved.strides == ((6, 32),)

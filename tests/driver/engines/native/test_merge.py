@@ -98,13 +98,13 @@ def test_a_wide_product_is_cut_into_parts_that_suit_the_kernel(
 ) -> None:
     """How wide that is depends on the processor: on its tile registers, or its vectors."""
     suits: list[int] = []
-    real = merge._cut
+    real = merge._tile
 
-    def cut(words: Any, template: Any, sharers: Any) -> Any:
-        suits.append(template.part)
+    def tile(words: Any, template: Any, sharers: Any) -> Any:
+        suits.append(template.tile)
         return real(words, template, sharers)
 
-    monkeypatch.setattr(merge, "_cut", cut)
+    monkeypatch.setattr(merge, "_tile", tile)
     calls = calls_of_a_product((64, 2800, 32), 32, 700, monkeypatch)
     (part,) = suits
     fewest = -(-2800 // part)
@@ -117,13 +117,13 @@ def calls_of_a_product(
     """Run a product that is right, and give how many calls it took."""
     program, order, bus, out, expected = tiles_of_a_product(shape, rows, columns)
     tables: list[Any] = []
-    real = executor.flatten
+    real = executor.build_table
 
-    def flatten(*arguments: Any) -> Any:
+    def build_table(*arguments: Any) -> Any:
         tables.append(real(*arguments))
         return tables[-1]
 
-    monkeypatch.setattr(executor, "flatten", flatten)
+    monkeypatch.setattr(executor, "build_table", build_table)
     team = Team(executor.host_kernels(detect()), THREADS)
     NativeExecutor(team=team).prepare(program, order, bus)()
     assert np.array_equal(out.data.view("<f4").reshape(expected.shape), expected)

@@ -1,7 +1,7 @@
-"""``npuc``: the compiler on the command line; begin with ``compile``.
+"""``npuc``: the compiler on the command line.
 
-Each command is a file: ``compile``, ``explain``, ``export``, ``quantize``, ``run_pass``,
-``list_passes``, ``print_model``. The other files have what they share.
+Each command is a file, and lists its options; ``options`` has those that several share. Begin with
+``compile``.
 """
 
 from __future__ import annotations
@@ -9,18 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler_layer.errors import CompilerError
-from compiler_layer.tools.command import make_parser, run_command
-from compiler_layer.tools.npuc import (
-    compile,
-    explain,
-    export,
-    list_passes,
-    print_model,
-    quantize,
-    run_pass,
+from compiler_layer.tools.npuc.compile import compile_command
+from compiler_layer.tools.npuc.explain import explain_command
+from compiler_layer.tools.npuc.export import export_command
+from compiler_layer.tools.npuc.passes import passes_command, print_command, run_pass_command
+from compiler_layer.tools.npuc.quantize import quantize_command
+from driver_layer.support.command import Group, run
+
+_COMMANDS = (
+    compile_command,
+    explain_command,
+    export_command,
+    quantize_command,
+    print_command,
+    run_pass_command,
+    passes_command,
 )
 
-_COMMANDS = (compile, explain, export, quantize, print_model, run_pass, list_passes)
 
 _EPILOG = """\
 A model is an openvino_model.xml or a folder with one, a Hugging Face folder, or IR as text (.mlir).
@@ -36,10 +41,15 @@ npuc COMMAND --help has more examples.
 """
 
 
+_NPUC = Group(
+    "npuc",
+    {command.name or "": command for command in _COMMANDS},
+    help="Compiles stateful OpenVINO LLM graphs into static NPU blobs.",
+    epilog=_EPILOG,
+    no_args_is_help=False,
+)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; give the exit code: 2 for wrong usage and bad models."""
-    commands = [command.add_to for command in _COMMANDS]
-    parser = make_parser(
-        "npuc", "Compiles stateful OpenVINO LLM graphs into static NPU blobs.", _EPILOG, commands
-    )
-    return run_command(parser, argv, CompilerError)
+    """Run the tool; return the exit code: 2 for wrong usage and bad models."""
+    return run(_NPUC, argv, CompilerError)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import click
 from xdsl.dialects.builtin import StringAttr
 
 from compiler_layer.compile import compile_model
@@ -15,10 +15,15 @@ from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.adjust_precision import PRECISIONS
 from compiler_layer.pipeline import AFTER, Options, passes, remaining, run_passes
-from compiler_layer.tools.command import Commands, declare
-from compiler_layer.tools.npuc.models import add_model, add_shapes, matching_shapes, read_model
+from compiler_layer.tools.npuc.models import (
+    matching_shapes,
+    model_argument,
+    read_model,
+    shape_option,
+)
 from compiler_layer.writers.files import write_whole
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
+from driver_layer.support.command import Command
 
 _EXAMPLES = """\
 A model is an openvino_model.xml, a Hugging Face folder, or IR as text (.mlir): what --stop-after
@@ -37,83 +42,84 @@ An NPU needs static shapes. Names may be patterns; variables go by their id:
 """
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = declare(
-        commands, "compile", _run, "compile a model to a blob, or as far as a pass", _EXAMPLES
-    )
-    add_model(parser)
-    parser.add_argument("-o", "--output", type=Path, help="the blob; MODEL.blob if not given")
-    add_shapes(parser)
-    parser.add_argument("--precision", choices=PRECISIONS, default="f16", help="of activations")
-    parser.add_argument(
-        "--platform",
-        default=DEFAULT_PLATFORM,
-        help=f"{', '.join(PLATFORMS)}, or a file (.toml) of your own",
-    )
-    parser.add_argument("--tiles", type=int, default=0, help="NCE tiles to use; 0: up to four")
-    parser.add_argument(
-        "--weightless", action="store_true", help="leave the weights in the model's files"
-    )
-    parser.add_argument(
-        "--integer-activations",
-        action="store_true",
-        help="8 bits and a scale per token where weights have 8 bits (W8A8)",
-    )
-    parser.add_argument(
-        "--no-fold", action="store_true", help="compile each layer, though layers are equal"
-    )
-    parser.add_argument("--print-ir-after", action="append", default=[], metavar="PASS")
-    parser.add_argument("--print-ir-after-all", action="store_true")
-    parser.add_argument("--stop-after", metavar="PASS", help="print the IR and compile no further")
-
-
-def _run(arguments: argparse.Namespace) -> int:
+@click.command("compile", cls=Command, epilog=_EXAMPLES)
+@model_argument
+@click.option("-o", "--output", type=Path, help="the blob; MODEL.blob if not given")
+@shape_option
+@click.option("--precision", type=click.Choice(PRECISIONS), default="f16", help="of activations")
+@click.option(
+    "--platform",
+    default=DEFAULT_PLATFORM,
+    help=f"{', '.join(PLATFORMS)}, or a file (.toml) of your own",
+)
+@click.option("--tiles", type=int, default=0, help="NCE tiles to use; 0: up to four")
+@click.option("--weightless", is_flag=True, help="leave the weights in the model's files")
+@click.option(
+    "--integer-activations",
+    is_flag=True,
+    help="8 bits and a scale per token where weights have 8 bits (W8A8)",
+)
+@click.option("--no-fold", is_flag=True, help="compile each layer, though layers are equal")
+@click.option("--print-ir-after", multiple=True, metavar="PASS")
+@click.option("--print-ir-after-all", is_flag=True)
+@click.option("--stop-after", metavar="PASS", help="print the IR and compile no further")
+def compile_command(
+    model: Path,
+    output: Path | None,
+    shape: Sequence[str],
+    precision: str,
+    platform: str,
+    tiles: int,
+    weightless: bool,
+    integer_activations: bool,
+    no_fold: bool,
+    print_ir_after: Sequence[str],
+    print_ir_after_all: bool,
+    stop_after: str | None,
+) -> None:
+    """Compile a model to a blob, or as far as a pass."""
     began = time.perf_counter()
-    _check_passes([*arguments.print_ir_after, *filter(None, [arguments.stop_after])])
-    path: Path = arguments.model
-    model = read_model(path)
+    printed = [*print_ir_after, *filter(None, [stop_after])]
+    _check_passes(printed)
+    read = read_model(model)
     options = Options(
-        arguments.precision,
-        arguments.platform,
-        arguments.tiles,
-        integer_activations=arguments.integer_activations,
-        weightless=arguments.weightless,
-        shapes=matching_shapes(model, arguments.shape),
+        precision,
+        platform,
+        tiles,
+        integer_activations=integer_activations,
+        weightless=weightless,
+        shapes=matching_shapes(read, shape),
         verify_each=True,
-        fold=not arguments.no_fold,
+        fold=not no_fold,
     )
-    printer = _Printer(arguments)
-    if arguments.stop_after:
-        wanted = remaining(model, passes(options))
+    printer = _Printer(None if print_ir_after_all else {*printed})
+    if stop_after:
+        wanted = remaining(read, passes(options))
         names = [each.name for each in wanted]
-        if arguments.stop_after not in names:
-            raise CompilerUsageError(f"{path} has been through {arguments.stop_after!r} already")
-        last = names.index(arguments.stop_after)
-        run_passes(model, wanted[: last + 1], options, printer)
-        return 0
-    blob = compile_model(model, options, path.stem, printer)
-    output: Path = arguments.output or Path(path.stem + ".blob")
+        if stop_after not in names:
+            raise CompilerUsageError(f"{model} has been through {stop_after!r} already")
+        run_passes(read, wanted[: names.index(stop_after) + 1], options, printer)
+        return
+    blob = compile_model(read, options, model.stem, printer)
+    output = output or Path(model.stem + ".blob")
     write_whole(output, blob)
     seconds = time.perf_counter() - began
     print(f"{output}: {len(blob):,} bytes in {seconds:.2f} s", file=sys.stderr)
-    return 0
 
 
 class _Printer:
-    """Prints the IR after the passes that were asked for."""
+    """Prints the IR after passes; all passes if ``wanted`` is None."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self._all = arguments.print_ir_after_all
-        self._wanted = {*arguments.print_ir_after, arguments.stop_after}
+    def __init__(self, wanted: set[str] | None) -> None:
+        self._wanted = wanted
 
     def __call__(self, name: str, model: Model) -> None:
-        if self._all or name in self._wanted:
+        if self._wanted is None or name in self._wanted:
             model.module.attributes[AFTER] = StringAttr(name)
             print(f"// IR after {name}\n{model.text()}")
 
 
-def _check_passes(names: Sequence[str]) -> None:
+def _check_passes(names: Iterable[str]) -> None:
     known = [each.name for each in passes(Options())]
     for name in names:
         if name not in known:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import click
+
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.explain import Explanation, LayerCost, explain, grouped
-from compiler_layer.tools.command import Commands, declare
-from driver_layer.paths import looking_at
-from driver_layer.regular_file import read_regular
+from driver_layer.support.command import Command
+from driver_layer.support.files import looking_at, read_regular
 
 _EXAMPLES = """\
   npuc explain prefill.blob              operations of all decoder layers together
@@ -36,31 +36,24 @@ _SORTED: dict[str, Callable[[LayerCost], float] | None] = {
 }
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = declare(
-        commands, "explain", _run, "say what a blob does, by the model's operations", _EXAMPLES
-    )
-    parser.add_argument("blob", type=Path)
-    parser.add_argument("--each", action="store_true", help="do not join equal operations")
-    parser.add_argument(
-        "--platform", help="a device, or a file (.toml), of the blob's architecture; else its own"
-    )
-    parser.add_argument("--sort", choices=list(_SORTED), default="program")
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    path: Path = arguments.blob
-    with looking_at(path, CompilerUsageError):
-        data = read_regular(path)
-    found = explain(data, str(path), arguments.platform)
-    layers = list(found.layers) if arguments.each else grouped(found.layers)
-    key = _SORTED[arguments.sort]
+@click.command("explain", cls=Command, epilog=_EXAMPLES)
+@click.argument("blob", type=Path)
+@click.option("--each", is_flag=True, help="do not join equal operations")
+@click.option(
+    "--platform", help="a device, or a file (.toml), of the blob's architecture; else its own"
+)
+@click.option("--sort", type=click.Choice(list(_SORTED)), default="program")
+def explain_command(blob: Path, each: bool, platform: str | None, sort: str) -> None:
+    """Say what a blob does, by the model's operations."""
+    with looking_at(blob, CompilerUsageError):
+        data = read_regular(blob)
+    found = explain(data, str(blob), platform)
+    layers = list(found.layers) if each else grouped(found.layers)
+    key = _SORTED[sort]
     if key is not None:
         layers.sort(key=key, reverse=True)
     for line in (*_table(layers), "", *_summary(found)):
         print(line)
-    return 0
 
 
 def _table(layers: Sequence[LayerCost]) -> list[str]:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
+
+import click
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.quantize import store_floats
-from compiler_layer.tools.command import Commands, declare
-from compiler_layer.tools.npuc.activations import (
-    add_quant_mode,
-    check_quant_mode,
+from compiler_layer.tools.npuc.models import IR_NAME, model_argument, read_model
+from compiler_layer.tools.npuc.options import (
+    Quantisation,
+    quantisation_options,
     quantize_statically,
 )
-from compiler_layer.tools.npuc.models import IR_NAME, add_model, read_model
 from compiler_layer.tools.npuc.progress import progress
 from compiler_layer.tools.npuc.quantize import quantize_into
-from compiler_layer.tools.npuc.weights import add_grouping, wanted_format
 from compiler_layer.writers.files import scratch_folder, writing
 from compiler_layer.writers.openvino_ir import weight_bytes, write_ir
+from driver_layer.support.command import Command
 
 _EXAMPLES = """\
   npuc export llama llama-fp16                                      a Hugging Face folder as IR
@@ -32,8 +33,9 @@ _EXAMPLES = """\
   npuc export llama llama-w8a8 --weight-format int8 --quant-mode int8 --dataset tokens.txt
   npuc export llama-fp16/openvino_model.xml llama-int4 --weight-format int4 --group-size -1
 
-The folder has the IR, and what lies beside the model: configs, tokenizer, chat template. With int4
-embeddings and head keep 8 bits, and so does a weight whose width is no multiple of the group.
+OUT_DIR, a new or an empty folder, gets the IR, and what lies beside the model: configs, tokenizer,
+chat template. With int4 embeddings and head keep 8 bits, and so does a weight whose width is no
+multiple of the group.
 """
 
 _FLOATS = {"fp16": {"f32": "f16", "bf16": "f16"}, "fp32": {"f16": "f32", "bf16": "f32"}}
@@ -62,50 +64,40 @@ _BESIDE = (
 """Files of a model folder that do not depend on the format of the weights."""
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = declare(
-        commands, "export", _run, "write a model folder with an OpenVINO IR", _EXAMPLES
-    )
-    add_model(parser)
-    parser.add_argument("output", type=Path, metavar="OUT_DIR", help="a new or an empty folder")
-    parser.add_argument("--weight-format", choices=("fp16", "fp32", "int8", "int4"), default="fp16")
-    add_grouping(parser)
-    add_quant_mode(parser)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+@click.command("export", cls=Command, epilog=_EXAMPLES)
+@model_argument
+@click.argument("output", type=Path, metavar="OUT_DIR")
+@quantisation_options("fp16", "fp32", "int8", "int4")
+def export_command(model: Path, output: Path, **quantisation: Any) -> None:
+    """Write a model folder with an OpenVINO IR."""
     began = time.perf_counter()
-    output: Path = arguments.output
-    _check(arguments)
+    wanted = Quantisation(**quantisation)
+    _check(wanted)
     _check_new(output)
-    model = read_model(arguments.model)
+    read = read_model(model)
     with scratch_folder(output) as scratch:
-        notes = _convert(model, arguments, scratch)
+        notes = _convert(read, wanted, scratch)
         folder = scratch / output.name
         with writing(output):
             folder.mkdir()
-        with progress("writing", weight_bytes(model), "B") as advance:
-            options = _RUNTIME_OPTIONS.get(arguments.weight_format)
-            write_ir(model, folder / IR_NAME, advance, options)
+        with progress("writing", weight_bytes(read), "B") as advance:
+            options = _RUNTIME_OPTIONS.get(wanted.weight_format)
+            write_ir(read, folder / IR_NAME, advance, options)
         with writing(output):
-            _copy_beside(arguments.model, folder)
+            _copy_beside(model, folder)
             folder.rename(output)
     for note in notes:
         print(f"npuc: note: {note}", file=sys.stderr)
     size = sum(path.stat().st_size for path in output.glob("openvino_model.*"))
     seconds = time.perf_counter() - began
-    print(
-        f"{output}: {arguments.weight_format}, {size:,} bytes in {seconds:.2f} s", file=sys.stderr
-    )
-    return 0
+    print(f"{output}: {wanted.weight_format}, {size:,} bytes in {seconds:.2f} s", file=sys.stderr)
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    check_quant_mode(arguments)
-    if arguments.weight_format not in _FLOATS:
-        wanted_format(arguments)
-    elif arguments.sym or arguments.group_size is not None:
+def _check(wanted: Quantisation) -> None:
+    wanted.check_activations()
+    if wanted.weight_format not in _FLOATS:
+        _ = wanted.format
+    elif wanted.sym or wanted.group_size is not None:
         raise CompilerUsageError("--sym and --group-size are for integers: int8 or int4")
 
 
@@ -122,16 +114,16 @@ def _check_new(output: Path) -> None:
             raise CompilerUsageError(f"{output}: is no folder")
 
 
-def _convert(model: Model, arguments: argparse.Namespace, scratch: Path) -> list[str]:
+def _convert(model: Model, wanted: Quantisation, scratch: Path) -> list[str]:
     """Bring the weights into the format; say what became something else."""
-    floats = _FLOATS.get(arguments.weight_format)
+    floats = _FLOATS.get(wanted.weight_format)
     if floats is not None:
         kept = store_floats(model, floats)
         beyond = f"{len(kept)} weights are beyond f16 and stay as they are: {', '.join(kept)}"
         return [beyond] if kept else []
-    if arguments.quant_mode is not None:
-        quantize_statically(model, arguments.dataset, wants_report=False)
-    reports = quantize_into(model, wanted_format(arguments), scratch)
+    if wanted.quant_mode is not None:
+        quantize_statically(model, wanted.dataset, wants_report=False)
+    reports = quantize_into(model, wanted.format, scratch)
     counts = Counter(report.scheme.note for report in reports if report.scheme.note)
     return [f"{note} (weights: {count})" for note, count in counts.items()]
 

@@ -1,12 +1,13 @@
-"""Models as commands are given them, and the shapes of their inputs."""
+"""Models and shapes as arguments of commands."""
 
 from __future__ import annotations
 
-import argparse
 import fnmatch
 import io
 from collections.abc import Sequence
 from pathlib import Path
+
+import click
 
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import CompilerUsageError
@@ -17,27 +18,22 @@ from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.pipeline import Options, run_passes
 from compiler_layer.rewriting.shapes import parse_shapes
-from driver_layer.paths import looking_at
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import looking_at, open_regular
 
 IR_NAME = "openvino_model.xml"
 """An IR's name in a model folder."""
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument that names a model."""
-    parser.add_argument("model", type=Path, help=".xml, model folder, or .mlir")
+model_argument = click.argument("model", type=Path, metavar="MODEL[.xml|.mlir]")
+"""The argument that names a model: a folder, or a file."""
 
-
-def add_shapes(parser: argparse.ArgumentParser) -> None:
-    """Declare the option that gives inputs static shapes."""
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        metavar="NAME=1x128",
-        help="static shape of an input or variable; may be repeated, and a pattern",
-    )
+shape_option = click.option(
+    "--shape",
+    multiple=True,
+    metavar="NAME=1x128",
+    help="static shape of an input or variable; may be repeated, and a pattern",
+)
+"""The option that gives inputs static shapes."""
 
 
 def read_model(path: Path) -> Model:

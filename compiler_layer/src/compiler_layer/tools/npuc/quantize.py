@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+from typing import Any
+
+import click
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
@@ -19,17 +21,16 @@ from compiler_layer.quantize import (
     quantize_weights,
     store_floats,
 )
-from compiler_layer.tools.command import Commands, declare
-from compiler_layer.tools.npuc.activations import (
-    add_quant_mode,
-    check_quant_mode,
+from compiler_layer.tools.npuc.models import model_argument, read_model
+from compiler_layer.tools.npuc.options import (
+    Quantisation,
+    quantisation_options,
     quantize_statically,
 )
-from compiler_layer.tools.npuc.models import add_model, read_model
 from compiler_layer.tools.npuc.progress import progress
-from compiler_layer.tools.npuc.weights import add_grouping, wanted_format
 from compiler_layer.writers.files import scratch_folder
 from compiler_layer.writers.openvino_ir import weight_bytes, write_ir
+from driver_layer.support.command import Command
 
 _EXAMPLES = """\
   npuc quantize llama --report                                      8 bits per channel
@@ -42,37 +43,29 @@ mean weight, and (rel.) the Frobenius norms. SNR is the last one in dB; 6 dB are
 """
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = declare(
-        commands, "quantize", _run, "say what fewer bits do to each weight of a model", _EXAMPLES
-    )
-    add_model(parser)
-    parser.add_argument("--weight-format", choices=("int8", "int4"), default="int8")
-    add_grouping(parser)
-    add_quant_mode(parser)
-    parser.add_argument("--report", action="store_true", help="print the table of errors")
-    parser.add_argument("-o", "--output", type=Path, metavar="XML", help="write the IR as well")
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    output: Path | None = arguments.output
-    wanted = wanted_format(arguments)
-    if output is None and not arguments.report:
+@click.command("quantize", cls=Command, epilog=_EXAMPLES)
+@model_argument
+@quantisation_options("int8", "int4")
+@click.option("--report", is_flag=True, help="print the table of errors")
+@click.option("-o", "--output", type=Path, metavar="XML", help="write the IR as well")
+def quantize_command(model: Path, report: bool, output: Path | None, **quantisation: Any) -> None:
+    """Say what fewer bits do to each weight of a model."""
+    wanted = Quantisation(**quantisation)
+    form = wanted.format
+    if output is None and not report:
         raise CompilerUsageError("quantize needs --report, -o, or both")
     if output is not None and output.suffix != ".xml":
         raise CompilerUsageError(f"{output}: the name of an IR ends in .xml")
-    check_quant_mode(arguments)
-    model = read_model(arguments.model)
+    wanted.check_activations()
+    read = read_model(model)
     activations: list[LayerReport] = []
-    if arguments.quant_mode is not None:
-        activations = quantize_statically(model, arguments.dataset, arguments.report)
-    reports = _measure(model, wanted) if output is None else _write(model, wanted, output)
-    if arguments.report:
+    if wanted.quant_mode is not None:
+        activations = quantize_statically(read, wanted.dataset, report)
+    reports = _measure(read, form) if output is None else _write(read, form, output)
+    if report:
         print(format_table(reports))
     if activations:
         print(format_activations(activations))
-    return 0
 
 
 def _measure(model: Model, wanted: Format) -> list[LayerReport]:

@@ -1,4 +1,4 @@
-"""What transfers cost.
+"""The cost of transfers, and of copies from the host's memory to the device's.
 
     ns = max(latency of both sides) + max(time to read, time to write)
 
@@ -7,6 +7,14 @@ a word: rows of 2 bytes cost a cycle per element, as the public model says of pe
 To write to several tiles at once takes as long as to write to one.
 
 Source: fact sheet elf_driver §6.2.
+
+An NPU of a system on chip has no memory of its own: "host" and "device" memory are both in its DDR,
+and a copy is one of its transfers, which reads and writes DDR. A device with memory of its own is
+reached by a link; then a copy takes what the link takes, and only writes DDR.
+
+Source of ``host_link_mb_per_s``: it is 0 for all platforms here; a card on PCIe 4.0 x4 has 7877 (16
+GT/s · 4 lanes · 128/130 / 8, PCI Express base specification 4.0; what is left of that after
+packets' headers is less).
 """
 
 from __future__ import annotations
@@ -102,3 +110,16 @@ def _bytes_per_cycle(platform: Platform, side: Space, mixed: bool) -> float:
     if side is Space.DDR:
         return min(platform.ddr_mb_per_s / platform.cmx_mhz, port)
     return port * platform.ddr_cmx_efficiency if mixed else port
+
+
+def host_copy_ns(platform: Platform, nbytes: int) -> float:
+    """Return the time of a copy that has the device for itself, in ns."""
+    alone = dma_ns(platform, nbytes, Space.DDR, Space.DDR)
+    if not platform.host_link_mb_per_s:
+        return alone
+    return max(alone, nbytes * 1000 / platform.host_link_mb_per_s)
+
+
+def host_copy_ddr_bytes(platform: Platform, nbytes: int) -> int:
+    """Return the bytes that a copy moves in the device's memory."""
+    return nbytes if platform.host_link_mb_per_s else 2 * nbytes

@@ -12,7 +12,7 @@ from driver_layer.abi.platforms.cmx_map import TILE_OFFSET_MASK
 from driver_layer.abi.platforms.platform import Platform
 from driver_layer.abi.tasks import MAX_PHYSICAL_BARRIERS, MAX_TILES
 from driver_layer.errors import PlatformError
-from driver_layer.regular_file import read_regular
+from driver_layer.support.files import read_regular
 
 _KINDS: dict[str, type] = get_type_hints(Platform)
 

@@ -1,4 +1,8 @@
-"""The native engines: kernels made for the host, and a dispatcher that is not Python."""
+"""The native engines: programs lowered to tables of kernels for this host.
+
+Begin with ``executor``. ``lower`` makes tables, ``dispatch`` runs them on threads; ``dma``, ``dpu``
+and ``shave`` emit the kernels, which ``jit`` compiles.
+"""
 
 from driver_layer.engines.native.executor import NativeExecutor
 

@@ -1,4 +1,4 @@
-"""The native executor: a program becomes a table, and the table is what runs."""
+"""The native executor: lowers a program to a table, and runs the table."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from typing import NoReturn
 
 import numpy as np
 
-from driver_layer.engines.contract import Run, Spans
+from driver_layer.engines.contract import Run
+from driver_layer.engines.executor import Spans
 from driver_layer.engines.native.dispatch.table import Table
 from driver_layer.engines.native.dispatch.team import Team, shared_team
 from driver_layer.engines.native.dma.kernels import GatherWord, gather_list
 from driver_layer.engines.native.jit.host import Host, detect
 from driver_layer.engines.native.jit.kernels import Kernels
-from driver_layer.engines.native.lower.accesses import Accesses, BadAccess, collect
-from driver_layer.engines.native.lower.addresses import Addresses, Flags
-from driver_layer.engines.native.lower.anchors import Anchors, find_anchors
-from driver_layer.engines.native.lower.cuts import cut_operands
+from driver_layer.engines.native.lower.accesses import Accesses, BadAccess, collect_accesses
+from driver_layer.engines.native.lower.address_map import AddressMap
+from driver_layer.engines.native.lower.arrays import Flags, Ints
+from driver_layer.engines.native.lower.copy_propagation import CopyPropagation, propagate_copies
+from driver_layer.engines.native.lower.dataflow import NONE, AccessGraph
 from driver_layer.engines.native.lower.dma import dma_operations
 from driver_layer.engines.native.lower.dpu import dpu_operations
-from driver_layer.engines.native.lower.forward import Forwarding, forward
-from driver_layer.engines.native.lower.groups import Ints
-from driver_layer.engines.native.lower.levels import Freedom
-from driver_layer.engines.native.lower.operations import Group
-from driver_layer.engines.native.lower.order import find_order
-from driver_layer.engines.native.lower.regions import Regions, find_overlaps, number_regions
+from driver_layer.engines.native.lower.fixups import Fixups, find_fixups
+from driver_layer.engines.native.lower.issue_order import find_issue_order
+from driver_layer.engines.native.lower.levels import Dependences
+from driver_layer.engines.native.lower.regions import Regions, find_aliases, number_regions
 from driver_layer.engines.native.lower.shave import shave_operations
-from driver_layer.engines.native.lower.table import Flattened, flatten
-from driver_layer.engines.native.lower.walk import NONE, Ground
+from driver_layer.engines.native.lower.split_operands import split_operands
+from driver_layer.engines.native.lower.table import LoweredProgram, build_table
+from driver_layer.engines.native.lower.template import Group
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.reference.dma import row_outside
 from driver_layer.errors import DeviceFault
@@ -44,11 +45,11 @@ def host_kernels(host: Host) -> Kernels:
 
 
 class NativeExecutor:
-    """Satisfies ``engines.contract.Executor``.
+    """Satisfies ``engines.executor.Executor``.
 
     Args:
         kernels: of the host; those of this machine if not given.
-        team: who runs tables; the process's if not given.
+        team: the threads that run tables; those of the process if not given.
 
     Raises:
         EngineError: the environment asks for instructions that this machine has not.
@@ -64,10 +65,10 @@ class NativeExecutor:
         Raises:
             DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
         """
-        return find_order(program, physical_barriers, self._kernels)
+        return find_issue_order(program, physical_barriers, self._kernels)
 
     def prepare(self, program: Program, order: Order, bus: Bus, spans: Spans | None = None) -> Run:
-        """Flatten a program.
+        """Lower a program to a table.
 
         Raises:
             DeviceFault: a task is malformed, or touches memory that is not there; it says which.
@@ -75,11 +76,11 @@ class NativeExecutor:
         if not len(order):
             return _nothing
         lowering = _Lowering(program, order, bus, self._kernels)
-        flattened, accesses = lowering.flatten(self._team.threads)
-        anchors = None if spans is None else find_anchors(flattened, accesses, spans)
-        steps = accesses.step[flattened.operations]
-        gathers = flattened.gathers
-        return NativeRun(self._team, flattened.table, steps, gathers, lowering.explain, anchors)
+        lowered, accesses = lowering.lower(self._team.threads)
+        fixups = None if spans is None else find_fixups(lowered, accesses, spans)
+        steps = accesses.step[lowered.operations]
+        gathers = lowered.gathers
+        return NativeRun(self._team, lowered.table, steps, gathers, lowering.explain, fixups)
 
     def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
         """Let the reference engine say what is wrong with a task.
@@ -91,15 +92,15 @@ class NativeExecutor:
 
 
 class NativeRun:
-    """A table that can be run; satisfies ``contract.Run`` and ``contract.Movable``.
+    """A table that can be run; satisfies ``contract.Run`` and ``executor.Rebasable``.
 
     Args:
-        team: who runs it.
+        team: the threads that run it.
         table: the program.
         steps: the step of the order that each row belongs to.
         gathers: which rows are gathers.
         explain: says what is wrong with a step; raises.
-        anchors: what of the table are addresses; None if that cannot be told.
+        fixups: the addresses in the table; None if they are not all known.
     """
 
     def __init__(
@@ -109,10 +110,10 @@ class NativeRun:
         steps: Ints,
         gathers: Flags,
         explain: Callable[[int], NoReturn],
-        anchors: Anchors | None,
+        fixups: Fixups | None,
     ) -> None:
         self._team, self._table, self._steps, self._gathers = team, table, steps, gathers
-        self._explain, self._anchors = explain, anchors
+        self._explain, self._fixups = explain, fixups
 
     def __call__(self) -> None:
         """Execute the program once.
@@ -136,41 +137,41 @@ class NativeRun:
         except DeviceFault as fault:
             if not self._gathers[row]:
                 raise
-            # The copy of its list to CMX may have been left out: the reference engine finds there
-            # what was there before.
+            # The copy of its list to CMX may have been eliminated; then the reference engine reads
+            # stale bytes there.
             words = self._table.arguments(row, GatherWord.WORDS)
             outside = row_outside(gather_list(words), int(words[GatherWord.ROWS]))
             message = outside or fault.message
             raise DeviceFault(message, fault.engine, fault.task, fault.address) from None
 
-    def moved(self, spans: Spans, explain: Callable[[int], NoReturn]) -> NativeRun | None:
-        """Give the same program for other memory; see ``contract.Movable``."""
-        table = None if self._anchors is None else self._anchors.moved(self._table, spans)
+    def rebased(self, spans: Spans, explain: Callable[[int], NoReturn]) -> NativeRun | None:
+        """Return the same program for other memory; see ``executor.Rebasable``."""
+        table = None if self._fixups is None else self._fixups.rebased(self._table, spans)
         if table is None:
             return None
         return NativeRun(self._team, table, self._steps, self._gathers, explain, None)
 
 
-def _survey(
+def _analyse(
     whole: Accesses, pinned: Flags, kernels: Kernels
-) -> tuple[Accesses, Regions, Ground | None]:
-    """Cut operands, and find what overlaps; no ground if that is too much to look at."""
+) -> tuple[Accesses, Regions, AccessGraph | None]:
+    """Split operands, and find aliases; no graph if there are too many of them."""
     whole_regions = number_regions(whole.hosts, whole.shapes, whole.writes)
-    ground = _ground(whole, whole_regions)
-    if ground is None:
+    graph = _access_graph(whole, whole_regions)
+    if graph is None:
         return whole, whole_regions, None
-    accesses, regions = cut_operands(whole, whole_regions, ground, pinned, kernels)
+    accesses, regions = split_operands(whole, whole_regions, graph, pinned, kernels)
     if accesses is whole:
-        return whole, whole_regions, ground
-    ground_of_parts = _ground(accesses, regions)
-    if ground_of_parts is None:
-        return whole, whole_regions, ground
-    return accesses, regions, ground_of_parts
+        return whole, whole_regions, graph
+    split_graph = _access_graph(accesses, regions)
+    if split_graph is None:
+        return whole, whole_regions, graph
+    return accesses, regions, split_graph
 
 
-def _ground(accesses: Accesses, regions: Regions) -> Ground | None:
-    overlaps = find_overlaps(regions.table)
-    return None if overlaps is None else Ground.of(accesses, overlaps)
+def _access_graph(accesses: Accesses, regions: Regions) -> AccessGraph | None:
+    aliases = find_aliases(regions.table)
+    return None if aliases is None else AccessGraph.of(accesses, aliases)
 
 
 def _nothing() -> None:
@@ -178,39 +179,43 @@ def _nothing() -> None:
 
 
 class _Lowering:
-    """One program on its way to a table."""
+    """The lowering of one program."""
 
     def __init__(self, program: Program, order: Order, bus: Bus, kernels: Kernels) -> None:
         self._program, self._order, self._bus, self._kernels = program, order, bus, kernels
         self._reference = ReferenceEngines()
         self._shave_kernels: set[str] = set()
 
-    def flatten(self, threads: int) -> tuple[Flattened, Accesses]:
-        """Forward, find levels, and make the table; give it, and the operations of the program.
+    def lower(self, threads: int) -> tuple[LoweredProgram, Accesses]:
+        """Make the table; return it, and the operations of the program.
 
         Raises:
             DeviceFault: a task is malformed, or touches memory that is not there.
         """
         whole = self._collect()
-        pinned = _reference_runs(whole)
-        accesses, regions, ground = _survey(whole, pinned, self._kernels)
+        pinned = _without_kernel(whole)
+        accesses, regions, graph = _analyse(whole, pinned, self._kernels)
         python = {
             operation: self._prepared(int(accesses.step[operation]))
             for operation in np.flatnonzero(pinned).tolist()
         }
-        if ground is None:
-            # Nothing is known of what may run side by side: one after the other.
+        if graph is None:
+            # Without known dependences, operations run one after the other.
             nothing = np.full(len(regions.numbers), NONE, np.int64)
-            forwarding = Forwarding(nothing, np.zeros(len(accesses), np.bool_), regions.numbers)
-            freedom = None
+            propagation = CopyPropagation(
+                nothing, np.zeros(len(accesses), np.bool_), regions.numbers
+            )
+            dependences = None
         else:
-            forwarding = forward(accesses, regions, ground, pinned, self._kernels)
-            regions_left, dropped = forwarding.regions, forwarding.dropped
-            freedom = Freedom(ground, regions_left, dropped, self._kernels)
-        return flatten(accesses, forwarding, freedom, self._kernels, python, threads), accesses
+            propagation = propagate_copies(accesses, regions, graph, pinned, self._kernels)
+            regions_left, eliminated = propagation.regions, propagation.eliminated
+            dependences = Dependences(graph, regions_left, eliminated, self._kernels)
+        return build_table(
+            accesses, propagation, dependences, self._kernels, python, threads
+        ), accesses
 
     def _collect(self) -> Accesses:
-        """All operations of the program, in the order of issue."""
+        """Return all operations of the program, in the order of issue."""
         steps_by_queue = _steps(self._program, self._order)
         groups = [
             (group, steps)
@@ -218,7 +223,7 @@ class _Lowering:
             for group in self._operations(queue)
         ]
         try:
-            return collect(groups, Addresses(self._bus))
+            return collect_accesses(groups, AddressMap(self._bus))
         except BadAccess as bad:
             self.explain(bad.step)
 
@@ -260,13 +265,13 @@ class _Lowering:
 
 
 def _steps(program: Program, order: Order) -> list[Ints]:
-    """At which step of the order each task of each queue runs."""
+    """Return the step of the order of each task of each queue."""
     queues = np.asarray(order.queues, np.int64)
     return [np.flatnonzero(queues == number) for number in range(len(program.queues))]
 
 
-def _reference_runs(accesses: Accesses) -> Flags:
-    """Which operations have no kernel: those without one, and those that write what they read.
+def _without_kernel(accesses: Accesses) -> Flags:
+    """Tell which operations have no kernel, or one that would overwrite what it still reads.
 
     A task reads all of its operands before it writes; a kernel writes as it goes.
     """

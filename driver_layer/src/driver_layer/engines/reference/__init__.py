@@ -1,4 +1,7 @@
-"""The reference engines: numpy, the executable specification of what tasks compute."""
+"""The reference engines: the executable specification of tasks, in numpy.
+
+Begin with ``engines``; each kind of task has a module.
+"""
 
 from driver_layer.engines.reference.engines import ReferenceEngines
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driver_layer.abi.layer_map import QUEUE_KINDS
+from driver_layer.abi.layer_map import QUEUE_KINDS, TASK_TIME
 from driver_layer.abi.layout import RecordArray
-from driver_layer.abi.profiling import TASK_TIME
 from driver_layer.npu.program import queue_name
 from driver_layer.npu.timeline.simulate import TaskTime
 

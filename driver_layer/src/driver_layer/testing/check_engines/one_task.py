@@ -11,7 +11,8 @@ from driver_layer.abi.layout import Record, RecordArray
 from driver_layer.abi.platforms import tile_base
 from driver_layer.abi.shave import Instruction
 from driver_layer.abi.tasks import BARRIER_CONFIG, DMA_DESCRIPTOR, DPU_REGISTERS, DPU_VARIANT
-from driver_layer.engines.contract import Executor, Run
+from driver_layer.engines.contract import Run
+from driver_layer.engines.executor import Executor
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.memory import MemoryKind
 from driver_layer.npu.order import Order

@@ -10,18 +10,16 @@ Examples:
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+import click
 
 from driver_layer.errors import BlobError
 from driver_layer.loader.read import Blob, read_blob
-from driver_layer.regular_file import read_regular
+from driver_layer.support.command import Command, run
+from driver_layer.support.files import read_regular
 from driver_layer.tools.objdump import check, sections, shave, tasks
-from driver_layer.tools.streams import complain, run_tool
-
-_NAME = "npu-objdump"
 
 View = Callable[[Blob], Iterator[str]]
 
@@ -42,55 +40,46 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0; 1 if --check found something; 2 if the file cannot be read.
     """
-    return run_tool(_NAME, lambda: _run(_parser().parse_args(argv)))
+    return run(_objdump, argv)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _view_options(function: Callable[..., int]) -> Callable[..., int]:
+    for name, (short, text, _) in reversed(_VIEWS.items()):
+        function = click.option(short, f"--{name}", is_flag=True, help=text)(function)
+    return function
+
+
+@click.command("npu-objdump", cls=Command, help=__doc__)
+@click.argument("blob", type=Path)
+@_view_options
+@click.option("-x", "--all", "all_views", is_flag=True, help="all of these")
+@click.option(
+    "--check",
+    "checking",
+    is_flag=True,
+    help="apply the loader's rules, and compare with what LIEF reads; 'ok' if all is well",
+)
+def _objdump(blob: Path, all_views: bool, checking: bool, **chosen: bool) -> int:
     try:
-        data = read_regular(options.blob)
+        data = read_regular(blob)
     except OSError as error:
-        return _fail(f"cannot read {options.blob}: {error.strerror or error}")
-    except ValueError as error:  # a null character, say
-        return _fail(f"cannot read {str(options.blob)!r}: {error}")
+        raise click.ClickException(f"cannot read {blob}: {error.strerror or error}") from None
+    found = 0
     try:
-        lines = check.deviations(data) if options.check else _views(read_blob(data), options)
-        found = 0
+        lines = check.deviations(data) if checking else _views(read_blob(data), all_views, chosen)
         for line in lines:
             found += 1
-            sys.stdout.write(line + "\n")
+            print(line)
     except BlobError as error:
-        return _fail(f"{options.blob} is no blob that can be shown: {error}")
-    if options.check and not found:
-        sys.stdout.write("ok\n")
-    return 1 if options.check and found else 0
+        raise click.ClickException(f"{blob} is no blob that can be shown: {error}") from None
+    if checking and not found:
+        print("ok")
+    return 1 if checking and found else 0
 
 
-def _fail(message: str) -> int:
-    complain(_NAME, message)
-    return 2
-
-
-def _views(blob: Blob, options: argparse.Namespace) -> Iterator[str]:
-    chosen = [name for name in _VIEWS if getattr(options, name) or options.all]
-    for number, name in enumerate(chosen or ["metadata"]):
+def _views(blob: Blob, all_views: bool, chosen: Mapping[str, bool]) -> Iterator[str]:
+    names = [name for name in _VIEWS if chosen[name] or all_views]
+    for number, name in enumerate(names or ["metadata"]):
         if number:
             yield ""
         yield from _VIEWS[name][2](blob)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=_NAME,
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("blob", type=Path, help="the blob, e.g. what npuc wrote")
-    for name, (short, text, _) in _VIEWS.items():
-        parser.add_argument(short, f"--{name}", action="store_true", help=text)
-    parser.add_argument("-x", "--all", action="store_true", help="all of these")
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="apply the loader's rules, and compare with what LIEF reads; 'ok' if all is well",
-    )
-    return parser

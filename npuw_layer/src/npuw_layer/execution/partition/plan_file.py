@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driver_layer.content_digest import content_digest
+from driver_layer.support.files import content_digest
 from npuw_layer.errors import NpuwFault
 from npuw_layer.execution.partition.ports import AVOIDS, Listener
 from npuw_layer.storage.cache.replace import replacing

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import open_regular
 from npuw_layer.backends.protocols import Device
 from npuw_layer.errors import OptionError
 from npuw_layer.execution.partition.plan_file import check_digest

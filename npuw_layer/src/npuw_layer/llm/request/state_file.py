@@ -22,9 +22,7 @@ from typing import Annotated, Any, cast
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from driver_layer.content_digest import content_digest
-from driver_layer.paths import looking_at
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import content_digest, looking_at, open_regular
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import NpuwFault, StateError, TensorError

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import open_regular
 from npuw_layer.backends.mapped import map_file
 from npuw_layer.errors import BlobError, NpuwFault, NpuwUsageError, OptionError
 from npuw_layer.storage.cache.key import MODEL, VERSIONS, CacheKey

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from driver_layer.regular_file import read_regular
+from driver_layer.support.files import read_regular
 from npuw_layer.backends.protocols import (
     Device,
 )

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
 
-from driver_layer.content_digest import content_digest
-from driver_layer.regular_file import read_regular
+from driver_layer.support.files import content_digest, read_regular
 from npuw_layer.storage.cache.replace import replacing
 
 _SETTLED_NS = 2_000_000_000

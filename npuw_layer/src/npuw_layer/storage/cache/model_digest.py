@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from driver_layer.regular_file import open_regular
+from driver_layer.support.files import open_regular
 from npuw_layer.errors import ModelError
 from npuw_layer.storage.cache.known_files import KnownFiles, seen
 

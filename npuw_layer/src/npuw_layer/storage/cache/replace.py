@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from driver_layer.regular_file import place_of
+from driver_layer.support.files import place_of
 from npuw_layer.storage.cache.lock import NoLocks, hold, is_at, remove_abandoned
 
 TEMPORARY = ".tmp"

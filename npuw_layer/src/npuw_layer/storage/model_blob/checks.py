@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from driver_layer.paths import looking_at
-from driver_layer.regular_file import place_of
+from driver_layer.support.files import looking_at, place_of
 from npuw_layer.backends.protocols import (
     Device,
     ExportsPrograms,

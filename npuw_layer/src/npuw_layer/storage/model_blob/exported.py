@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from driver_layer.paths import looking_at
-from driver_layer.regular_file import place_of
+from driver_layer.support.files import looking_at, place_of
 from npuw_layer.backends.protocols import Device, LoadedModel
 from npuw_layer.errors import NpuwFault
 from npuw_layer.options import Options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from driver_layer.paths import looking_at
+from driver_layer.support.files import looking_at
 from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.known_files import KnownFiles

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driver_layer.content_digest import content_digest
+from driver_layer.support.files import content_digest
 from npuw_layer.errors import DamagedBlob
 from npuw_layer.storage.container import read_manifest
 from npuw_layer.storage.encryption import Callbacks, decrypt, encrypt, is_encrypted

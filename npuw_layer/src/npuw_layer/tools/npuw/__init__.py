@@ -1,14 +1,27 @@
-"""``npuw``: options and predictions on the command line. Each command is a file."""
+"""``npuw``: options, predictions and compiled models on the command line.
+
+Each command declares its options; begin with ``options``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler_layer.tools.command import make_parser, run_command
+from driver_layer.support.command import Group, run
 from npuw_layer.errors import NpuwError
-from npuw_layer.tools.npuw import extract, graph, options, plan, show
+from npuw_layer.tools.npuw.graph import graph_command, passes_command
+from npuw_layer.tools.npuw.options import options_command
+from npuw_layer.tools.npuw.plan import plan_command
+from npuw_layer.tools.npuw.show import extract_command, show_command
 
-_COMMANDS = (options, plan, show, extract, graph)
+_COMMANDS = (
+    options_command,
+    plan_command,
+    show_command,
+    extract_command,
+    passes_command,
+    graph_command,
+)
 
 _EPILOG = """\
   npuw options                             every option there is, by groups
@@ -24,13 +37,15 @@ npuw COMMAND --help has more examples.
 """
 
 
+_NPUW = Group(
+    "npuw",
+    {command.name or "": command for command in _COMMANDS},
+    help="Explains options, predicts what a model takes, and shows its graphs and compiled parts.",
+    epilog=_EPILOG,
+    no_args_is_help=False,
+)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; give the exit code: 2 for wrong usage and bad models."""
-    commands = [command.add_to for command in _COMMANDS]
-    parser = make_parser(
-        "npuw",
-        "Explains options, predicts what a model takes, and shows its graphs and compiled parts.",
-        _EPILOG,
-        commands,
-    )
-    return run_command(parser, argv, NpuwError)
+    """Run the tool; return the exit code: 2 for wrong usage and bad models."""
+    return run(_NPUW, argv, NpuwError)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from driver_layer.paths import looking_at
+from driver_layer.support.files import looking_at
 from npuw_layer.errors import BlobError, NpuwFault
 from npuw_layer.kinds.static.initial_values import VALUES
 from npuw_layer.options import parse_options

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compiler_layer.tools.command import Commands, declare
+import click
+
+from driver_layer.support.command import Command
 from npuw_layer.errors import OptionError
 from npuw_layer.options import parse_options
 
@@ -28,30 +29,12 @@ graph here: `npuc run-pass specialize-shapes` does that.
 """
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the commands."""
-    summary = "list the passes that make a stateful language model static, in order"
-    declare(commands, "passes", _list_passes, summary)
-    summary = "print a language model's graph as a stage has it, after any pass"
-    parser = declare(commands, "graph", _run, summary, _EXAMPLES)
-    parser.add_argument("model", type=Path, metavar="MODEL", help=".xml, or Hugging Face folder")
-    parser.add_argument("--stage", help="a static model; all are listed if none is given")
-    parser.add_argument("--print-after", metavar="PASS", help="stop behind a pass of the stage")
-    parser.add_argument(
-        "-c",
-        dest="config",
-        action="append",
-        default=[],
-        metavar="OPTION=VALUE",
-        help="an option of the compiled model; may be repeated",
-    )
-
-
-def _list_passes(arguments: argparse.Namespace) -> int:
+@click.command("passes", cls=Command)
+def passes_command() -> int:
+    """List the passes that make a stateful language model static, in order."""
     from npuw_layer.llm.graph.pipeline import core_passes
     from npuw_layer.llm.plan.stages import Kind, Stage
 
-    del arguments
     stages = Stage(Kind.PREFILL, 64, 0), Stage(Kind.HEAD, 1, 0)
     options = [parse_options({"NPUW_LLM_SHARED_HEAD": shared}) for shared in ("YES", "NO")]
     every = (
@@ -63,12 +46,25 @@ def _list_passes(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run(arguments: argparse.Namespace) -> int:
+@click.command("graph", cls=Command, epilog=_EXAMPLES)
+@click.argument("path", type=Path, metavar="MODEL")
+@click.option("--stage", help="a static model; all are listed if none is given")
+@click.option("--print-after", metavar="PASS", help="stop behind a pass of the stage")
+@click.option(
+    "-c",
+    "config",
+    multiple=True,
+    metavar="OPTION=VALUE",
+    help="an option of the compiled model; may be repeated",
+)
+def graph_command(
+    path: Path, stage: str | None, print_after: str | None, config: tuple[str, ...]
+) -> int:
+    """Print a language model's graph as a stage has it, after any pass."""
     # Imported here: help need not wait for the compiler.
     from npuw_layer.storage.read_model import read_model
 
-    model, config = read_model(arguments.model), arguments.config
-    return show_graph(model, config, arguments.stage, arguments.print_after)
+    return show_graph(read_model(path), config, stage, print_after)
 
 
 def show_graph(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -11,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from compiler_layer.tools.command import Commands, declare
+import click
+
+from driver_layer.support.command import Command
 from npuw_layer.errors import OptionError
 from npuw_layer.options import ABSENT, Described, describe, nearest
 
@@ -30,25 +31,21 @@ _WIDEST = 100
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = declare(commands, "options", _run, "list the options of compiled models", _EXAMPLES)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of options; all if none is given")
-    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    chosen = _chosen(describe(), arguments.names)
-    if arguments.json:
+@click.command("options", cls=Command, epilog=_EXAMPLES)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--json", "as_json", is_flag=True, help="print a JSON list of objects")
+def options_command(names: Sequence[str], as_json: bool) -> None:
+    """List the options of compiled models."""
+    chosen = _chosen(describe(), names)
+    if as_json:
         print(json.dumps([asdict(one) for one in chosen], indent=2))
-        return 0
+        return
     on_terminal = sys.stdout.isatty()
     width = min(_WIDEST, shutil.get_terminal_size().columns) if on_terminal else _WIDEST
     for line in _listed(chosen, width, on_terminal):
         print(line)
-    for line in _not_here(width, on_terminal) if not arguments.names else ():
+    for line in _not_here(width, on_terminal) if not names else ():
         print(line)
-    return 0
 
 
 def _chosen(known: Sequence[Described], names: Sequence[str]) -> list[Described]:

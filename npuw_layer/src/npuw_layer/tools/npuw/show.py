@@ -1,30 +1,48 @@
-"""``npuw show``."""
+"""``npuw show`` and ``npuw extract``: what is in a compiled model."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from compiler_layer.tools.command import Commands, declare
+import click
 
-_EXAMPLES = """\
+from driver_layer.support.command import Command
+
+_SHOW_EXAMPLES = """\
   npuw show model.blob                     what a blob says of itself, whoever wrote it
   npuw show model.blob --json | jq .openvino
 
-Nothing is verified but what is shown. A native blob (a static model for the NPU itself) begins with
-an ELF, which readelf, npu-objdump and npuc explain read where it is.
+FILE is an exported model, or a file of CACHE_DIR. Nothing is verified but what is shown. A native
+blob (a static model for the NPU itself) begins with an ELF, which readelf, npu-objdump and npuc
+explain read where it is.
+"""
+
+_EXTRACT_EXAMPLES = """\
+  npuw extract model.blob blobs            what EXPORT_BLOB wrote, a file for each static model
+  npuw extract cache/1f0c….blob blobs      an entry of CACHE_DIR
+  npuc explain blobs/generate_256.blob     ... and what such a program does
+
+FOLDER is made if it is not there. A program is an ELF file: readelf, npu-objdump and npuc explain
+read it.
 """
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = declare(commands, "show", _run, "show what a blob says of itself", _EXAMPLES)
-    parser.add_argument("file", type=Path, help="an exported model, or a file of CACHE_DIR")
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    # Imported here: other commands have no use for what reads blobs.
+@click.command("show", cls=Command, epilog=_SHOW_EXAMPLES)
+@click.argument("file", type=Path)
+@click.option("--json", "as_json", is_flag=True, help="print a JSON object")
+def show_command(file: Path, as_json: bool) -> int:
+    """Show what a blob says of itself."""
+    # Imported here: other commands do not need the readers of blobs.
     from npuw_layer.tools.npuw.blob_facts import show_blob
 
-    return show_blob(arguments.file, arguments.json)
+    return show_blob(file, as_json)
+
+
+@click.command("extract", cls=Command, epilog=_EXTRACT_EXAMPLES)
+@click.argument("file", type=Path)
+@click.argument("folder", type=Path)
+def extract_command(file: Path, folder: Path) -> int:
+    """Take programs out of a compiled model."""
+    from npuw_layer.tools.npuw.extract_programs import extract_programs
+
+    return extract_programs(file, folder)

@@ -24,7 +24,7 @@ class PythonRow:
             del arguments, scratch
             try:
                 run()
-            except Exception:  # whoever asks what went wrong runs the task again, and is told
+            except Exception:  # to explain the fault, the executor runs the task again
                 return FAULT
             return 0
 

@@ -1,8 +1,8 @@
-"""How threads come to a table and leave it, in LLVM IR.
+"""The gate through which threads enter and leave a table, in LLVM IR.
 
-Who leads a run opens a gate, wakes helpers, works, and closes the gate when all is done; then it
-waits for who is still inside. Helpers count themselves in, and look whether the gate is open: one
-that comes too late goes away again, and nobody has waited for it.
+The leader of a run opens the gate, wakes helpers, works, and closes the gate when all is done; then
+it waits for helpers that are still inside. Helpers count themselves in, and look whether the gate
+is open: one that comes too late goes away again, and nobody has waited for it.
 
 Helpers sleep between runs. To let them look for the next one instead saves the time that it takes
 to wake them; but then the scheduler now and then puts the leader on a helper's core, and leaves
@@ -104,7 +104,7 @@ def _write_help(host: Host) -> str:
 
 
 LEAD = KernelSpec("dispatch lead", _write_lead)
-"""Works on a table whose gate is open with whoever comes, and closes it; all have left then."""
+"""Works on a table with the helpers that enter its gate, and closes it behind the last."""
 
 HELP = KernelSpec("dispatch help", _write_help)
 """Works on the table whose gate is open, if one is."""

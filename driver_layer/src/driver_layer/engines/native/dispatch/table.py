@@ -1,8 +1,9 @@
-"""What the dispatcher reads: rows, grouped to units, grouped to phases.
+"""The table of the dispatcher: rows, grouped to units, grouped to phases.
 
 A row is a kernel with its arguments. The rows of a unit are executed by one thread, in order;
 phases one after the other. The units of a phase lie in queues: a thread takes those of its own, and
-then what is left in others'. Who waits for a phase's end fetches what its queue will stream next.
+then those left in others'. A thread that waits for the end of a phase prefetches what its queue
+streams next.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ MOST_QUEUES = 8
 
 
 class StateWord(IntEnum):
-    """What a thread is told; all but ``QUEUE`` is the same for all."""
+    """The words of a thread's state; all but ``QUEUE`` are the same for all threads."""
 
     ROWS = 0
     """Address of the rows: pairs of a kernel's address and that of its arguments."""
     UNITS = 1
     """Address of the first row of each unit, and the number of rows."""
-    BORDERS = 2
+    BOUNDS = 2
     """Address of the first unit of each queue and the one behind the last, by phase."""
     COUNT = 3
     """How many phases there are."""
@@ -49,7 +50,7 @@ class StateWord(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Streams:
-    """What units will read of memory that no cache holds.
+    """Operands that units stream from memory, which no cache holds.
 
     Attributes:
         spans: [streams, 2], addresses and bytes.
@@ -60,30 +61,30 @@ class Streams:
     ahead: Words
 
     @classmethod
-    def none(cls, borders: Words) -> Streams:
+    def none(cls, bounds: Words) -> Streams:
         """Nothing."""
-        phases, queues = len(borders), borders.shape[1] - 1
+        phases, queues = len(bounds), bounds.shape[1] - 1
         return cls(np.zeros((0, 2), np.int64), np.zeros((phases, queues, 2), np.int64))
 
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """A program, flattened.
+    """A lowered program.
 
     Attributes:
         rows: [rows, 2], addresses of kernels and of arguments.
         units: the first row of each unit, and the number of rows.
-        borders: [phases, queues + 1], the first unit of each queue, and the one behind the last.
+        bounds: [phases, queues + 1], the first unit of each queue, and the one behind the last.
         scratch: bytes of scratch memory that a thread needs.
-        streams: what is fetched ahead.
+        streams: operands to prefetch.
         pool: the arguments of all kernels.
-        keep: what else must live as long as this.
-        states: [queues, StateWord.WORDS], what threads are told, by their queue.
+        keep: an object that must live as long as the table.
+        states: [queues, StateWord.WORDS], the state of threads, by their queue.
     """
 
     rows: Words
     units: Words
-    borders: Words
+    bounds: Words
     scratch: int
     streams: Streams
     pool: Words
@@ -94,7 +95,7 @@ class Table:
     _failed: Words = field(init=False)
 
     def __post_init__(self) -> None:
-        phases, queues = len(self.borders), self.borders.shape[1] - 1
+        phases, queues = len(self.bounds), self.bounds.shape[1] - 1
         # A cache line for each counter, so that threads do not wait for each other's.
         self._taken = np.zeros((phases, queues, _LINE), np.int64)
         self._done = np.zeros((phases, _LINE), np.int64)
@@ -103,7 +104,7 @@ class Table:
         for word, array in (
             (StateWord.ROWS, self.rows),
             (StateWord.UNITS, self.units),
-            (StateWord.BORDERS, self.borders),
+            (StateWord.BOUNDS, self.bounds),
             (StateWord.TAKEN, self._taken),
             (StateWord.DONE, self._done),
             (StateWord.FAILED, self._failed),
@@ -124,7 +125,7 @@ class Table:
         self._failed[:] = 0
 
     def with_arguments(self, pool: Words, streams: Streams) -> Table:
-        """The same calls on other operands.
+        """Return the same calls on other operands.
 
         Args:
             pool: laid out as this one's.
@@ -133,7 +134,7 @@ class Table:
         rows = self.rows.copy()
         own = rows[:, 1] != 0
         rows[own, 1] += pool.ctypes.data - self.pool.ctypes.data
-        return Table(rows, self.units, self.borders, self.scratch, streams, pool, self.keep)
+        return Table(rows, self.units, self.bounds, self.scratch, streams, pool, self.keep)
 
     def arguments(self, row: int, count: int) -> Words:
         """The arguments that a row's kernel has."""

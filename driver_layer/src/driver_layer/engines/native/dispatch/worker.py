@@ -1,7 +1,7 @@
 """The dispatcher: what each thread does during a run, in LLVM IR.
 
 A thread takes units of the present phase until there are none, its own queue's first, and goes on
-to the next phase when all of them are done, whoever did them. So a thread that comes late, or that
+to the next phase when all of them are done, by any thread. So a thread that comes late, or that
 the host's scheduler holds back between two units, makes nobody wait.
 
 While it waits, memory would be idle: it fetches what its queue will stream in phases to come.
@@ -53,13 +53,13 @@ class _Worker:
         e, b = self.e, self.b
         row_bytes = b.mul(b.add(self.queues, I64(1)), I64(8))
         with e.loop(0, e.word(StateWord.COUNT)) as phase:
-            borders = e.at(e.pointer(StateWord.BORDERS), b.mul(phase, row_bytes))
+            bounds = e.at(e.pointer(StateWord.BOUNDS), b.mul(phase, row_bytes))
             with e.loop(0, self.queues) as number:
                 # Its own queue, then the next one, and so on.
                 queue = b.urem(b.add(self.queue, number), self.queues)
-                self._take_units(phase, queue, borders)
-            begin = e.load(borders, I64)
-            end = e.load(e.at(borders, b.mul(self.queues, I64(8))), I64)
+                self._take_units(phase, queue, bounds)
+            begin = e.load(bounds, I64)
+            end = e.load(e.at(bounds, b.mul(self.queues, I64(8))), I64)
             done = e.at(e.pointer(StateWord.DONE), b.mul(phase, I64(COUNTER_BYTES)))
             self._wait(phase, done, b.sub(end, begin))
             failed = b.load_atomic(e.pointer(StateWord.FAILED), "acquire", 8, typ=I64)
@@ -67,11 +67,11 @@ class _Worker:
 
     # Work
 
-    def _take_units(self, phase: Value, queue: Value, borders: Value) -> None:
+    def _take_units(self, phase: Value, queue: Value, bounds: Value) -> None:
         """Take units of a queue until there are none, and run them."""
         e, b = self.e, self.b
-        begin = e.load(e.at(borders, b.mul(queue, I64(8))), I64)
-        end = e.load(e.at(borders, b.mul(b.add(queue, I64(1)), I64(8))), I64)
+        begin = e.load(e.at(bounds, b.mul(queue, I64(8))), I64)
+        end = e.load(e.at(bounds, b.mul(b.add(queue, I64(1)), I64(8))), I64)
         number = b.add(b.mul(phase, self.queues), queue)
         taken = e.at(e.pointer(StateWord.TAKEN), b.mul(number, I64(COUNTER_BYTES)))
         done = e.at(e.pointer(StateWord.DONE), b.mul(phase, I64(COUNTER_BYTES)))
@@ -114,7 +114,7 @@ class _Worker:
         spins = e.variable(I64(0))
         head, again, fetch, idle, after = (
             e.function.append_basic_block(name)
-            for name in ("look", "again", "fetch", "idle", "through")
+            for name in ("look", "again", "fetch", "idle", "done")
         )
         b.branch(head)
         b.position_at_end(head)

@@ -1,1 +1,1 @@
-"""Kernels of transfers."""
+"""Kernels of transfers: copies, fills and gathers. Begin with ``kernels``."""

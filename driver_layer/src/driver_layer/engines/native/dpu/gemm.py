@@ -144,8 +144,8 @@ class _Gemm:
         lines = b.mul(_above(b, task[Word.N], I64(self.e.lanes)), b.mul(blocks, filled))
         fits = b.icmp_signed("<=", b.mul(lines, I64(sizes.line)), I64(KEPT_BYTES))
         alone = b.icmp_signed("==", task[Word.BATCH], I64(1))
-        told = b.icmp_signed("!=", task[Word.REUSE], I64(Reuse.NONE))
-        wanted = b.or_(told, b.icmp_signed(">", task[Word.M], I64(sizes.rows)))
+        reused = b.icmp_signed("!=", task[Word.REUSE], I64(Reuse.NONE))
+        wanted = b.or_(reused, b.icmp_signed(">", task[Word.M], I64(sizes.rows)))
         return b.and_(b.and_(fits, alone), wanted)
 
     def write(self) -> None:
@@ -178,8 +178,8 @@ class _Gemm:
         """Sum a tile up, block by block; ``used`` counts bytes of weights that are kept."""
         e, b, task, sizes = self.e, self.b, self.task, self.sizes
         vectors = _above(b, columns.count, I64(e.lanes))
-        told = b.icmp_signed("==", task[Word.REUSE], I64(Reuse.PRESENT))
-        again = b.or_(b.icmp_signed(">", rows.begin, I64(0)), told)
+        present = b.icmp_signed("==", task[Word.REUSE], I64(Reuse.PRESENT))
+        again = b.or_(b.icmp_signed(">", rows.begin, I64(0)), present)
         present = b.and_(self.kept, again)
         group_size = task[Word.GROUP] if self.problem.group else task[Word.K]
         with e.loop(0, _above(b, task[Word.K], group_size)) as group:

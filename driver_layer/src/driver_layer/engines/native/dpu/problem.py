@@ -31,7 +31,7 @@ class Layout(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What selects code; everything else about a workload is told at run time."""
+    """The properties that select code; all others are arguments at run time."""
 
     act: DType
     weight: DType

@@ -71,13 +71,13 @@ class Reuse(IntEnum):
     """
 
     KEEP = 0
-    """Keep them: the next task may be told ``PRESENT``."""
+    """Keep them: the next task may say ``PRESENT``."""
     PRESENT = 1
-    """This thread's scratch is as the task before left it, which was told ``KEEP`` or ``PRESENT``,
+    """This thread's scratch is as the task before left it, which said ``KEEP`` or ``PRESENT``,
     and ran the same kernel with the same n, k, group, weights and tables; none of those bytes has
     changed. They stay."""
     NONE = 2
-    """The next task will not be told ``PRESENT``."""
+    """The next task will not say ``PRESENT``."""
 
 
 WORDS = len(Word)

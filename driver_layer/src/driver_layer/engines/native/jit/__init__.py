@@ -1,1 +1,4 @@
-"""Turns kernels written in LLVM IR into functions of this host, and keeps their code on disk."""
+"""Just-in-time compilation of kernels in LLVM IR for this host, and their cache on disk.
+
+Begin with ``kernels``; ``emitter`` is what kernels are written with.
+"""

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from driver_layer.content_digest import content_digest
+from driver_layer.support.files import content_digest
 
 CACHE_VARIABLE = "NPU_KERNEL_CACHE_DIR"
 _DIGEST_BYTES = 32

@@ -1,4 +1,4 @@
-"""What the processor can do, and how LLVM is told to make use of it.
+"""The processor's instruction sets, and the settings with which LLVM uses them.
 
 ``NPU_NATIVE_ISA`` holds a host to less than it can do: ``scalar``, ``portable`` (128-bit vectors
 that LLVM lowers for any target: SSE, NEON), ``avx2``, ``avx512``, ``amx``.

@@ -1,17 +1,18 @@
-"""Makes one native table of a program's tasks.
+"""Lowering of a program's tasks to one native table.
 
-operations   what the tasks do: kernels, their arguments, and the bytes that they reach
-addresses    where in the host's memory these bytes are
-regions      which of them overlap
-cuts         operands that several copies wrote, in parts that one copy wrote
-forward      copies that need not be made: readers go to the source, writers to the destination
-chains       workloads that go on with each other's sums are one product
-levels       what may run side by side
-align        rows of a product wait for each other
-merge        workloads that continue each other are one call, cut for the kernel
-share        calls that threads cannot share evenly are cut
-units        who does what, in which order
-streams      what is fetched while threads wait
-table        rows, units and phases as the dispatcher reads them
-anchors      what of these are addresses, for the same program elsewhere
+Begin with ``engines.native.executor``, which runs the steps down to ``copy_propagation`` on the
+accesses of ``accesses``, and ``table``, which runs the others.
+
+dma, dpu, shave   operations of tasks: kernels, their arguments, and the regions they access
+address_map       translation of device addresses
+regions           which regions alias
+split_operands    operands that several copies wrote are split (``split_points``, ``splits``)
+copy_propagation  copies are eliminated: operands are redirected to their other side (``redirect``)
+reduction_chains  workloads that continue one another's sums are fused (``fuse_chains``)
+levels            independent operations share a level; ``align_levels`` moves products together
+merge             calls with adjoining operands are one call, tiled for the kernel
+balance           calls that threads cannot share evenly are split
+work_units        units of calls, in the queues of threads
+prefetch          operands to fetch while threads wait
+fixups            addresses in the table, to rebase it
 """

@@ -1,4 +1,4 @@
-"""All operations of a program in their order, with the bytes that they reach."""
+"""All operations of a program in their order, with the bytes that they access."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.engines.native.lower.addresses import Addresses, Flags
-from driver_layer.engines.native.lower.groups import Ints
-from driver_layer.engines.native.lower.operations import Group
-from driver_layer.engines.native.lower.template import Access, Template
+from driver_layer.engines.native.lower.address_map import AddressMap
+from driver_layer.engines.native.lower.arrays import Flags, Ints
+from driver_layer.engines.native.lower.template import Access, Group, Template
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,14 +18,14 @@ class Accesses:
     """Operations, and their accesses to memory: one for each slot.
 
     Attributes:
-        templates: what operations have in common.
-        template: the number of each operation's, [operations].
+        templates: the different ones.
+        template: the number of each operation's template, [operations].
         step: the step of the order that each belongs to, ascending.
         first: the accesses of operation i are ``first[i]`` to ``first[i + 1]``.
         addresses: of the device, [accesses], where each operand's region begins.
         hosts: the same in the host's memory.
         shapes: rows, pitch and width of the regions, [accesses, 3].
-        kinds: what is done there, as numbers of ``Access``.
+        kinds: numbers of ``Access``.
         dense: which regions have no gaps.
     """
 
@@ -55,7 +54,7 @@ class Accesses:
 
 
 class BadAccess(Exception):
-    """An operation reaches memory that is not there.
+    """An operation accesses memory that is not there.
 
     Args:
         step: the step of the order that it belongs to.
@@ -66,17 +65,17 @@ class BadAccess(Exception):
         super().__init__(f"step {step}")
 
 
-def collect(groups: Sequence[tuple[Group, Ints]], addresses: Addresses) -> Accesses:
-    """Put the operations of all queues in order, and resolve their addresses.
+def collect_accesses(groups: Sequence[tuple[Group, Ints]], addresses: AddressMap) -> Accesses:
+    """Put the operations of all queues in order, and translate their addresses.
 
     Args:
         groups: operations, and the step of the order at which each task of their queue runs.
-        addresses: where the device's memory is.
+        addresses: translates those of the device.
 
     Raises:
-        BadAccess: an operation reaches memory that is not there.
+        BadAccess: an operation accesses memory that is not there.
     """
-    templates, numbers = _different([group.template for group, _ in groups])
+    templates, numbers = _unique([group.template for group, _ in groups])
     counts = [len(group.tasks) for group, _ in groups]
     template = np.repeat(numbers, counts)
     step = np.concatenate([steps[group.tasks] for group, steps in groups])
@@ -102,15 +101,15 @@ def collect(groups: Sequence[tuple[Group, Ints]], addresses: Addresses) -> Acces
             dense[here] = slot.dense
         begin += count
     extents = (shapes[:, 0] - 1) * shapes[:, 1] + shapes[:, 2]
-    hosts, good = addresses.resolve(at, extents, (kinds & Access.WRITE) != 0)
-    if not good.all():
-        operation = int(np.searchsorted(first, int(good.argmin()), side="right")) - 1
+    hosts, valid = addresses.translate(at, extents, (kinds & Access.WRITE) != 0)
+    if not valid.all():
+        operation = int(np.searchsorted(first, int(valid.argmin()), side="right")) - 1
         raise BadAccess(int(step[operation]))
     return Accesses(templates, template, step, first, at, hosts, shapes, kinds, dense)
 
 
-def _different(templates: Sequence[Template]) -> tuple[list[Template], list[int]]:
-    """Leave out templates that other queues have as well; give each one's number."""
+def _unique(templates: Sequence[Template]) -> tuple[list[Template], list[int]]:
+    """Remove duplicate templates; return the unique ones, and the number of each given one."""
     known: dict[object, int] = {}
     found: list[Template] = []
     numbers: list[int] = []

@@ -1,4 +1,4 @@
-"""Calls of kernels: what is left of operations when all is decided but who runs them when."""
+"""Calls of kernels: operations with final operands, before scheduling."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from driver_layer.engines.native.lower.accesses import Accesses
-from driver_layer.engines.native.lower.addresses import Flags
-from driver_layer.engines.native.lower.forward import Forwarding
-from driver_layer.engines.native.lower.groups import Ints
-from driver_layer.engines.native.lower.moves import find_ways
+from driver_layer.engines.native.lower.arrays import Flags, Ints
+from driver_layer.engines.native.lower.copy_propagation import CopyPropagation
+from driver_layer.engines.native.lower.redirect import find_redirections
 from driver_layer.engines.native.lower.template import NO_WORD, Template
 
 
@@ -21,10 +20,10 @@ class Calls:
 
     Attributes:
         templates: kernels, by number.
-        template: the number of each call's, [calls].
-        level: what may run side by side.
-        operation: the one that it does, or the first of several.
-        cost: what it takes, compared with others.
+        template: the number of each call's template, [calls].
+        level: of each; calls of one level are independent.
+        operation: the one that it executes, or the first of several.
+        cost: relative run time.
         begin: where its arguments begin in the pool.
         pool: the arguments of all calls.
     """
@@ -41,7 +40,7 @@ class Calls:
         return len(self.template)
 
     def take(self, chosen: Ints | Flags) -> Calls:
-        """Some of them."""
+        """Select some calls."""
         return replace(
             self,
             template=self.template[chosen],
@@ -51,16 +50,16 @@ class Calls:
             begin=self.begin[chosen],
         )
 
-    def at(self, levels: Ints) -> Calls:
-        """The same on other levels, given by operation."""
+    def at_levels(self, levels: Ints) -> Calls:
+        """Return the calls on other levels, given by operation."""
         return replace(self, level=levels[self.operation])
 
     def words(self, chosen: Ints, count: int) -> Ints:
-        """The arguments of some of them, [chosen, count]."""
+        """Return the arguments of some calls, [chosen, count]."""
         return self.pool[self.begin[chosen, None] + np.arange(count)]
 
     def streams(self) -> tuple[Ints, Ints]:
-        """Where what each call streams begins, and its bytes; 0 of what streams nothing."""
+        """Return address and bytes of the operand that each call streams; 0 if it streams none."""
         address, size = np.zeros((2, len(self)), np.int64)
         for number, template in enumerate(self.templates):
             if template.stream is None or template.spec is None:
@@ -71,7 +70,7 @@ class Calls:
         return address, size
 
     def append(self, like: Ints, words: Ints, cost: Ints) -> Calls:
-        """Add calls that are like some of these but for their arguments and cost."""
+        """Add calls like some of these, with other arguments and costs."""
         more = self.take(like)
         begins = len(self.pool) + words.shape[1] * np.arange(len(words))
         return Calls(
@@ -85,15 +84,15 @@ class Calls:
         )
 
 
-def make_calls(accesses: Accesses, forwarding: Forwarding, in_python: Flags) -> Calls:
-    """Make a call of each operation that is executed, all on level 0.
+def make_calls(accesses: Accesses, propagation: CopyPropagation, in_python: Flags) -> Calls:
+    """Make a call for each operation that is executed, all on level 0.
 
     Args:
         accesses: all operations.
-        forwarding: what goes through copies.
-        in_python: what the reference engine runs has no arguments, nor has what is left out.
+        propagation: operands that are redirected through copies, and copies that are eliminated.
+        in_python: operations that the reference engine runs; their calls have no arguments.
     """
-    templates, without = accesses.templates, in_python | forwarding.dropped
+    templates, without = accesses.templates, in_python | propagation.eliminated
     counts = np.array([len(one.words) for one in templates], np.int64)[accesses.template]
     counts[without] = 0
     begin: Ints = np.concatenate([[0], np.cumsum(counts)])
@@ -108,18 +107,20 @@ def make_calls(accesses: Accesses, forwarding: Forwarding, in_python: Flags) -> 
                 block[:, slot.word] = accesses.hosts[accesses.first[members] + index]
         pool[begin[members, None] + np.arange(len(template.words))] = block
     owners = accesses.owners
-    for way in find_ways(accesses, forwarding.copies):
-        assert way.moved is not None  # or it would not go there
-        there = ~without[owners[way.accesses]]
-        places = begin[owners[way.accesses[there]]]
-        pool[places + way.operand.word] = accesses.hosts[way.far[there]] + way.moved.offset
-        for word, stride in way.moved.strides:
+    for redirection in find_redirections(accesses, propagation.copies):
+        assert redirection.remapped is not None  # or it would not go there
+        there = ~without[owners[redirection.accesses]]
+        places = begin[owners[redirection.accesses[there]]]
+        pool[places + redirection.operand.word] = (
+            accesses.hosts[redirection.far[there]] + redirection.remapped.offset
+        )
+        for word, stride in redirection.remapped.strides:
             pool[places + word] = stride
     cost = np.array([one.cost for one in templates], np.int64)[accesses.template]
     everything = np.arange(len(accesses))
     levels = np.zeros(len(accesses), np.int64)
-    # What the reference engine runs has no arguments, and is nothing that can be merged.
+    # Calls of the reference engine have a template of their own, so that nothing merges them.
     numbers = np.where(in_python, len(templates), accesses.template)
     templates = [*templates, Template(None, (), ())]
     calls = Calls(templates, numbers, levels, everything, cost, begin[:-1], pool)
-    return calls.take(~forwarding.dropped)
+    return calls.take(~propagation.eliminated)

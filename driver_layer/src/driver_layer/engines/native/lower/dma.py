@@ -1,4 +1,4 @@
-"""Transfers as operations: one for each place that they write to."""
+"""Lowering of transfers: an operation for each place that they write to."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from driver_layer.engines.native.dma.kernels import (
     copy_kernel,
 )
 from driver_layer.engines.native.dma.shapes import JointDim, Side, joint_dims
-from driver_layer.engines.native.lower.groups import Ints, equal_rows
-from driver_layer.engines.native.lower.operations import Check, Group
+from driver_layer.engines.native.lower.arrays import Ints, equal_rows
 from driver_layer.engines.native.lower.template import (
     NO_WORD,
     Access,
+    Check,
     Dim,
+    Group,
     Slot,
     Template,
     overlaps_itself,
@@ -81,7 +82,7 @@ def dma_operations(work: DmaWork, bus: Bus, check: Check) -> list[Group]:
 
 
 def _keys(records: RecordArray) -> Ints:
-    """What selects templates: all but addresses and barriers; 0 where a dimension is not used."""
+    """Return the fields that select templates: all but addresses and barriers; 0 if not used."""
     keys = np.zeros((len(records), _KEY_COLUMNS), np.int64)
     keys[:, _CFG] = records["cfg"].astype(np.int64) & _MODE
     used = keys[:, _CFG] & DmaCfg.NUM_DIM
@@ -121,7 +122,7 @@ def _copy(key: tuple[int, ...]) -> Template:
     dst_dims = _slot_dims(dims, 2, CopyWord.DST_STRIDES)
     source = slot(CopyWord.SRC, Access.READ, src_dims, width)
     target = slot(CopyWord.DST, Access.WRITE, dst_dims, width)
-    return Template(copy_kernel(width), tuple(words), (source, target), copies=True)
+    return Template(copy_kernel(width), tuple(words), (source, target), is_copy=True)
 
 
 @lru_cache(maxsize=256)
@@ -139,7 +140,7 @@ def _fill(key: tuple[int, ...]) -> Template:
 
 
 def _gather(record: RecordArray, key: Sequence[int], task: int, bus: Bus) -> Group:
-    """A gather; a table that does not say its rows goes on to the end of its allocation."""
+    """Lower a gather; a table without a row count extends to the end of its allocation."""
     table, rows_at, dst = (int(record[name]) & _ADDRESS for name in ("src", "src_list", "dst"))
     width, count, pitch = key[_SRC], int(record["src_dim1"]) + 1, int(record["src_stride1"])
     allocation = bus.allocation(table)
@@ -157,7 +158,7 @@ def _gather(record: RecordArray, key: Sequence[int], task: int, bus: Bus) -> Gro
         slot(GatherWord.LIST, Access.READ, (), 8 * count),
         slot(GatherWord.DST, Access.WRITE, (), target.region.extent),
     )
-    # What is written to several tiles, or with gaps, is left to the reference engine.
+    # The reference engine writes to several tiles, or with gaps.
     template = Template(GATHER if simple else None, tuple(words) if simple else (), slots)
     if simple:
         return Group(template, np.array([task]), np.array([[table, rows_at, dst]]))
@@ -182,10 +183,10 @@ def _slot_dims(dims: Sequence[JointDim], field: int, base: int) -> list[Dim]:
 
 
 def _each_destination(tasks: Ints, addresses: Ints) -> tuple[Ints, Ints]:
-    """Repeat what writes to several tiles, once for each; ``addresses`` is (src, dst)."""
+    """Repeat transfers to several tiles, once for each; ``addresses`` is (src, dst)."""
     dst = addresses[:, 1]
     in_cmx = dst & ~(TILE_SELECT_MASK | TILE_OFFSET_MASK) == CMX_BASE
-    # An address that selects no tile stays as it is: it will be found to lead nowhere.
+    # An address that selects no tile stays as it is: translation will reject it.
     in_cmx &= dst & TILE_SELECT_MASK != 0
     masks = np.where(in_cmx, (dst & TILE_SELECT_MASK) >> TILE_SELECT_SHIFT, 1)
     if not (masks & (masks - 1)).any():

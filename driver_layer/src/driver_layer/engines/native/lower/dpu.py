@@ -1,4 +1,4 @@
-"""Workloads as operations: one for each variant."""
+"""Lowering of workloads: an operation for each variant."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from driver_layer.engines.native.dpu.words import (
     words_of,
 )
 from driver_layer.engines.native.jit.host import Host
-from driver_layer.engines.native.lower.addresses import Flags
+from driver_layer.engines.native.lower.arrays import Flags, Ints, equal_rows
 from driver_layer.engines.native.lower.dpu_operands import (
-    cuts_of,
     dims_of,
     itemsize_of,
     operands_of,
     slot_of,
+    split_dims_of,
 )
-from driver_layer.engines.native.lower.groups import Ints, equal_rows
-from driver_layer.engines.native.lower.operations import Check, Group
 from driver_layer.engines.native.lower.template import (
     NO_WORD,
-    Depth,
-    Growth,
+    Check,
+    Group,
+    ParallelDim,
+    Reduction,
     Slot,
     Stream,
     Template,
@@ -53,8 +53,8 @@ _ADDRESSES = {
 _OUT = 2
 """The place of the output among operands."""
 
-_GROWTHS = (Growth(Word.M, MOVED_BY_ROW), Growth(Word.N, MOVED_BY_COLUMN))
-"""Rows of activations, columns of weights; these kernels have scratch for any number of them."""
+_PARALLEL_DIMS = (ParallelDim(Word.M, MOVED_BY_ROW), ParallelDim(Word.N, MOVED_BY_COLUMN))
+"""Rows of activations, columns of weights; kernels have scratch for any number of them."""
 
 _STREAMS = {
     Layout.K: Stream(Word.WEIGHT, Word.N, Word.WEIGHT_N),
@@ -62,13 +62,13 @@ _STREAMS = {
 }
 """Weights, by how they lie."""
 
-_KEPT = tuple(
+_PACKING_KEY = tuple(
     word
     for word in Word
     if word.name.startswith(("WEIGHT", "SCALE", "ZERO"))
     or word in (Word.BATCH, Word.N, Word.K, Word.GROUP)
 )
-"""What packed weights are made of: addresses, strides and sizes."""
+"""The arguments that packed weights depend on: addresses, strides and sizes."""
 
 MOST_INTEGERS = 1 << 15
 """The most k whose sums of products of bytes less zero points, 255**2 at worst, i32 holds.
@@ -83,7 +83,7 @@ _STRIDES = {
     Word.BATCH: (Word.ACT_B, Word.WEIGHT_B, Word.OUT_B),
     Word.M: (Word.ACT_M, Word.OUT_M, Word.ACT_SCALE_M),
 }
-"""What a size of one makes meaningless."""
+"""Strides that a size of one makes meaningless."""
 
 _VARIANT = ("m_begin", "m_end", "n_begin", "n_end")
 
@@ -120,7 +120,7 @@ def _in_tile(addresses: Ints, tile: int) -> Flags:
 
 
 def _columns(registers: RecordArray) -> Ints:
-    """All of the registers but the addresses, which only tell whether they are there."""
+    """Return all registers; of addresses, whether they are set."""
     columns: list[Any] = []
     for name in registers.dtype.names or ():
         values = registers[name]
@@ -149,7 +149,8 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     for size, strides in _STRIDES.items():
         if words[size] == 1:  # so that equal products have equal arguments
             words[list(strides)] = 0
-    growths = _GROWTHS if problem.rows == MANY_ROWS else ()
+    parallel_dims = _PARALLEL_DIMS if problem.rows == MANY_ROWS else ()
+    packs = bool(parallel_dims) and choice.keeps_weights(n, k, int(words[Word.GROUP]))
     if overlaps_itself(dims_of(operands[_OUT], words), itemsize_of(operands[_OUT])):
         return Template(None, (), slots), [one.pointer for one in operands]
     template = Template(
@@ -158,43 +159,43 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         slots,
         scratch=choice.scratch(m, n, k),
         cost=_cost(words, slots),
-        growths=growths,
-        part=choice.columns,
-        shares=None if growths else _GROWTHS[1],
-        kept=_KEPT if growths and choice.keeps_weights(n, k, int(words[Word.GROUP])) else (),
+        parallel_dims=parallel_dims,
+        tile=choice.columns,
+        thread_dim=None if parallel_dims else _PARALLEL_DIMS[1],
+        packing_key=_PACKING_KEY if packs else (),
         reuse=Word.REUSE,
-        cuts=cuts_of(problem, choice, words),
-        depth=_depth(problem, choice, (m, n)) if problem.out is DType.FP32 else None,
+        split_dims=split_dims_of(problem, choice, words),
+        reduction=_reduction(problem, choice, (m, n)) if problem.out is DType.FP32 else None,
         stream=_STREAMS.get(problem.layout),
     )
     return template, [one.pointer for one in operands]
 
 
-def _depth(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Depth:
-    """Say how another workload may go on with the sums of one of ``sizes`` (m, n)."""
+def _reduction(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Reduction:
+    """Return the reduction of a workload of ``sizes`` (m, n)."""
     packed = 2 if problem.weight in NIBBLES else 1
     tables = {Word.SCALE: problem.scale, Word.ZERO: problem.zero}
     strides = {Word.SCALE: Word.SCALE_GROUP, Word.ZERO: Word.ZERO_GROUP}
-    return Depth(
+    return Reduction(
         family=replace(problem, accumulate=False).key,
         accumulates=problem.accumulate,
-        most=_most_depth(problem),
-        out=_OUT,
+        max_size=_max_size(problem),
+        accumulator=_OUT,
         sizes=(Word.K, Word.PART_K, *(() if problem.group else (Word.GROUP,))),
         group=Word.GROUP if problem.group else NO_WORD,
-        moved=((Word.ACT, Word.ACT_K, 1), (Word.WEIGHT, Word.WEIGHT_K, packed)),
+        pointers=((Word.ACT, Word.ACT_K, 1), (Word.WEIGHT, Word.WEIGHT_K, packed)),
         tables=tuple((at, strides[at]) for at, kind in tables.items() if kind is not DType.UNSET),
         scratch=lambda k: choice.scratch(*sizes, k),
     )
 
 
-def _most_depth(problem: Problem) -> int | None:
+def _max_size(problem: Problem) -> int | None:
     if problem.act in BYTES:
         return MOST_INTEGERS
     return MOST_DIGITS if problem.weight in BYTES else None
 
 
 def _cost(words: Ints, slots: Sequence[Slot]) -> int:
-    """Bytes that are read, or products if they take longer: some sixteen take as long as a byte."""
+    """Return the bytes read, or the products if they take longer: sixteen are worth a byte."""
     batch, m, n, k = (int(words[word]) for word in (Word.BATCH, Word.M, Word.N, Word.K))
     return max(sum(one.region.extent for one in slots), batch * m * n * k // 16)

@@ -1,4 +1,4 @@
-"""The operands of workloads: how they lie, and how they may be cut, in the words of kernels."""
+"""Operands of workloads: their layout, and dimensions to split, in the words of kernels."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from driver_layer.abi.dtypes import BY_CODE, DType
 from driver_layer.engines.native.dpu import Choice, Problem
 from driver_layer.engines.native.dpu.words import Word
-from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.arrays import Ints
 from driver_layer.engines.native.lower.template import (
     NO_WORD,
     Access,
     Axis,
-    Cut,
     Dim,
     Slot,
-    is_real,
+    SplitDim,
+    is_nontrivial,
     slot,
 )
 
@@ -26,7 +26,7 @@ _SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Which words say how an operand lies, and how many bytes an element has."""
+    """The words that hold the layout of an operand, and its element type."""
 
     pointer: Word
     counts: tuple[Word, ...]
@@ -56,7 +56,7 @@ def operands_of(problem: Problem) -> list[Operand]:
 
 
 def slot_of(operand: Operand, words: Ints, problem: Problem) -> Slot:
-    """Describe an operand; the word of its pointer holds the part's offset until then."""
+    """Make the slot of an operand; the word of its pointer holds the offset of the part."""
     access = Access.READ
     if operand.pointer is Word.OUT:
         access = Access.WRITE | (Access.READ if problem.accumulate else Access(0))
@@ -70,7 +70,7 @@ def itemsize_of(operand: Operand) -> int:
 
 
 def dims_of(operand: Operand, words: Ints) -> list[Dim]:
-    """Give all dimensions of an operand."""
+    """Return all dimensions of an operand."""
     element = BY_CODE[operand.kind]
     dims: list[Dim] = []
     for count_word, stride_word in zip(operand.counts, operand.strides, strict=True):
@@ -80,40 +80,41 @@ def dims_of(operand: Operand, words: Ints) -> list[Dim]:
         if count_word is Word.K and element.bits < 8:
             count = -(-count // 2)  # two elements to a byte
         stride = int(words[stride_word])
-        # Kernels are chosen for what lies side by side.
+        # Kernels are specialised for contiguous elements.
         fixed = stride == element.storage.itemsize
         dims.append(Dim(count, stride, NO_WORD if fixed else stride_word))
     return dims
 
 
-def cuts_of(problem: Problem, choice: Choice, words: Ints) -> tuple[Cut, ...]:
-    """Give the dimensions along which weights, and their tables, may lie in parts.
+def split_dims_of(problem: Problem, choice: Choice, words: Ints) -> tuple[SplitDim, ...]:
+    """Return the dimensions along which weights, and their tables, may be split.
 
     Activations may not: every part along their rows would read all weights again.
     """
     operands = operands_of(problem)
-    columns = Cut(Word.N, _axes(operands, words, Word.N), 1, ((Word.OUT, Word.OUT_N),), NO_WORD)
-    depth = Cut(
+    axes = _axes(operands, words, Word.N)
+    columns = SplitDim(Word.N, axes, 1, ((Word.OUT, Word.OUT_N),), NO_WORD)
+    reduction = SplitDim(
         Word.PART_K,
         _axes(operands, words, Word.K) + _axes(operands, words, Word.GROUP),
         int(words[Word.GROUP]) if problem.group else 1,
         (),
         Word.PARTS,
     )
-    return (columns, depth) if choice.takes_parts else (columns,)
+    return (columns, reduction) if choice.takes_parts else (columns,)
 
 
 def _axes(operands: Sequence[Operand], words: Ints, count: Word) -> tuple[Axis, ...]:
-    """Where weights and their tables have a dimension."""
+    """Return the places of a dimension in weights and their tables."""
     found: list[Axis] = []
     for number, operand in enumerate(operands):
-        if operand.pointer in _CUT and count in operand.counts:
+        if operand.pointer in _SPLITTABLE and count in operand.counts:
             place = operand.counts.index(count)
             dims = dims_of(operand, words)
-            if is_real(dims[place]):
+            if is_nontrivial(dims[place]):
                 step = int(words[Word.GROUP]) if count is Word.GROUP else 1
-                found.append(Axis(number, sum(map(is_real, dims[:place])), step))
+                found.append(Axis(number, sum(map(is_nontrivial, dims[:place])), step))
     return tuple(found)
 
 
-_CUT = (Word.WEIGHT, Word.SCALE, Word.ZERO)
+_SPLITTABLE = (Word.WEIGHT, Word.SCALE, Word.ZERO)

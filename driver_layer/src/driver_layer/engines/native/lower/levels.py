@@ -1,12 +1,11 @@
-"""What may run side by side.
+"""Levels: a schedule of independent operations, by their memory dependences.
 
-An operation is on a higher level than all that it must follow: the writers of what it reads, and
-the readers and writers of what it writes. Operations of one level reach nothing that another of
-them writes; so they may run at the same time, and levels one after the other leave the same bytes
-as the order.
+An operation depends on the writers of the bytes that it reads, and on the readers and writers of
+those that it writes; its level is higher than theirs. Operations of one level are independent, so
+they may run at the same time; levels in their order leave the same bytes as the program's order.
 
-Most operations may run on several levels: from the one behind all that they must follow up to the
-one before all that must follow them.
+Most operations may run on several levels: from the ASAP level, behind all that they depend on, to
+the ALAP level, before all that depend on them.
 """
 
 from __future__ import annotations
@@ -18,76 +17,82 @@ import numpy as np
 
 from driver_layer.engines.native.jit.emitter import I64
 from driver_layer.engines.native.jit.kernels import Kernels
-from driver_layer.engines.native.lower.addresses import Flags
-from driver_layer.engines.native.lower.groups import Ints
+from driver_layer.engines.native.lower.arrays import Flags, Ints
+from driver_layer.engines.native.lower.dataflow import NONE, AccessGraph, Scan, flags, scan_kernel
 from driver_layer.engines.native.lower.template import Access
-from driver_layer.engines.native.lower.walk import NONE, Ground, Walk, flags, walk_kernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Freedom:
-    """On which levels operations may run.
+class Dependences:
+    """The memory dependences between operations.
 
     Attributes:
-        ground: all operations.
+        graph: all operations.
         regions: of their accesses.
-        dropped: operations that are not executed.
+        eliminated: operations that are not executed.
         kernels: of the host.
     """
 
-    ground: Ground
+    graph: AccessGraph
     regions: Ints
-    dropped: Flags
+    eliminated: Flags
     kernels: Kernels
 
-    def earliest(self, floors: Ints | None = None) -> Ints:
-        """Give the lowest level of each operation; of dropped ones, NONE.
+    def asap_levels(self, floors: Ints | None = None) -> Ints:
+        """Return the lowest level of each operation; NONE for eliminated ones.
 
         Args:
-            floors: levels below which operations must not run.
+            floors: lower bounds of the levels.
         """
-        floors = np.zeros(len(self.dropped), np.int64) if floors is None else floors
-        levels = np.full(len(self.dropped), NONE, np.int64)
-        readable, writable = self.ground.regions(0), self.ground.regions(0)
-        own = self.regions, flags(self.dropped), readable, writable, levels, floors
-        self.ground.walk(self.kernels, _LEVELS, *own)
+        floors = np.zeros(len(self.eliminated), np.int64) if floors is None else floors
+        levels = np.full(len(self.eliminated), NONE, np.int64)
+        readable, writable = self.graph.per_region(0), self.graph.per_region(0)
+        state = self.regions, flags(self.eliminated), readable, writable, levels, floors
+        self.graph.run(self.kernels, _LEVELS, *state)
         return levels
 
-    def latest(self, earliest: Ints) -> Ints:
-        """Give the highest levels such that there are no more of them.
+    def alap_levels(self, earliest: Ints) -> Ints:
+        """Return the highest level of each operation that needs no more levels than ``earliest``.
 
-        What must follow something must, looked at from the end, precede it.
+        They are ASAP levels of the reversed program.
         """
-        levels = np.full(len(self.dropped), NONE, np.int64)
-        readable, writable = self.ground.regions(0), self.ground.regions(0)
-        own = self.regions, flags(self.dropped), readable, writable, levels, np.zeros_like(levels)
-        self.ground.walk(self.kernels, _LEVELS_FROM_THE_END, *own)
-        return np.where(self.dropped, NONE, earliest.max(initial=0) - levels)
+        levels = np.full(len(self.eliminated), NONE, np.int64)
+        readable, writable = self.graph.per_region(0), self.graph.per_region(0)
+        state = (
+            self.regions,
+            flags(self.eliminated),
+            readable,
+            writable,
+            levels,
+            np.zeros_like(levels),
+        )
+        self.graph.run(self.kernels, _REVERSED_LEVELS, *state)
+        return np.where(self.eliminated, NONE, earliest.max(initial=0) - levels)
 
 
-def _walk_levels(walk: Walk, backwards: bool) -> None:
-    # By region: the first level that may read it, and the first that may write it.
-    regions, dropped, readable, writable, levels, floors = walk.own
+def _scan_levels(scan: Scan, backwards: bool) -> None:
+    # By region: the lowest level that may read it, and the lowest that may write it.
+    regions, eliminated, readable, writable, levels, floors = scan.state
     with (
-        walk.operations(backwards) as operation,
-        walk.when(walk.same(dropped[operation], I64(0))),
+        scan.operations(backwards) as operation,
+        scan.when(scan.equal(eliminated[operation], I64(0))),
     ):
-        level = walk.e.variable(floors[operation])
+        level = scan.e.variable(floors[operation])
         for kind, allowed in ((Access.READ, readable), (Access.WRITE, writable)):
-            with walk.accesses(operation, kind) as access:
+            with scan.accesses(operation, kind) as access:
                 region = regions[access]
-                with walk.when(walk.is_real(region)):
-                    level.set(walk.larger(level.get(), allowed[region]))
+                with scan.when(scan.exists(region)):
+                    level.set(scan.maximum(level.get(), allowed[region]))
         levels[operation] = level.get()
-        after = walk.b.add(level.get(), I64(1))
+        after = scan.b.add(level.get(), I64(1))
         for kind, held in ((Access.READ, (writable,)), (Access.WRITE, (readable, writable))):
             with (
-                walk.accesses(operation, kind) as access,
-                walk.neighbours(regions[access]) as (other, _),
+                scan.accesses(operation, kind) as access,
+                scan.aliases(regions[access]) as (other, _),
             ):
                 for array in held:
-                    array[other] = walk.larger(array[other], after)
+                    array[other] = scan.maximum(array[other], after)
 
 
-_LEVELS = walk_kernel("levels", 6, partial(_walk_levels, backwards=False))
-_LEVELS_FROM_THE_END = walk_kernel("levels from the end", 6, partial(_walk_levels, backwards=True))
+_LEVELS = scan_kernel("levels", 6, partial(_scan_levels, backwards=False))
+_REVERSED_LEVELS = scan_kernel("reversed levels", 6, partial(_scan_levels, backwards=True))

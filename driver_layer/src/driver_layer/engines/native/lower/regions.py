@@ -1,8 +1,8 @@
-"""Which of the bytes that operations reach overlap.
+"""Memory regions of a program, and which of them alias.
 
-Most operands lie where others lie too: a program has few different regions, so what overlaps is
-found once for each pair of them. Bytes that a program never writes, its weights above all, order
-nothing and are left out.
+Most operands share their region with others: a program has few different regions, so aliases are
+found once for each pair of them. Bytes that a program never writes, its weights above all, cause no
+dependence and have no region.
 """
 
 from __future__ import annotations
@@ -11,40 +11,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driver_layer.engines.native.lower.addresses import Flags
-from driver_layer.engines.native.lower.groups import Ints, equal_rows
+from driver_layer.engines.native.lower.arrays import Flags, Ints, equal_rows
 
 MAX_PAIRS = 1 << 22
-"""More pairs of regions than this are not looked at; the compiler's programs have thousands."""
+"""Give up on more pairs of regions than this; the compiler's programs have thousands."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Overlaps:
-    """The regions of a program.
+class Aliases:
+    """The aliases of each region.
 
-    Those that overlap region r are ``others[first[r]:first[r + 1]]``, itself among them;
-    ``inside`` tells which of these lie in r as a whole.
+    Those of region r are ``regions[first[r]:first[r + 1]]``, itself among them; ``covered`` tells
+    which of these lie in r as a whole.
     """
 
     first: Ints
-    others: Ints
-    inside: Flags
+    regions: Ints
+    covered: Flags
 
     def __len__(self) -> int:
         return len(self.first) - 1
 
 
-FIXED = -1
-"""Stands for the region of bytes that are never written."""
+READ_ONLY = -1
+"""The region of bytes that are never written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions:
-    """The different regions of a program, and which one each access has.
+    """The different regions of a program, and the region of each access.
 
     Attributes:
         table: begin, rows, pitch and width of each, [regions, 4].
-        numbers: that of each access's region, or FIXED.
+        numbers: the number of each access's region, or READ_ONLY.
     """
 
     table: Ints
@@ -52,46 +51,46 @@ class Regions:
 
 
 def number_regions(begins: Ints, shapes: Ints, writes: Flags) -> Regions:
-    """Give equal regions equal numbers.
+    """Number the different regions.
 
     Args:
         begins: host addresses of accesses, [n].
         shapes: rows, pitch and width of each, [n, 3].
         writes: which of them write.
     """
-    numbers = np.full(len(begins), FIXED, np.int64)
-    ordered = np.flatnonzero(_touches_written(begins, shapes, writes))
-    table = np.concatenate([begins[ordered, None], shapes[ordered]], axis=1)
+    numbers = np.full(len(begins), READ_ONLY, np.int64)
+    written = np.flatnonzero(_touches_written(begins, shapes, writes))
+    table = np.concatenate([begins[written, None], shapes[written]], axis=1)
     if not len(table):
         return Regions(table, numbers)
     first, group = equal_rows(table)
-    numbers[ordered] = group
+    numbers[written] = group
     return Regions(table[first], numbers)
 
 
 def renumber_regions(
-    regions: Regions, origin: Ints, cut: Ints, begins: Ints, shapes: Ints
+    regions: Regions, origin: Ints, split: Ints, begins: Ints, shapes: Ints
 ) -> Regions:
-    """Number the regions of accesses of which some are parts of what they were.
+    """Number the regions of accesses, some of which have been split into parts.
 
     Args:
-        regions: of the accesses as they were.
-        origin: for each access, which of these it is, or is a part of, [n].
-        cut: the accesses that may be parts.
-        begins: host addresses of these, [cut].
-        shapes: rows, pitch and width of each, [cut, 3].
+        regions: of the accesses before.
+        origin: for each access, the one of these that it is, or is a part of, [n].
+        split: the accesses that may be parts.
+        begins: host addresses of these, [split].
+        shapes: rows, pitch and width of each, [split, 3].
     """
     numbers = regions.numbers[origin]
     rows = np.concatenate([begins[:, None], shapes], axis=1)
-    whole = numbers[cut]
-    parts = (whole != FIXED) & (rows != regions.table[whole]).any(axis=1)
+    whole = numbers[split]
+    parts = (whole != READ_ONLY) & (rows != regions.table[whole]).any(axis=1)
     first, group = equal_rows(rows[parts])
-    numbers[cut[parts]] = len(regions.table) + group
+    numbers[split[parts]] = len(regions.table) + group
     return Regions(np.concatenate([regions.table, rows[parts][first]]), numbers)
 
 
-def find_overlaps(regions: Ints) -> Overlaps | None:
-    """Find all pairs of regions that overlap; None if there are too many to look at."""
+def find_aliases(regions: Ints) -> Aliases | None:
+    """Find all pairs of regions that alias; None if there are too many pairs."""
     begins = regions[:, 0]
     ends = begins + (regions[:, 1] - 1) * regions[:, 2] + regions[:, 3]
     order = np.argsort(begins, kind="stable")
@@ -102,21 +101,21 @@ def find_overlaps(regions: Ints) -> Overlaps | None:
     left = np.repeat(np.arange(len(order)), counts)
     right = left + 1 + np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
     one, two = order[left], order[right]
-    meet = _overlap(regions[one], regions[two])
-    one, two = one[meet], two[meet]
+    alias = _overlap(regions[one], regions[two])
+    one, two = one[alias], two[alias]
     itself = np.arange(len(regions))
     of = np.concatenate([one, two, itself])
-    others = np.concatenate([two, one, itself])
+    aliases = np.concatenate([two, one, itself])
     sort = np.argsort(of, kind="stable")
-    of, others = of[sort], others[sort]
+    of, aliases = of[sort], aliases[sort]
     first = np.searchsorted(of, np.arange(len(regions) + 1))
-    same = np.all(regions[of] == regions[others], axis=1)
-    within = (regions[of, 1] == 1) & (begins[of] <= begins[others]) & (ends[of] >= ends[others])
-    return Overlaps(first, others, same | within)
+    same = np.all(regions[of] == regions[aliases], axis=1)
+    within = (regions[of, 1] == 1) & (begins[of] <= begins[aliases]) & (ends[of] >= ends[aliases])
+    return Aliases(first, aliases, same | within)
 
 
 def _touches_written(begins: Ints, shapes: Ints, writes: Flags) -> Flags:
-    """Tell which accesses come near bytes that any access writes."""
+    """Tell which accesses may touch bytes that any access writes."""
     ends = begins + (shapes[:, 0] - 1) * shapes[:, 1] + shapes[:, 2]
     order = np.argsort(begins[writes], kind="stable")
     starts = begins[writes][order]
@@ -128,7 +127,7 @@ def _touches_written(begins: Ints, shapes: Ints, writes: Flags) -> Flags:
 
 
 def _overlap(one: Ints, two: Ints) -> Flags:
-    """Tell which pairs of regions overlap, of those whose spans do.
+    """Tell which pairs of regions overlap; their spans do.
 
     Row r of one and row s of two meet if their distance, ``(s - r) * pitch + d``, is less than a
     width to either side; whether there is such a row distance needs only a division.
@@ -142,18 +141,18 @@ def _overlap(one: Ints, two: Ints) -> Flags:
 
 
 def find_segments(regions: Ints, chosen: Flags) -> tuple[Ints, Ints, int]:
-    """Cut memory wherever a region begins or ends, so that each covers whole segments.
+    """SplitDim memory wherever a region begins or ends, so that each covers whole segments.
 
     Args:
         regions: as ``number_regions`` gives them.
-        chosen: which of them are looked at; the others cover none.
+        chosen: the regions to divide by; the others cover no segment.
 
     Returns:
         The first segment of each region, the one behind its last, and how many there are.
     """
     begins = regions[:, 0]
     ends = begins + (regions[:, 1] - 1) * regions[:, 2] + regions[:, 3]
-    cuts = np.unique(np.concatenate([begins[chosen], ends[chosen]]))
-    first = np.where(chosen, np.searchsorted(cuts, begins), 0)
-    last = np.where(chosen, np.searchsorted(cuts, ends), 0)
-    return first, last, len(cuts)
+    bounds = np.unique(np.concatenate([begins[chosen], ends[chosen]]))
+    first = np.where(chosen, np.searchsorted(bounds, begins), 0)
+    last = np.where(chosen, np.searchsorted(bounds, ends), 0)
+    return first, last, len(bounds)

@@ -1,4 +1,4 @@
-"""Invocations as operations."""
+"""Lowering of invocations to operations."""
 
 from __future__ import annotations
 
@@ -11,17 +11,25 @@ import numpy as np
 from driver_layer.abi.dtypes import BY_CODE
 from driver_layer.abi.shave import GRID_DIMS, KERNEL_ARGS, WINDOW, Instruction
 from driver_layer.abi.shave import Access as WindowAccess
-from driver_layer.engines.native.lower.operations import Check, Group
-from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, Slot, Template, slot
+from driver_layer.engines.native.lower.template import (
+    NO_WORD,
+    Access,
+    Check,
+    Dim,
+    Group,
+    Slot,
+    Template,
+    slot,
+)
 from driver_layer.engines.native.shave import Operand, Translated, translate
 from driver_layer.npu.program import ShaveWork
 
 _COST_OF_AN_INSTRUCTION = 2
-"""What an instruction takes for an element, in bytes that are read in that time."""
+"""Cost of an instruction for an element, as bytes that are read in that time."""
 
 
 MOST_KERNELS = 256
-"""Different ones of a program: models have some dozens, and each may take a second to compile."""
+"""Of a program: models have some dozens, and each may take a second to compile."""
 
 
 def shave_operations(work: ShaveWork, check: Check, kernels: set[str]) -> list[Group]:
@@ -54,7 +62,7 @@ def shave_operations(work: ShaveWork, check: Check, kernels: set[str]) -> list[G
 def _lowered(
     program: tuple[Instruction, ...], arguments: bytes
 ) -> tuple[Template, tuple[int, ...]]:
-    """Give a template, and where the device has its slots."""
+    """Return a template, and the device address of its slots."""
     # Addresses are put in later; until then, the words hold those of the device.
     translated = translate(program, arguments, lambda address, _: address)
     if translated is None:
@@ -90,7 +98,7 @@ def _cost(program: Sequence[Instruction], translated: Translated) -> int:
 
 
 def _pinned(arguments: bytes) -> tuple[Template, tuple[int, ...]]:
-    """What the reference engine runs; its windows stay where they are."""
+    """Return a template that the reference engine runs; its windows cannot be redirected."""
     head = np.frombuffer(arguments, KERNEL_ARGS, 1)[0]
     records = np.frombuffer(arguments, WINDOW, int(head["window_count"]), KERNEL_ARGS.itemsize)
     slots = tuple(_pinned_slot(record, head["grid"].tolist()) for record in records)

@@ -39,7 +39,7 @@ _WORTH_KEEPING = 6
 
 @dataclass(slots=True)
 class Pass:
-    """One walk over the columns of one width."""
+    """One pass over the columns of one width."""
 
     level: int
     width: int

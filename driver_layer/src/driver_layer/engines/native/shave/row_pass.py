@@ -60,12 +60,12 @@ class PassWriter:
     def write(self) -> None:
         """Write loops over ever fewer columns at once; what is left is a masked vector at best."""
         e, lanes, at = self._e, self._e.lanes, I64(0)
-        walks = self._walks()
+        widths = self._widths()
         totals = [
-            e.constant(COMBINE[self._nodes[number].op][1], walks[0])
+            e.constant(COMBINE[self._nodes[number].op][1], widths[0])
             for number in self._pass.reductions
         ]
-        for width in walks:
+        for width in widths:
             sums = [e.variable(total) for total in self._narrowed(totals, width)]
             at = self._walk(at, width, sums)
             if width == lanes and self._masks:
@@ -73,13 +73,13 @@ class PassWriter:
             totals = [variable.get() for variable in sums]
         self._row.single.update(zip(self._pass.reductions, self._narrowed(totals, 1), strict=True))
 
-    def _walks(self) -> list[int]:
+    def _widths(self) -> list[int]:
         """Columns that are done at once: several vectors side by side, one, a single column."""
         lanes = self._e.lanes
         if lanes == 1:
             return [1]
-        walks = [lanes] if self._pass.cost >= _LONG else [_SIDE_BY_SIDE * lanes, lanes]
-        return walks if self._masks else [*walks, 1]
+        widths = [lanes] if self._pass.cost >= _LONG else [_SIDE_BY_SIDE * lanes, lanes]
+        return widths if self._masks else [*widths, 1]
 
     def _narrowed(self, totals: Sequence[Value], lanes: int) -> list[Value]:
         """What reductions have so far, combined into vectors of so many lanes."""

@@ -1,6 +1,6 @@
 """What a kernel runs over: a grid, and windows whose dimensions are as few as can be.
 
-Dimensions in which no window moves are one point; neighbours that every window walks as if they
+Dimensions in which no window moves are one point; neighbours that every window strides as if they
 were one, are one. A window that has one column, or repeats its first, has ``col_stride`` 0.
 """
 

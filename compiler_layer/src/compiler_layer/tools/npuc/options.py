@@ -1,0 +1,137 @@
+"""The options of quantisation, which commands share; they have optimum-cli's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from compiler_layer.errors import CompilerUsageError
+from compiler_layer.model import Model
+from compiler_layer.quantize import (
+    Format,
+    LayerReport,
+    built_in_sequences,
+    calibrate,
+    find_activations,
+    measure_activations,
+    quantize_activations,
+    read_sequences,
+)
+from compiler_layer.quantize.sequences import BUILT_IN_COUNT, BUILT_IN_LENGTH
+from compiler_layer.tools.npuc.progress import progress
+
+_GROUP_SIZE = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Quantisation:
+    """How weights, and activations, are to be stored.
+
+    Attributes:
+        weight_format: a name; ``npuc export`` has formats of floats as well.
+        group_size: of int4: weights with a scale in common.
+        sym: signed numbers without a zero point.
+        quant_mode: int8, if activations are quantised, too.
+        dataset: sequences of tokens that their ranges are found on.
+    """
+
+    weight_format: str
+    group_size: int | None
+    sym: bool
+    quant_mode: str | None
+    dataset: Path | None
+
+    @property
+    def format(self) -> Format:
+        """The integer format of weights.
+
+        Raises:
+            CompilerUsageError: there is no such group.
+        """
+        if self.group_size is not None and self.weight_format != "int4":
+            raise CompilerUsageError("--group-size is for --weight-format int4")
+        size = _GROUP_SIZE if self.group_size is None else self.group_size
+        return Format(self.weight_format, size, self.sym)
+
+    def check_activations(self) -> None:
+        """Check that the options of activations fit together.
+
+        Raises:
+            CompilerUsageError: they do not.
+        """
+        if self.quant_mode is None and self.dataset is not None:
+            raise CompilerUsageError("--dataset is for --quant-mode int8")
+        if self.quant_mode is not None and self.weight_format != "int8":
+            raise CompilerUsageError("--quant-mode int8 is for --weight-format int8")
+
+
+def quantisation_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the fields of ``Quantisation``; the first of the formats is the default."""
+    options = (
+        click.option("--weight-format", type=click.Choice(formats), default=formats[0]),
+        click.option(
+            "--group-size",
+            type=int,
+            metavar="N",
+            help=f"of int4: weights with a scale in common ({_GROUP_SIZE}); -1: all of a channel",
+        ),
+        click.option("--sym", is_flag=True, help="signed numbers without a zero point: i4 or i8"),
+        click.option(
+            "--quant-mode",
+            type=click.Choice(["int8"]),
+            help="quantise activations as well (W8A8), of --weight-format int8: operands of "
+            "matmuls are rounded to 256 steps of a range that is found beforehand, by running the "
+            "model in numpy",
+        ),
+        click.option(
+            "--dataset",
+            type=Path,
+            metavar="FILE",
+            help="of --quant-mode: text with the token ids of a sequence in each line; without it "
+            f"the ranges are found on {BUILT_IN_COUNT} x {BUILT_IN_LENGTH} random tokens, which "
+            "says little about real text",
+        ),
+    )
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return declare
+
+
+def quantize_statically(
+    model: Model, dataset: Path | None, wants_report: bool
+) -> list[LayerReport]:
+    """Round the activations of a model in place, which has float weights yet.
+
+    Args:
+        model: to run, and to change.
+        dataset: sequences of tokens; None takes the built-in ones.
+        wants_report: run it once more, to measure the errors of activations.
+
+    Returns:
+        A report for each activation if it is wanted.
+
+    Raises:
+        CompilerUsageError: the file is not to be used, or nothing is to be quantised.
+        BadModel: an activation is not finite, or too large.
+    """
+    tokens = built_in_sequences(model) if dataset is None else read_sequences(dataset, model)
+    found = find_activations(model)
+    if not found:
+        raise CompilerUsageError(
+            "no activations to quantise: the model has no products with float weights [N, K]"
+        )
+    count = sum(each.size for each in tokens)
+    with progress("calibrating", count * (1 + wants_report), " tokens") as advance:
+        ranges = calibrate(model, found, tokens, advance)
+        known = (model, found, ranges, tokens)
+        reports = measure_activations(*known, advance) if wants_report else []
+    quantize_activations(model, found, ranges)
+    return reports

@@ -1,0 +1,112 @@
+"""Load balancing: calls are split where a level has no equal share for each thread.
+
+Attention has a product for each head of keys and values: three of them keep two threads busy for as
+long as four. Calls with few rows are not merged; if their number on a level is no multiple of the
+threads, the remainder is split over all threads.
+
+Keys of several heads interleave, token by token. Split into blocks of tokens, each of all heads in
+turn, they are read sequentially, from one end to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from driver_layer.engines.native.lower.arrays import Flags, Ints
+from driver_layer.engines.native.lower.calls import Calls
+from driver_layer.engines.native.lower.template import ParallelDim, Template
+
+_MIN_COST = 1 << 14
+"""Cheaper calls are not worth another call."""
+
+_COLUMN_MULTIPLE = 32
+"""As many columns as fill a cache line in any type of at least 16 bits."""
+
+_BLOCK_COLUMNS = 128
+"""Columns of a block, if those of several calls interleave."""
+
+
+def balance(calls: Calls, threads: int) -> Calls:
+    """Split calls for so many threads."""
+    templates = calls.templates
+    kernels: dict[str, list[int]] = {}
+    for number, template in enumerate(templates):
+        if template.thread_dim is not None and template.spec is not None:
+            kernels.setdefault(template.spec.key, []).append(number)
+    whole, balanced = np.ones(len(calls), np.bool_), calls
+    for numbers in kernels.values():
+        large = np.flatnonzero(np.isin(calls.template, numbers) & (calls.cost >= _MIN_COST))
+        interleaved = _interleaved(calls, large)
+        chosen = interleaved | _remainder(calls, large, threads)
+        whole[large[chosen]] = False
+        for number in numbers:
+            ours = chosen & (calls.template[large] == number)
+            if ours.any():
+                members = large[ours]
+                words, owners, cost = _split(calls, members, interleaved[ours], threads)
+                balanced = balanced.append(members[owners], words, cost)
+    return balanced.take(np.append(whole, np.ones(len(balanced) - len(whole), np.bool_)))
+
+
+def _remainder(calls: Calls, chosen: Ints, threads: int) -> Flags:
+    """Tell which calls of a level, the smallest, remain when all threads have equally many."""
+    level = calls.level[chosen]
+    order = np.lexsort((-calls.cost[chosen], level))
+    first = np.searchsorted(level[order], level[order])
+    alike = np.bincount(level, minlength=1)[level[order]]
+    found = np.zeros(len(chosen), np.bool_)
+    found[order] = np.arange(len(chosen)) - first >= alike - alike % threads
+    return found
+
+
+def _interleaved(calls: Calls, chosen: Ints) -> Flags:
+    """Tell which calls stream columns that interleave with those of another on their level."""
+    address, size = calls.streams()
+    address, size, level = address[chosen], size[chosen], calls.level[chosen]
+    order = np.lexsort((address, level))
+    meets = (level[order][1:] == level[order][:-1]) & (
+        address[order][1:] < (address + size)[order][:-1]
+    )
+    found = np.zeros(len(chosen), np.bool_)
+    found[order] = np.append(meets, False) | np.append(False, meets)
+    columns = [
+        one.stream is not None
+        and one.thread_dim is not None
+        and one.stream.length == one.thread_dim.size
+        for one in calls.templates
+    ]
+    return found & np.array(columns, np.bool_)[calls.template[chosen]]
+
+
+def _split(calls: Calls, members: Ints, in_blocks: Flags, threads: int) -> tuple[Ints, Ints, Ints]:
+    """Split calls of one template, into blocks or a part for each thread.
+
+    Returns:
+        Arguments, call and cost of each part.
+    """
+    template = calls.templates[int(calls.template[members[0]])]
+    assert template.thread_dim is not None
+    words = calls.words(members, len(template.words))
+    sizes = words[:, template.thread_dim.size]
+    even = -(-sizes // (threads * _COLUMN_MULTIPLE)) * _COLUMN_MULTIPLE
+    length = np.where(in_blocks, np.minimum(even, _BLOCK_COLUMNS), even)
+    counts = -(-sizes // length)
+    owners = np.repeat(np.arange(len(members)), counts)
+    number = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    begins = number * length[owners]
+    parts = words[owners]
+    for dim in _each_part(template, template.thread_dim):
+        for pointer, stride in dim.pointers:
+            parts[:, pointer] += begins * parts[:, stride]
+        parts[:, dim.size] = np.minimum(length[owners], sizes[owners] - begins)
+    return parts, owners, calls.cost[members][owners] // counts[owners]
+
+
+def _each_part(template: Template, dim: ParallelDim) -> Iterator[ParallelDim]:
+    """Yield the dimension in the words of each part of split operands."""
+    count = len(template.split.bounds) - 1 if template.split is not None else 1
+    for first in range(0, len(template.words), len(template.words) // count):
+        pointers = tuple((first + pointer, first + stride) for pointer, stride in dim.pointers)
+        yield ParallelDim(first + dim.size, pointers)

@@ -1,0 +1,195 @@
+"""Reduction chains: accumulating workloads that continue one another's sums.
+
+If k is too long for CMX, the compiler splits a product into a chain of workloads: the first makes
+sums, the others add to them. Once their operands are redirected to where these came from, they are
+contiguous again; so a chain is fused into one product, executed by its last workload, if
+
+- the first of the chain does not accumulate: sums from before would be added last,
+- no other operation accesses the sums between two of the chain, and
+- no operation writes an operand of a workload between that workload and the last one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from driver_layer.engines.native.jit.emitter import I64
+from driver_layer.engines.native.lower.accesses import Accesses
+from driver_layer.engines.native.lower.arrays import Flags, Ints
+from driver_layer.engines.native.lower.calls import Calls
+from driver_layer.engines.native.lower.dataflow import NONE, Scan, flags, scan_kernel
+from driver_layer.engines.native.lower.levels import Dependences
+from driver_layer.engines.native.lower.template import NO_WORD, Access, Reduction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReductionChains:
+    """The chain of each operation; most are alone in theirs.
+
+    Attributes:
+        last: the last operation of its chain.
+        first: the first operation of its chain.
+    """
+
+    last: Ints
+    first: Ints
+
+    @property
+    def fused(self) -> Flags:
+        """Operations that the last of their chain executes as well."""
+        return self.last != np.arange(len(self.last))
+
+
+def find_reduction_chains(
+    calls: Calls, accesses: Accesses, dependences: Dependences
+) -> ReductionChains:
+    """Find the reduction chains of a program.
+
+    Args:
+        calls: one for each operation that is executed.
+        accesses: all operations.
+        dependences: between operations.
+    """
+    count = len(accesses)
+    candidates, sums = np.full((2, count), NONE, np.int64)
+    begins = np.zeros(count, np.int64)
+    for reduction, members in _families(calls):
+        later, earlier = _continuations(calls, reduction, members)
+        candidates[calls.operation[later]] = calls.operation[earlier]
+        operations = calls.operation[members]
+        sums[operations] = accesses.first[operations] + reduction.accumulator
+        begins[operations] = ~_accumulating(calls)[calls.template[members]]
+    before = np.full(count, NONE, np.int64)
+    if (candidates != NONE).any():
+        graph = dependences.graph
+        touched, written = graph.per_region(NONE), graph.per_region(NONE)
+        marked = flags(dependences.eliminated), candidates, sums, begins
+        graph.run(
+            dependences.kernels, _CHAINS, dependences.regions, *marked, touched, written, before
+        )
+        before[_too_long(calls, before)] = NONE
+    return ReductionChains(*_ends(before))
+
+
+def _too_long(calls: Calls, before: Ints) -> Flags:
+    """Tell which operations are in chains whose sums might overflow their type."""
+    sizes = np.zeros(len(before), np.int64)
+    limits = np.full(len(before), np.iinfo(np.int64).max)
+    for number, template in enumerate(calls.templates):
+        if template.reduction is not None:
+            members = calls.operation[calls.template == number]
+            sizes[members] = template.words[template.reduction.sizes[0]]
+            if template.reduction.max_size is not None:
+                limits[members] = template.reduction.max_size
+    last, _ = _ends(before)
+    total = np.zeros_like(sizes)
+    np.add.at(total, last, sizes)
+    return total[last] > limits
+
+
+def _families(calls: Calls) -> list[tuple[Reduction, Ints]]:
+    """Group the calls that may be in a chain with one another."""
+    families: dict[str, tuple[Reduction, list[int]]] = {}
+    for number, template in enumerate(calls.templates):
+        if template.reduction is not None and template.spec is not None:
+            families.setdefault(template.reduction.family, (template.reduction, []))[1].append(
+                number
+            )
+    found = [
+        (reduction, np.flatnonzero(np.isin(calls.template, numbers)))
+        for reduction, numbers in families.values()
+    ]
+    return [(reduction, members) for reduction, members in found if len(members) > 1]
+
+
+def _accumulating(calls: Calls) -> Flags:
+    """Tell which templates accumulate."""
+    depths = [one.reduction for one in calls.templates]
+    return np.array(
+        [reduction is not None and reduction.accumulates for reduction in depths], np.bool_
+    )
+
+
+def _continuations(calls: Calls, reduction: Reduction, members: Ints) -> tuple[Ints, Ints]:
+    """Return pairs of calls, later and earlier, of which the later continues the earlier's sums."""
+    some = calls.templates[int(calls.template[members[0]])]
+    words = calls.words(members, len(some.words))
+    place = some.slots[reduction.accumulator].word
+    order = np.lexsort((calls.operation[members], words[:, place]))
+    members, words = members[order], words[order]
+    one, two = words[:-1], words[1:]
+    size = one[:, reduction.sizes[0]]
+    continues = _accumulating(calls)[calls.template[members[1:]]]
+    free = [*reduction.sizes, *(pointer for pointer, _, _ in reduction.pointers)]
+    for pointer, stride, much in reduction.pointers:
+        distance = size // much * one[:, stride]
+        continues &= (size % much == 0) & (two[:, pointer] == one[:, pointer] + distance)
+    if reduction.group != NO_WORD:
+        groups = size // one[:, reduction.group]
+        continues &= size % one[:, reduction.group] == 0
+        for pointer, stride in reduction.tables:
+            continues &= two[:, pointer] == one[:, pointer] + groups * one[:, stride]
+        free += [pointer for pointer, _ in reduction.tables]
+    fixed = np.delete(words, free, axis=1)
+    continues &= (fixed[1:] == fixed[:-1]).all(axis=1)
+    return members[1:][continues], members[:-1][continues]
+
+
+def _ends(before: Ints) -> tuple[Ints, Ints]:
+    """Return the last and the first of each operation's chain."""
+    linked = np.flatnonzero(before != NONE)
+    after = np.full_like(before, NONE)
+    after[before[linked]] = linked
+    return _follow(after), _follow(before)
+
+
+def _follow(links: Ints) -> Ints:
+    """Return the end of the links from each operation."""
+    ends = np.arange(len(links))
+    while True:
+        following = links[ends]
+        linked = following != NONE
+        if not linked.any():
+            return ends
+        ends[linked] = following[linked]
+
+
+def _scan_chains(scan: Scan) -> None:
+    # By region: the last operation that accessed it, and the last that wrote it.
+    regions, eliminated, candidates, sums, begins, touched, written, before = scan.state
+    e = scan.e
+    with scan.operations() as operation, scan.when(scan.equal(eliminated[operation], I64(0))):
+        candidate = candidates[operation]
+        with scan.when(scan.exists(candidate)):
+            region = regions[sums[operation]]
+            chained = scan.b.or_(scan.is_set(begins[candidate]), scan.exists(before[candidate]))
+            with (
+                scan.when(scan.exists(region), chained),
+                scan.when(scan.equal(touched[region], candidate)),
+            ):
+                kept = e.variable(I64(1))
+                with (
+                    scan.follow(candidate, before) as member,
+                    scan.accesses(member, Access.READ) as access,
+                    scan.when(scan.b.not_(scan.equal(access, sums[member]))),
+                ):
+                    read = regions[access]
+                    with (
+                        scan.when(scan.exists(read)),
+                        scan.when(scan.less(member, written[read])),
+                    ):
+                        kept.set(I64(0))
+                with scan.when(scan.is_set(kept.get())):
+                    before[operation] = candidate
+        for kind, noted in ((Access.READ, (touched,)), (Access.WRITE, (touched, written))):
+            with (
+                scan.accesses(operation, kind) as access,
+                scan.aliases(regions[access]) as (other, _),
+            ):
+                for array in noted:
+                    array[other] = operation
+
+
+_CHAINS = scan_kernel("chains", 8, _scan_chains)

@@ -1,0 +1,174 @@
+"""Operations whose operands are split into parts: their templates, accesses and calls.
+
+Each part is a slot of its own, so that analyses of operands (redirection, dependences) apply to
+parts; the operation stays one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from driver_layer.engines.native.lower.accesses import Accesses
+from driver_layer.engines.native.lower.arrays import Ints
+from driver_layer.engines.native.lower.calls import Calls
+from driver_layer.engines.native.lower.template import (
+    NO_WORD,
+    Axis,
+    Slot,
+    Split,
+    SplitDim,
+    Template,
+    slot,
+)
+
+
+def split_template(
+    templates: Sequence[Template], whole: int, dim: SplitDim, bounds: tuple[int, ...]
+) -> Template:
+    """Split the operands of a template.
+
+    Args:
+        templates: all.
+        whole: the number of the template to split.
+        dim: along which it is split.
+        bounds: where parts begin, and the whole size.
+    """
+    template = templates[whole]
+    width, count = len(template.words), len(bounds) - 1
+    words = np.tile(np.array(template.words, np.int64), (count, 1))
+    words[:, dim.size] = np.diff(bounds)
+    if dim.count != NO_WORD:
+        words[:, dim.count] = count
+    axes = {axis.slot: axis for axis in dim.axes}
+    slots: list[Slot] = []
+    origins: list[tuple[int, int]] = []
+    for number, one in enumerate(template.slots):
+        if number not in axes:
+            slots.append(one)
+            origins.append((number, 0))
+            continue
+        for part, span in enumerate(pairwise(bounds)):
+            piece, offset = _piece(one, axes[number], span, part * width)
+            slots.append(piece)
+            origins.append((number, offset))
+    return replace(
+        template,
+        words=tuple(words.reshape(-1).tolist()),
+        slots=tuple(slots),
+        parallel_dims=(),
+        packing_key=(),
+        split_dims=(),
+        reduction=None,
+        split=Split(whole, dim, bounds, tuple(origins)),
+    )
+
+
+def _piece(whole: Slot, axis: Axis, span: tuple[int, int], words: int) -> tuple[Slot, int]:
+    """Return a part whose words are so far behind the whole's, and bytes from the whole's begin."""
+    begin, end = span[0] // axis.step, -(-span[1] // axis.step)
+    dims = [
+        dim._replace(
+            length=end - begin if number == axis.dim else dim.length,
+            word=dim.word if dim.word == NO_WORD else dim.word + words,
+        )
+        for number, dim in enumerate(whole.dims)
+    ]
+    offset = begin * whole.dims[axis.dim].stride
+    piece = slot(whole.word + words, whole.access, dims, whole.element, whole.offset + offset)
+    return piece, offset
+
+
+def split_accesses(
+    accesses: Accesses, templates: Sequence[Template], template: Ints
+) -> tuple[Accesses, Ints]:
+    """Split the accesses of operations whose templates were split.
+
+    Args:
+        accesses: all operations.
+        templates: the present ones, and then the split ones.
+        template: the number of each operation's template.
+
+    Returns:
+        The operations, and for each of their accesses the one that it was, or is a part of.
+    """
+    counts = np.array([len(one.slots) for one in templates], np.int64)[template]
+    first: Ints = np.concatenate([[0], np.cumsum(counts)])
+    owners = np.repeat(np.arange(len(template)), counts)
+    changed = template != accesses.template
+    # The others have as many accesses as before.
+    number = np.where(changed[owners], 0, np.arange(len(owners)) - first[owners])
+    origin = accesses.first[owners] + number
+    offset = np.zeros_like(origin)
+    shapes, dense = accesses.shapes[origin], accesses.dense[origin]
+    used: list[int] = np.unique(template[changed]).tolist()
+    for new in used:
+        slots, split = templates[new].slots, templates[new].split
+        assert split is not None
+        members = np.flatnonzero(template == new)
+        places = first[members, None] + np.arange(len(slots))
+        slot_of, begin = np.array(split.origins, np.int64).T
+        origin[places] = accesses.first[members, None] + slot_of
+        offset[places] = begin
+        shapes[places] = [one.region for one in slots]
+        dense[places] = [one.dense for one in slots]
+    found = Accesses(
+        templates,
+        template,
+        accesses.step,
+        first,
+        accesses.addresses[origin] + offset,
+        accesses.hosts[origin] + offset,
+        shapes,
+        accesses.kinds[origin],
+        dense,
+    )
+    return found, origin
+
+
+def split_calls(calls: Calls) -> Calls:
+    """Make a call for each part, if the kernel does not take several."""
+    template, several = calls.template.copy(), np.zeros(len(calls), np.bool_)
+    found: dict[int, list[_PartCalls]] = {}
+    for number, one in enumerate(calls.templates):
+        split = one.split
+        if split is not None and split.dim.count == NO_WORD:
+            members = np.flatnonzero(calls.template == number)
+            template[members], several[members] = split.whole, True
+            whole = calls.templates[split.whole]
+            made = found.setdefault(len(whole.words), [])
+            made.append(_part_calls(calls, members, whole, split))
+    calls = replace(calls, template=template)
+    for made in found.values():
+        members, words, costs = (np.concatenate(columns) for columns in zip(*made, strict=True))
+        calls = calls.append(members, words, costs)
+    return calls.take(np.append(~several, np.ones(len(calls) - len(several), np.bool_)))
+
+
+_PartCalls = tuple[Ints, Ints, Ints]
+"""For each call: the one that it is a part of, its arguments, and its cost."""
+
+
+def _part_calls(calls: Calls, members: Ints, whole: Template, split: Split) -> _PartCalls:
+    """Make calls of the whole template for each part of some calls."""
+    bounds = np.array(split.bounds, np.int64)
+    sizes, count, width = np.diff(bounds), len(bounds) - 1, len(whole.words)
+    blocks = calls.words(members, count * width).reshape(-1, count, width)
+    own = _own_words(whole, split.dim)
+    words = np.repeat(blocks[:, :1], count, axis=1)
+    words[:, :, own] = blocks[:, :, own]
+    words[:, :, split.dim.size] = sizes
+    for pointer, stride in split.dim.pointers:
+        words[:, :, pointer] += bounds[:-1] * words[:, :, stride]
+    costs = calls.cost[members, None] * sizes // bounds[-1]
+    return np.repeat(members, count), words.reshape(-1, width), costs.reshape(-1)
+
+
+def _own_words(whole: Template, dim: SplitDim) -> list[int]:
+    """Return the arguments that differ from part to part: addresses and strides of operands."""
+    slots = [whole.slots[axis.slot] for axis in dim.axes]
+    strides = [own.word for one in slots for own in one.dims if own.word != NO_WORD]
+    return [one.word for one in slots] + strides

@@ -1,0 +1,107 @@
+"""Work units: calls that one thread executes in order, and the queues that hold the units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from driver_layer.engines.native.dpu import Reuse
+from driver_layer.engines.native.lower.arrays import Ints, equal_rows
+from driver_layer.engines.native.lower.calls import Calls
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkUnits:
+    """Calls in the order of rows, grouped into units.
+
+    Attributes:
+        calls: in their order.
+        begins: the first call of each unit, and the number of calls.
+        queue: of each unit; within a level, units lie in the order of their queues.
+        queues: number of queues.
+    """
+
+    calls: Calls
+    begins: Ints
+    queue: Ints
+    queues: int
+
+    @property
+    def level(self) -> Ints:
+        """Level of each unit."""
+        return self.calls.level[self.begins[:-1]]
+
+    def queue_bounds(self, levels: int) -> Ints:
+        """Return the first unit of each queue, and that behind the last: [levels, queues + 1]."""
+        count = levels * self.queues
+        first = np.searchsorted(self.level * self.queues + self.queue, np.arange(count + 1))
+        index = self.queues * np.arange(levels)[:, None] + np.arange(self.queues + 1)
+        return np.ascontiguousarray(first.astype(np.int64)[index])
+
+
+def make_work_units(calls: Calls, queues: int) -> WorkUnits:
+    """Put calls in the order of rows, group them into units, and assign these to queues.
+
+    Within a level the largest calls come first, so that threads end together; of equal ones, those
+    that stream from lower addresses. Calls that pack the same weights are a unit: the first of them
+    packs, the others reuse what it packed.
+    """
+    packed = _packing_groups(calls)
+    address, _ = calls.streams()
+    order = np.lexsort((calls.operation, address, packed, -calls.cost, calls.level))
+    calls, packed = calls.take(order), packed[order]
+    same = (packed[1:] == packed[:-1]) & (packed[1:] >= 0) & (calls.level[1:] == calls.level[:-1])
+    follows, precedes = np.append(False, same), np.append(same, False)
+    reuse_state = np.where(follows, Reuse.PRESENT, np.where(precedes, Reuse.KEEP, Reuse.NONE))
+    reuse = np.array([one.reuse for one in calls.templates], np.int64)[calls.template]
+    packing = packed >= 0
+    calls.pool[calls.begin[packing] + reuse[packing]] = reuse_state[packing]
+    begins = np.flatnonzero(~follows[: len(calls)])
+    cost = np.add.reduceat(calls.cost, begins) if len(calls) else calls.cost
+    queue = _assign_queues(calls.level[begins], cost, queues)
+    by_call = np.repeat(queue, np.diff(begins, append=len(calls)))
+    order = np.lexsort((np.arange(len(calls)), by_call, calls.level))
+    begins = np.flatnonzero(~follows[order])
+    ends = np.append(begins, len(calls)).astype(np.int64)
+    return WorkUnits(calls.take(order), ends, by_call[order][begins], queues)
+
+
+def _assign_queues(level: Ints, cost: Ints, queues: int) -> Ints:
+    """Assign units to queues: of those that cost the same, each queue gets consecutive ones.
+
+    What hardware prefetches behind the end of a unit then serves the next. If units cannot be
+    shared evenly, the next ones of the level begin with another queue.
+    """
+    count = len(level)
+    new_level = np.append(True, level[1:] != level[:-1])[:count]
+    new_run = new_level | np.append(True, cost[1:] != cost[:-1])[:count]
+    starts = np.flatnonzero(new_run)
+    run = np.cumsum(new_run) - 1
+    length = np.diff(starts, append=count)[run]
+    first_of_level = np.flatnonzero(new_level)[np.cumsum(new_level) - 1]
+    before = starts[run] - first_of_level
+    share = (np.arange(count) - starts[run]) * queues // np.maximum(length, 1)
+    return ((share + before) % queues).astype(np.int64)
+
+
+def _packing_groups(calls: Calls) -> Ints:
+    """Number calls by the weights that they pack; -1 for those that pack none."""
+    numbers = np.full(len(calls), -1, np.int64)
+    widest = max((len(one.packing_key) for one in calls.templates), default=0)
+    kernels: dict[str, int] = {}
+    keys: list[Ints] = []
+    found: list[Ints] = []
+    for number, template in enumerate(calls.templates):
+        if not template.packing_key or template.spec is None:
+            continue
+        members = np.flatnonzero(calls.template == number)
+        rows = np.zeros((len(members), widest + 1), np.int64)
+        rows[:, 0] = kernels.setdefault(template.spec.key, len(kernels))
+        words = calls.words(members, len(template.words))
+        rows[:, 1 : len(template.packing_key) + 1] = words[:, template.packing_key]
+        keys.append(rows)
+        found.append(members)
+    if found:
+        numbers[np.concatenate(found)] = equal_rows(np.concatenate(keys))[1]
+    return numbers

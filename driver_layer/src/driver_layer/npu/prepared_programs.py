@@ -1,0 +1,164 @@
+"""Prepared programs: cached by address, and rebased onto the memory of other inferences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from driver_layer.engines.contract import Run
+from driver_layer.engines.executor import Executor, Rebasable, Spans
+from driver_layer.npu.bus import Bus
+from driver_layer.npu.memory import AddressSpace, Allocation
+from driver_layer.npu.order import Order
+from driver_layer.npu.program import BlobKey, Footprint, Program
+
+Read = Callable[[], tuple[Program, Order]]
+"""Decode the program, and find the order in which its tasks run."""
+
+_MOST_PREPARED = 4
+"""A program that alternates between buffers is prepared once for each, up to so many."""
+
+_MOST_REBASABLE = 4
+"""Keep at most so many rebasable programs per blob. A blob needs several if its inferences differ
+in which of their spans touch, as the weights of some layers do in a file."""
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """A program that runs as long as its memory stays in place.
+
+    Attributes:
+        run: executes the program.
+        sources: the allocations that it was decoded from, each with its generation at the time.
+        used: the allocations that its tasks access.
+        frees: ``AddressSpace.frees`` when all of these were last seen in place.
+    """
+
+    run: Run
+    sources: tuple[tuple[Allocation, int], ...]
+    used: tuple[Allocation, ...]
+    frees: int
+
+    def in_place(self, space: AddressSpace) -> bool:
+        """Whether the space still holds all allocations of the program."""
+        frees = space.frees  # before any allocation is looked at
+        if self.frees != frees:
+            read = (allocation for allocation, _ in self.sources)
+            if any(space.find(one.address) is not one for one in (*self.used, *read)):
+                return False
+            self.frees = frees
+        return True
+
+    def changed(self) -> bool:
+        """Whether an allocation that the program was decoded from has been written since."""
+        return any(allocation.generation != seen for allocation, seen in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rebasable:
+    """A prepared program that other inferences of its blob can use.
+
+    Attributes:
+        run: the program.
+        sources: the spans of the footprint that it was decoded from.
+    """
+
+    run: Rebasable
+    sources: tuple[int, ...]
+
+
+class PreparedPrograms:
+    """Cache of prepared programs, by address space and address of the inference.
+
+    Args:
+        executor: prepares programs.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._cached: WeakKeyDictionary[AddressSpace, dict[int, list[_Prepared]]] = (
+            WeakKeyDictionary()
+        )
+        self._rebasable: WeakKeyDictionary[BlobKey, list[_Rebasable]] = WeakKeyDictionary()
+
+    def get(self, bus: Bus, hpi_address: int, read: Read, footprint: Footprint | None) -> Run:
+        """Return the cached program, or rebase one of the same blob, or prepare it.
+
+        Args:
+            bus: the memory that the program can access.
+            hpi_address: where its HOST_PARSED_INFERENCE record lies.
+            read: decodes the program, if it has to be prepared.
+            footprint: the memory that the program does access, if known.
+
+        Raises:
+            DeviceFault: the program is malformed, or deadlocks.
+        """
+        by_address = self._cached.setdefault(bus.space, {})
+        cached = [one for one in by_address.get(hpi_address, []) if one.in_place(bus.space)]
+        found = next((one for one in cached if not one.changed()), None)
+        if found is None and footprint is not None:
+            found = self._rebase(bus, read, footprint)
+        if found is None:
+            found = self._prepare(bus, read, footprint)
+        others = [one for one in cached if one is not found]
+        by_address[hpi_address] = [found, *others][:_MOST_PREPARED]
+        return found.run
+
+    def forget(self, space: AddressSpace, hpi_address: int) -> None:
+        """Drop the programs of an inference that is being unloaded."""
+        self._cached.get(space, {}).pop(hpi_address, None)
+
+    def _prepare(self, bus: Bus, read: Read, footprint: Footprint | None) -> _Prepared:
+        frees = bus.space.frees  # before any allocation is looked at
+        program, order = read()
+        seen = Bus(bus.cmx, bus.space)
+        spans = None if footprint is None else _spans(bus, footprint)
+        run = self._executor.prepare(program, order, seen, spans)
+        if footprint is not None and isinstance(run, Rebasable):
+            number_of = {address: n for n, (address, _) in enumerate(footprint.spans)}
+            numbers = [number_of.get(allocation.address) for allocation, _ in program.sources]
+            if None not in numbers:
+                sources = tuple(number for number in numbers if number is not None)
+                others = self._rebasable.get(footprint.blob, [])
+                kept = [_Rebasable(run, sources), *others][:_MOST_REBASABLE]
+                self._rebasable[footprint.blob] = kept
+        return _Prepared(run, program.sources, seen.used, frees)
+
+    def _rebase(self, bus: Bus, read: Read, footprint: Footprint) -> _Prepared | None:
+        """Rebase a program that was prepared for another inference of the blob."""
+        candidates = self._rebasable.get(footprint.blob)
+        if not candidates:
+            return None
+        frees = bus.space.frees  # before any allocation is looked at
+        spans = _spans(bus, footprint)
+
+        def explain(step: int) -> NoReturn:
+            self._executor.explain(*read(), bus, step)
+
+        if spans is None:
+            return None
+        for candidate in candidates:
+            run = candidate.run.rebased(spans, explain)
+            if run is not None:
+                found = (bus.space.find(address) for address, _ in footprint.spans)
+                used = tuple(one for one in found if one is not None)
+                sources = (used[number] for number in candidate.sources)
+                return _Prepared(run, tuple((one, one.generation) for one in sources), used, frees)
+        return None
+
+
+def _spans(bus: Bus, footprint: Footprint) -> Spans | None:
+    """Locate CMX and the footprint in the host's memory; None if a span is not mapped."""
+    found = [(tile.ctypes.data, tile.size, tile.size, True) for tile in bus.cmx.tiles]
+    for address, size in footprint.spans:
+        allocation = bus.space.find(address)
+        if allocation is None or address + size > allocation.end:
+            return None
+        begin = allocation.data.ctypes.data + address - allocation.address
+        found.append((begin, size, allocation.end - address, allocation.writable))
+    begins, sizes, rooms, writable = (np.array(column) for column in zip(*found, strict=True))
+    return Spans(begins, sizes, rooms, writable)

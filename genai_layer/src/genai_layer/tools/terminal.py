@@ -1,0 +1,199 @@
+"""A command in the terminal: click, streams that may be closed or full, progress, and the log.
+
+The layers below have the same for their commands (``driver_layer.support.command``); nothing of
+them is imported here.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import inspect
+import io
+import logging
+import os
+import sys
+import threading
+from collections.abc import Generator, Sequence
+from typing import NoReturn, TextIO, cast
+
+import click
+from click.exceptions import Exit
+
+_PATIENCE = 1.0
+"""Seconds before progress is shown."""
+
+VARIABLE = "NPU_LOG"
+"""Chooses what is logged to stderr: a level, or layers with levels (compiler:debug,npuw:info)."""
+
+
+class Command(click.Command):
+    """A command whose help and epilog (examples) are shown as they are written."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help."""
+        formatter.write(f"\n{inspect.cleandoc(self.help or '')}\n")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        formatter.write(f"\n{self.epilog}" if self.epilog else "")
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """Name the options that show the help."""
+        return ["-h", "--help"]
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Print the help as output: click would write UTF-8 to streams of other encodings."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = _print_help
+        return option
+
+
+def run(
+    command: click.Command,
+    argv: Sequence[str] | None = None,
+    expected: type[Exception] | tuple[type[Exception], ...] = (),
+) -> int:
+    """Run a command; return its exit code.
+
+    That is 2 if its output could not be written, 130 if it was interrupted, and 0 if its reader,
+    such as head, has seen enough.
+
+    Args:
+        command: with its name.
+        argv: arguments; those of the process if not given.
+        expected: errors of input, told in a line, with exit code 2.
+
+    Raises:
+        SystemExit: the command line is wrong, or asks for help.
+    """
+    name = command.name or ""
+    with _usable_streams():
+        try:
+            try:
+                arguments = list(sys.argv[1:] if argv is None else argv)
+                with command.make_context(name, arguments) as context:
+                    return command.invoke(context) or 0
+            except click.UsageError as error:
+                _show_usage(error)
+            except Exit as error:
+                raise SystemExit(error.exit_code) from None
+            except click.ClickException as error:
+                return complain(name, error.message)
+            except expected as error:
+                return complain(name, " ".join(str(error).split()))
+            finally:
+                sys.stdout.flush()
+        except OSError as error:
+            _discard_output()
+            if isinstance(error, BrokenPipeError):
+                return 0
+            where = error.filename or "standard output"
+            return complain(name, f"{where}: {error.strerror or error}")
+        except KeyboardInterrupt:
+            complain(name, "interrupted")
+            return 130
+
+
+def utf8(argument: str) -> str:
+    """Return an argument of the command line as UTF-8, whatever the locale takes it for.
+
+    In a C locale Python keeps each byte above 127 as a lone surrogate. An argument that is no UTF-8
+    is returned as it is.
+    """
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeError:
+        return argument
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Generator[None]:
+    """Show a line with the elapsed time on a terminal's stderr, from the second second on."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    # Imported here: no other use of a command needs rich.
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description} …"), TimeElapsedColumn()
+    line = Progress(*columns, console=Console(stderr=True), transient=True)
+    line.add_task(what, total=None)
+    patience = threading.Timer(_PATIENCE, line.start)
+    patience.start()
+    try:
+        yield
+    finally:
+        patience.cancel()
+        patience.join()
+        line.stop()
+
+
+def set_up_log(chosen: str | None = None) -> None:
+    """Log what NPU_LOG says, or ``chosen``; words that say nothing are reported and left out."""
+    words = (os.environ.get(VARIABLE, "") if chosen is None else chosen).split(",")
+    levels = logging.getLevelNamesMapping()
+    for word in filter(None, (word.strip() for word in words)):
+        layer, _, level = word.rpartition(":")
+        if level.upper() not in levels:
+            sys.stderr.write(f"{VARIABLE}: {word!r} is no level like info, nor layer:level\n")
+            continue
+        logging.basicConfig(format="%(name)s: %(message)s")
+        name = layer if not layer or layer.endswith("_layer") else f"{layer}_layer"
+        logging.getLogger(name or None).setLevel(levels[level.upper()])
+
+
+def complain(name: str, message: str) -> int:
+    """Write a line to stderr, if anybody reads it, under a command's name; return exit code 2."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{name}: {message}\n")
+    return 2
+
+
+def _print_help(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        sys.stdout.write(context.get_help() + "\n")
+        context.exit()
+
+
+def _show_usage(error: click.UsageError) -> NoReturn:
+    if error.ctx is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"usage: {error.ctx.get_usage().removeprefix('Usage: ')}\n")
+        complain(error.ctx.command_path, f"error: {error.format_message()}")
+    raise SystemExit(2)
+
+
+def _discard_output() -> None:
+    """Drop output that could not be written: the end of the process would try again."""
+    with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def _usable_streams() -> Generator[None]:
+    """Replace streams that are closed; let output have characters that its encoding has not."""
+    kept = sys.stdin, sys.stdout, sys.stderr
+    with contextlib.ExitStack() as opened:
+        # A closed one is None; the next file to be opened would get its number.
+        sys.stdin, output, sys.stderr = (
+            cast(TextIO, opened.enter_context(open(os.devnull, mode))) if stream is None else stream
+            for stream, mode in zip(kept, "rww", strict=True)
+        )
+        sys.stdout = output
+        given = sys.stdin
+        if isinstance(given, io.TextIOWrapper):
+            # In a C locale the encoding is ASCII, while terminals send UTF-8.
+            ascii_only = codecs.lookup(given.encoding).name == "ascii"
+            given.reconfigure(encoding="utf-8" if ascii_only else None, errors="replace")
+        if isinstance(output, io.TextIOWrapper):
+            # In UTF-8 surrogates stand for bytes of a file's name, and are written as these.
+            utf8 = output.encoding.lower().startswith("utf")
+            if output.errors == "strict" or (output.errors == "surrogateescape" and not utf8):
+                output.reconfigure(errors="backslashreplace")
+        try:
+            yield
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = kept
