@@ -14,6 +14,7 @@ from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Generated
 from npuw_layer.errors import RequestError
+from npuw_layer.llm.request.parts import Parts
 
 PLACES = 2
 
@@ -22,7 +23,7 @@ class Talk:
     """A place that remembers whose tokens it was given."""
 
     def __init__(self, *_: Any) -> None:
-        self.adapters: Any = None
+        self.parts = Parts()
         self.history = SimpleNamespace(said=0)
         self.ids: list[int] = []
 
@@ -58,7 +59,7 @@ def engine(monkeypatch) -> ContinuousBatching:
     monkeypatch.setattr(batching, "check_slots", lambda *_: None)
     monkeypatch.setattr(batching, "reads_prompt", lambda *_: False)
     nothing = SimpleNamespace(token_inputs=(), token_outputs=(), vocabulary=100)
-    compiled = SimpleNamespace(**vars(nothing), adapter_shapes={}, plan=None, options=None)
+    compiled = SimpleNamespace(**vars(nothing), traits=(), plan=None, options=None)
     return ContinuousBatching(compiled)
 
 

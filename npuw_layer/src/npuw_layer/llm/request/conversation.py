@@ -127,9 +127,9 @@ class Conversation:
         keep, event = history.place_of(tokens), self._event_of(tokens)
         self.continuation.check(tokens, keep)
         self._admission.check_place(tokens, keep, history.said)
-        self.parts.check(tokens, keep, prompt=event is not Event.STEP)
         if event is not Event.PROMPT:
             self._admission.check_room(history.kept_of(keep), len(tokens))
+        self.parts.check(tokens, keep, prompt=event is not Event.STEP)
         return event
 
     def _go_on(self, tokens: NewTokens) -> NewTokens:

@@ -127,7 +127,7 @@ def test_what_a_failed_prompt_wrote_is_never_computed_with(talks, monkeypatch) -
         raise DeviceError("lost")
 
     with monkeypatch.context() as patched:
-        patched.setattr(RecordedProgram, "run", fail)
+        patched.setattr(RecordedProgram, "_recorded", fail)
         with pytest.raises(DeviceError, match="lost"):
             talk.tell(IDS[:1])
     talk.reset()
